@@ -1,0 +1,161 @@
+//! Which parameters share a launch.
+
+use cubecl::prelude::*;
+
+use super::kernel::Segment;
+use super::launch::{AdamwBlock, Dtypes, FactorSource, Parameter, State};
+use super::{F32, KERNEL, STATE_ALIGNMENT};
+use crate::{KernelError, launch::vector_size};
+
+/// Buffers of one launch at most: beyond 4 KiB of kernel arguments not every driver follows.
+const MOST_BUFFERS: usize = 480;
+
+/// One launch: which parameters it updates, and how its cubes are shared among them.
+pub(super) struct Launch {
+    pub vector: VectorSize,
+    pub members: Vec<usize>,
+    pub segments: Vec<Segment>,
+    pub cubes: usize,
+    /// Elements of a moment buffer.
+    pub state: usize,
+}
+
+/// As few launches as the device allows.
+pub(super) fn plan(
+    client: &Client,
+    parameters: &[Parameter<'_>],
+    state: State<'_>,
+    factors: FactorSource<'_>,
+    dtypes: Dtypes,
+    block: &AdamwBlock,
+) -> Result<Vec<Launch>, KernelError> {
+    let bindable = client.properties().hardware.max_bindings as usize;
+    let shared = 2 + usize::from(matches!(factors, FactorSource::Buffer(_)));
+    let room = bindable.min(MOST_BUFFERS).saturating_sub(shared);
+    let widths: Vec<VectorSize> = parameters
+        .iter()
+        .map(|parameter| width(client, parameter, state, dtypes))
+        .collect();
+    let buffers: Vec<usize> = parameters
+        .iter()
+        .map(|parameter| 2 + usize::from(parameter.copy.is_some()))
+        .collect();
+    if buffers.iter().any(|buffers| *buffers > room) {
+        return Err(KernelError::Block {
+            kernel: KERNEL,
+            reason: format!(
+                "one parameter needs {} buffers in a launch, this device binds {bindable}",
+                shared + 3
+            ),
+        });
+    }
+
+    let mut starts = Vec::with_capacity(parameters.len());
+    let mut total = 0;
+    for parameter in parameters {
+        starts.push(total);
+        total += parameter.elements.next_multiple_of(STATE_ALIGNMENT);
+    }
+    let per_cube = block.units.saturating_mul(block.vectors_per_unit);
+    let launches = group(&widths, &buffers, room, block.parameters_per_launch)
+        .into_iter()
+        .map(|members| {
+            let vector = widths[members[0]];
+            let (mut cubes, mut copies) = (0, 0);
+            let segments = members
+                .iter()
+                .map(|member| {
+                    let vectors = parameters[*member].elements / vector;
+                    let segment = Segment {
+                        first_cube: cubes,
+                        cubes: vectors.div_ceil(per_cube),
+                        vectors,
+                        state: starts[*member] / vector,
+                        copy: parameters[*member].copy.map(|_| copies),
+                    };
+                    cubes += segment.cubes;
+                    copies += usize::from(segment.copy.is_some());
+                    segment
+                })
+                .collect();
+            Launch {
+                vector,
+                members,
+                segments,
+                cubes,
+                state: total,
+            }
+        })
+        .collect();
+    Ok(launches)
+}
+
+/// The widest vector in which a parameter, its gradient, copy and moments can all be read; 0 for an empty parameter.
+fn width(
+    client: &Client,
+    parameter: &Parameter<'_>,
+    state: State<'_>,
+    dtypes: Dtypes,
+) -> VectorSize {
+    if parameter.elements == 0 {
+        return 0;
+    }
+    let mut buffers = vec![
+        (parameter.value, F32),
+        (parameter.gradient, dtypes.gradient),
+        (state.first_moment, F32),
+        (state.second_moment, F32),
+    ];
+    buffers.extend(parameter.copy.map(|copy| (copy, dtypes.copy)));
+    // The moments are aligned to four elements and no more.
+    let length = match parameter.elements % STATE_ALIGNMENT {
+        0 => STATE_ALIGNMENT,
+        odd => odd,
+    };
+    vector_size(client, F32, length, &buffers)
+}
+
+/// Parameters of equal width in launches of at most `room` buffers and `most` parameters, each in the order given; those
+/// of width 0 in none.
+fn group(widths: &[usize], buffers: &[usize], room: usize, most: usize) -> Vec<Vec<usize>> {
+    let mut distinct: Vec<usize> = widths.to_vec();
+    distinct.sort_unstable_by(|a, b| b.cmp(a));
+    distinct.dedup();
+    distinct.retain(|width| *width > 0);
+    let mut launches = Vec::new();
+    for width in distinct {
+        let mut members = Vec::new();
+        let mut used = 0;
+        for index in (0..widths.len()).filter(|index| widths[*index] == width) {
+            let full = used + buffers[index] > room || members.len() >= most;
+            if full && !members.is_empty() {
+                launches.push(std::mem::take(&mut members));
+                used = 0;
+            }
+            members.push(index);
+            used += buffers[index];
+        }
+        launches.push(members);
+    }
+    launches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_hold_equal_widths_and_no_more_than_fits() {
+        let widths = [4, 1, 4, 4, 1];
+        let buffers = [2, 2, 3, 2, 2];
+        let all = group(&widths, &buffers, 100, usize::MAX);
+        assert_eq!(all, [vec![0, 2, 3], vec![1, 4]]);
+        let tight = group(&widths, &buffers, 5, usize::MAX);
+        assert_eq!(tight, [vec![0, 2], vec![3], vec![1, 4]]);
+        let single = group(&widths, &buffers, 100, 1);
+        assert_eq!(single, [vec![0], vec![2], vec![3], vec![1], vec![4]]);
+        let empty = group(&[4, 0], &[2, 2], 100, usize::MAX);
+        assert_eq!(empty, [vec![0]]);
+        assert!(group(&[], &[], 100, usize::MAX).is_empty());
+    }
+}

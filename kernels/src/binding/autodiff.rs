@@ -1,0 +1,242 @@
+//! Recording the operations with their hand-written gradients.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, Backend};
+
+use super::{AttentionSizes, LlamaOps};
+
+/// A tensor that no gradient flows through.
+fn constant<B: Backend, C: CheckpointStrategy>(
+    tensor: FloatTensor<B>,
+) -> FloatTensor<Autodiff<B, C>> {
+    FloatTensor::<Autodiff<B, C>>::new(tensor)
+}
+
+impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
+    fn llama_rms_norm(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct RmsNorm;
+
+        impl<B: LlamaOps> Backward<B, 2> for RmsNorm {
+            type State = (FloatTensor<B>, FloatTensor<B>, f32);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let (x, weight, epsilon) = ops.state;
+                let gradient = gradients.consume::<B>(&ops.node);
+                let (x, weight) = B::llama_rms_norm_gradient(x, weight, gradient, epsilon);
+                let [x_node, weight_node] = ops.parents;
+                if let Some(node) = x_node {
+                    gradients.register::<B>(node.id, x);
+                }
+                if let Some(node) = weight_node {
+                    gradients.register::<B>(node.id, weight);
+                }
+            }
+        }
+
+        let output = B::llama_rms_norm(x.primitive().clone(), weight.primitive().clone(), epsilon);
+        match RmsNorm
+            .prepare::<C>([x.node(), weight.node()])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(operation) => {
+                let state = (x.into_primitive(), weight.into_primitive(), epsilon);
+                operation.finish(state, output)
+            }
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        }
+    }
+
+    fn llama_rms_norm_gradient(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let (x, weight) = B::llama_rms_norm_gradient(
+            x.into_primitive(),
+            weight.into_primitive(),
+            gradient.into_primitive(),
+            epsilon,
+        );
+        (constant::<B, C>(x), constant::<B, C>(weight))
+    }
+
+    fn llama_attention(
+        qkv: FloatTensor<Self>,
+        table: FloatTensor<Self>,
+        sizes: AttentionSizes,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct Attention;
+
+        #[derive(Clone, Debug)]
+        struct Saved<B: Backend> {
+            turned: FloatTensor<B>,
+            table: FloatTensor<B>,
+            output: FloatTensor<B>,
+            log_sum_exp: FloatTensor<B>,
+            sizes: AttentionSizes,
+        }
+
+        impl<B: LlamaOps> Backward<B, 1> for Attention {
+            type State = Saved<B>;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let saved = ops.state;
+                let gradient = gradients.consume::<B>(&ops.node);
+                let qkv = B::llama_attention_gradient(
+                    saved.turned,
+                    saved.table,
+                    saved.output,
+                    saved.log_sum_exp,
+                    gradient,
+                    saved.sizes,
+                );
+                let [node] = ops.parents;
+                if let Some(node) = node {
+                    gradients.register::<B>(node.id, qkv);
+                }
+            }
+        }
+
+        let node = qkv.node();
+        let table = table.into_primitive();
+        let (output, turned, log_sum_exp) =
+            B::llama_attention(qkv.into_primitive(), table.clone(), sizes);
+        let tracked = match Attention.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(operation) => operation.finish(
+                Saved {
+                    turned: turned.clone(),
+                    table,
+                    output: output.clone(),
+                    log_sum_exp: log_sum_exp.clone(),
+                    sizes,
+                },
+                output,
+            ),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        };
+        (
+            tracked,
+            constant::<B, C>(turned),
+            constant::<B, C>(log_sum_exp),
+        )
+    }
+
+    fn llama_attention_gradient(
+        turned: FloatTensor<Self>,
+        table: FloatTensor<Self>,
+        output: FloatTensor<Self>,
+        log_sum_exp: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        sizes: AttentionSizes,
+    ) -> FloatTensor<Self> {
+        constant::<B, C>(B::llama_attention_gradient(
+            turned.into_primitive(),
+            table.into_primitive(),
+            output.into_primitive(),
+            log_sum_exp.into_primitive(),
+            gradient.into_primitive(),
+            sizes,
+        ))
+    }
+
+    fn llama_swiglu(gate_up: FloatTensor<Self>) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Swiglu;
+
+        impl<B: LlamaOps> Backward<B, 1> for Swiglu {
+            type State = FloatTensor<B>;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let gradient = gradients.consume::<B>(&ops.node);
+                let gate_up = B::llama_swiglu_gradient(ops.state, gradient);
+                let [node] = ops.parents;
+                if let Some(node) = node {
+                    gradients.register::<B>(node.id, gate_up);
+                }
+            }
+        }
+
+        let output = B::llama_swiglu(gate_up.primitive().clone());
+        match Swiglu
+            .prepare::<C>([gate_up.node()])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(operation) => operation.finish(gate_up.into_primitive(), output),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        }
+    }
+
+    fn llama_swiglu_gradient(
+        gate_up: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        constant::<B, C>(B::llama_swiglu_gradient(
+            gate_up.into_primitive(),
+            gradient.into_primitive(),
+        ))
+    }
+
+    fn llama_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct CrossEntropy;
+
+        impl<B: LlamaOps> Backward<B, 1> for CrossEntropy {
+            type State = FloatTensor<B>;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                // `[1]`; stretched over the logits as `[1, 1]`.
+                let upstream = gradients.consume::<B>(&ops.node);
+                let upstream = B::float_reshape(upstream, [1, 1].into());
+                let logits = B::float_mul(ops.state, upstream);
+                let [node] = ops.parents;
+                if let Some(node) = node {
+                    gradients.register::<B>(node.id, logits);
+                }
+            }
+        }
+
+        let node = logits.node();
+        let (loss, gradient) = B::llama_cross_entropy(logits.into_primitive(), targets);
+        let tracked = match CrossEntropy.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(operation) => operation.finish(gradient.clone(), loss),
+            OpsKind::UnTracked(operation) => operation.finish(loss),
+        };
+        (tracked, constant::<B, C>(gradient))
+    }
+}

@@ -1,0 +1,132 @@
+//! The kernels as operations of burn, with their gradients.
+//!
+//! [`LlamaOps`] is implemented for burn's GPU backends by the kernels of this crate, and for the CPU backend by the same
+//! formulas on burn's own tensors. Around either, autodiff records the operation with its hand-written gradient, so a
+//! model that uses them is trained like any other.
+
+mod autodiff;
+#[cfg(gpu)]
+mod cube;
+mod device;
+mod flex;
+mod optimizer;
+mod tensors;
+
+pub use device::check;
+pub use optimizer::AdamW;
+pub use tensors::{cross_entropy, rms_norm, rotary_attention, swiglu};
+
+use burn::backend::Backend;
+use burn::backend::backend_extension;
+use burn::backend::fusion::custom::TensorSpec;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::tensor::{DType, Shape};
+
+/// Sizes of an attention over a fused projection: every token's row holds its query heads, then its key heads, then its
+/// value heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionSizes {
+    pub batch: usize,
+    pub sequence: usize,
+    pub heads: usize,
+    pub key_heads: usize,
+    pub head_dim: usize,
+}
+
+impl AttentionSizes {
+    /// Columns of the fused projection.
+    pub fn width(&self) -> usize {
+        (self.heads + 2 * self.key_heads) * self.head_dim
+    }
+
+    /// Rows of the fused projection.
+    pub fn tokens(&self) -> usize {
+        self.batch * self.sequence
+    }
+}
+
+/// Operations with kernels of their own. Floats are f32.
+///
+/// Every `…_gradient` computes what the backward pass of its operation needs; the gradients themselves are not
+/// differentiable.
+#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+pub trait LlamaOps: Backend {
+    /// `x / √(mean(x²) + ε) · weight` for every row of `[rows, width]`.
+    #[fusion(dtype = x, shape = x)]
+    fn llama_rms_norm(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self>;
+
+    /// Gradients of x and of the weight.
+    #[fusion(meta = |x, weight, _, _| (x.clone(), weight.clone()))]
+    fn llama_rms_norm_gradient(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Rotary embedding and causal attention over a fused projection `[tokens, width]`, with the rotary `table`
+    /// `[sequence, head_dim / 2, 2]`.
+    ///
+    /// Returns the result `[tokens, heads · head_dim]`, the projection with queries and keys turned, and the log of each
+    /// row's sum of exponentials `[batch, heads, sequence]`; the gradient needs the last two.
+    #[fusion(meta = attention_outputs)]
+    fn llama_attention(
+        qkv: FloatTensor<Self>,
+        table: FloatTensor<Self>,
+        sizes: AttentionSizes,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Gradient of the fused projection.
+    #[fusion(meta = |turned, _, _, _, _, _| turned.clone())]
+    fn llama_attention_gradient(
+        turned: FloatTensor<Self>,
+        table: FloatTensor<Self>,
+        output: FloatTensor<Self>,
+        log_sum_exp: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        sizes: AttentionSizes,
+    ) -> FloatTensor<Self>;
+
+    /// `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
+    #[fusion(meta = |gate_up| half_width(gate_up))]
+    fn llama_swiglu(gate_up: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// Gradient of gate and up, side by side.
+    #[fusion(dtype = gate_up, shape = gate_up)]
+    fn llama_swiglu_gradient(
+        gate_up: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+
+    /// Mean cross entropy `[1]` of logits `[rows, classes]`, and its gradient, from one reading of the logits.
+    #[fusion(meta = |logits, _| (TensorSpec::new(Shape::new([1]), DType::F32), logits.clone()))]
+    fn llama_cross_entropy(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+}
+
+#[cfg(gpu)]
+fn attention_outputs(
+    qkv: &TensorSpec,
+    _table: &TensorSpec,
+    sizes: &AttentionSizes,
+) -> (TensorSpec, TensorSpec, TensorSpec) {
+    let output = [sizes.tokens(), sizes.heads * sizes.head_dim];
+    let statistics = [sizes.batch, sizes.heads, sizes.sequence];
+    (
+        TensorSpec::new(Shape::new(output), qkv.dtype),
+        qkv.clone(),
+        TensorSpec::new(Shape::new(statistics), DType::F32),
+    )
+}
+
+#[cfg(gpu)]
+fn half_width(gate_up: &TensorSpec) -> TensorSpec {
+    let shape = Shape::new([gate_up.shape[0], gate_up.shape[1] / 2]);
+    TensorSpec::new(shape, gate_up.dtype)
+}

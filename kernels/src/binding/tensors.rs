@@ -1,0 +1,33 @@
+//! The operations on burn's tensors, for models.
+
+use burn::backend::Dispatch;
+use burn::tensor::{Int, Tensor};
+
+use super::{AttentionSizes, LlamaOps};
+
+/// See [`LlamaOps::llama_rms_norm`].
+pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::llama_rms_norm(
+        x.into_dispatch(),
+        weight.into_dispatch(),
+        epsilon,
+    ))
+}
+
+/// See [`LlamaOps::llama_attention`].
+pub fn rotary_attention(qkv: Tensor<2>, table: Tensor<3>, sizes: AttentionSizes) -> Tensor<2> {
+    let (output, _, _) =
+        Dispatch::llama_attention(qkv.into_dispatch(), table.into_dispatch(), sizes);
+    Tensor::from_dispatch(output)
+}
+
+/// See [`LlamaOps::llama_swiglu`].
+pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::llama_swiglu(gate_up.into_dispatch()))
+}
+
+/// See [`LlamaOps::llama_cross_entropy`].
+pub fn cross_entropy(logits: Tensor<2>, targets: Tensor<1, Int>) -> Tensor<1> {
+    let (loss, _) = Dispatch::llama_cross_entropy(logits.into_dispatch(), targets.into_dispatch());
+    Tensor::from_dispatch(loss)
+}

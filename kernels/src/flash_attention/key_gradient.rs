@@ -1,0 +1,216 @@
+//! Attention backward, second kernel: gradients of keys and values, `dk = scale ds^T q` and `dv = p^T do` in the notation
+//! of the first kernel, whose `delta` it reads.
+
+use cubecl::prelude::*;
+
+use super::tile::{Lengths, Tiling, dot_rows, load_tile, store_rows, weigh_rows};
+use super::view::Place;
+
+/// Gradients of one block of keys and values of one key head: the cube walks over the query heads of its group and
+/// over the queries that see its keys, so each gradient has one writer and one order of summation.
+///
+/// Here the rows of the score tile are keys and its columns queries. Cubes are numbered `(key head, sequence, block)`.
+#[cube(launch_unchecked)]
+pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
+    query: &[Vector<E, N>],
+    key: &[Vector<E, N>],
+    value: &[Vector<E, N>],
+    output_gradient: &[Vector<E, N>],
+    log_sum_exp: &[f32],
+    delta: &[f32],
+    key_gradient: &mut [Vector<E, N>],
+    value_gradient: &mut [Vector<E, N>],
+    query_at: Place,
+    key_at: Place,
+    value_at: Place,
+    output_gradient_at: Place,
+    key_gradient_at: Place,
+    value_gradient_at: Place,
+    seq: usize,
+    scale: f32,
+    lengths: Lengths,
+    #[comptime] group: usize,
+    #[comptime] tiling: Tiling,
+    #[define(E)] _element: ElemType,
+) {
+    let x = UNIT_POS as usize % tiling.units_x;
+    let y = UNIT_POS as usize / tiling.units_x;
+    let key_head = CUBE_POS_X as usize;
+    let sequence = CUBE_POS_Y as usize;
+    let first_key = CUBE_POS_Z as usize * comptime!(tiling.rows());
+
+    let key_rows = key_at.rows(sequence, key_head);
+    let value_rows = value_at.rows(sequence, key_head);
+    let key_gradient_rows = key_gradient_at.rows(sequence, key_head);
+    let value_gradient_rows = value_gradient_at.rows(sequence, key_head);
+
+    let row_size = comptime!(tiling.rows() * tiling.stride());
+    let column_size = comptime!(tiling.columns() * tiling.stride());
+    let weight_size = comptime!(tiling.rows() * tiling.weight_stride());
+    let mut key_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
+    let mut value_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
+    let mut query_tile = Shared::<[Vector<f32, N>]>::new_slice(column_size);
+    let mut gradient_tile = Shared::<[Vector<f32, N>]>::new_slice(column_size);
+    let mut weights = Shared::<[Vector<f32, P>]>::new_slice(weight_size);
+    let mut score_gradients = Shared::<[Vector<f32, P>]>::new_slice(weight_size);
+
+    load_tile::<E, N>(
+        key,
+        &mut key_tile,
+        key_rows,
+        first_key,
+        seq,
+        1.0f32,
+        comptime!(tiling.rows()),
+        tiling,
+    );
+    load_tile::<E, N>(
+        value,
+        &mut value_tile,
+        value_rows,
+        first_key,
+        seq,
+        1.0f32,
+        comptime!(tiling.rows()),
+        tiling,
+    );
+
+    let rows = comptime!(tiling.rows_per_unit);
+    let columns = comptime!(tiling.columns_per_unit);
+    let vectors = comptime!(tiling.vectors_per_unit());
+    let mut scores = Array::<f32>::new(comptime!(rows * columns));
+    let mut products = Array::<f32>::new(comptime!(rows * columns));
+    let mut key_sums = Array::<Vector<f32, N>>::new(comptime!(rows * vectors));
+    let mut value_sums = Array::<Vector<f32, N>>::new(comptime!(rows * vectors));
+    let mut factors = Array::<f32>::new(rows);
+    #[unroll]
+    for i in 0..rows {
+        factors[i] = 1.0f32;
+        #[unroll]
+        for v in 0..vectors {
+            key_sums[i * vectors + v] = Vector::new(0.0f32);
+            value_sums[i * vectors + v] = Vector::new(0.0f32);
+        }
+    }
+
+    // Earlier queries see none of these keys.
+    let first_block = first_key / comptime!(tiling.columns());
+    let blocks = seq.div_ceil(comptime!(tiling.columns()));
+    for member in 0..group {
+        let head = key_head * group + member;
+        let first_row = (sequence * CUBE_COUNT_X as usize * group + head) * seq;
+        let query_rows = query_at.rows(sequence, head);
+        let output_gradient_rows = output_gradient_at.rows(sequence, head);
+
+        for block in first_block..blocks {
+            let first_query = block * comptime!(tiling.columns());
+            load_tile::<E, N>(
+                query,
+                &mut query_tile,
+                query_rows,
+                first_query,
+                seq,
+                scale,
+                comptime!(tiling.columns()),
+                tiling,
+            );
+            load_tile::<E, N>(
+                output_gradient,
+                &mut gradient_tile,
+                output_gradient_rows,
+                first_query,
+                seq,
+                1.0f32,
+                comptime!(tiling.columns()),
+                tiling,
+            );
+            sync_cube();
+
+            dot_rows::<N>(&key_tile, &query_tile, &mut scores, lengths, x, y, tiling);
+            dot_rows::<N>(
+                &value_tile,
+                &gradient_tile,
+                &mut products,
+                lengths,
+                x,
+                y,
+                tiling,
+            );
+            let mut logs = Array::<f32>::new(columns);
+            let mut deltas = Array::<f32>::new(columns);
+            #[unroll]
+            for j in 0..columns {
+                let inside = min(first_query + x + j * tiling.units_x, seq - 1);
+                logs[j] = log_sum_exp[first_row + inside];
+                deltas[j] = delta[first_row + inside];
+            }
+            #[unroll]
+            for i in 0..rows {
+                let key_index = first_key + y + i * tiling.units_y;
+                let mut row_weights = Vector::<f32, P>::new(0.0f32);
+                let mut row_gradients = Vector::<f32, P>::new(0.0f32);
+                #[unroll]
+                for j in 0..columns {
+                    let query_index = first_query + x + j * tiling.units_x;
+                    let seen = key_index <= query_index && query_index < seq;
+                    let weight = select(
+                        seen,
+                        (scores[i * columns + j] - logs[j]).exp(),
+                        0.0f32.runtime(),
+                    );
+                    let gradient = weight * (products[i * columns + j] - deltas[j]);
+                    row_weights.insert(j, weight);
+                    row_gradients.insert(j, gradient);
+                }
+                let at = (y + i * tiling.units_y) * comptime!(tiling.weight_stride()) + x;
+                weights[at] = row_weights;
+                score_gradients[at] = row_gradients;
+            }
+            sync_cube();
+
+            weigh_rows::<N, P>(
+                &weights,
+                &gradient_tile,
+                &mut value_sums,
+                lengths,
+                x,
+                y,
+                tiling,
+            );
+            // The query tile holds scaled queries, so the scale of `dk` is already in.
+            weigh_rows::<N, P>(
+                &score_gradients,
+                &query_tile,
+                &mut key_sums,
+                lengths,
+                x,
+                y,
+                tiling,
+            );
+            sync_cube();
+        }
+    }
+
+    store_rows::<E, N>(
+        &key_sums,
+        &factors,
+        key_gradient,
+        key_gradient_rows,
+        first_key,
+        seq,
+        x,
+        y,
+        tiling,
+    );
+    store_rows::<E, N>(
+        &value_sums,
+        &factors,
+        value_gradient,
+        value_gradient_rows,
+        first_key,
+        seq,
+        x,
+        y,
+        tiling,
+    );
+}

@@ -1,0 +1,193 @@
+//! Attention backward, first kernel: gradients of queries.
+//!
+//! The weights come again from queries, keys and the saved log-sum-exp. With `p = exp(scale q.k - lse)`, `dp = do.v` and
+//! `delta = do.o` (row by row): `ds = p (dp - delta)` and `dq = scale ds k` (Dao et al. 2022, appendix B).
+
+use cubecl::prelude::*;
+
+use super::tile::{
+    Lengths, Tiling, dot_rows, last_first, load_tile, owns_column, reduction_scratch, row_sum,
+    store_rows, weigh_rows,
+};
+use super::view::Place;
+
+/// Gradient of one block of queries of one head; on the way `delta` of its rows is found and kept for
+/// [`super::key_gradient::flash_attention_key_gradient`]. Cubes are numbered as in the forward kernel.
+#[cube(launch_unchecked)]
+pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
+    query: &[Vector<E, N>],
+    key: &[Vector<E, N>],
+    value: &[Vector<E, N>],
+    output: &[Vector<E, N>],
+    output_gradient: &[Vector<E, N>],
+    log_sum_exp: &[f32],
+    delta: &mut [f32],
+    query_gradient: &mut [Vector<E, N>],
+    query_at: Place,
+    key_at: Place,
+    value_at: Place,
+    output_at: Place,
+    output_gradient_at: Place,
+    query_gradient_at: Place,
+    seq: usize,
+    scale: f32,
+    lengths: Lengths,
+    #[comptime] group: usize,
+    #[comptime] tiling: Tiling,
+    #[define(E)] _element: ElemType,
+) {
+    let x = UNIT_POS as usize % tiling.units_x;
+    let y = UNIT_POS as usize / tiling.units_x;
+    let head = CUBE_POS_X as usize;
+    let sequence = CUBE_POS_Y as usize;
+    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * comptime!(tiling.rows());
+    let first_row = (sequence * CUBE_COUNT_X as usize + head) * seq;
+
+    let query_rows = query_at.rows(sequence, head);
+    let key_rows = key_at.rows(sequence, head / group);
+    let value_rows = value_at.rows(sequence, head / group);
+    let output_rows = output_at.rows(sequence, head);
+    let output_gradient_rows = output_gradient_at.rows(sequence, head);
+    let query_gradient_rows = query_gradient_at.rows(sequence, head);
+
+    let row_size = comptime!(tiling.rows() * tiling.stride());
+    let column_size = comptime!(tiling.columns() * tiling.stride());
+    let mut query_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
+    let mut gradient_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
+    let mut key_tile = Shared::<[Vector<f32, N>]>::new_slice(column_size);
+    let mut value_tile = Shared::<[Vector<f32, N>]>::new_slice(column_size);
+    let mut weights =
+        Shared::<[Vector<f32, P>]>::new_slice(comptime!(tiling.rows() * tiling.weight_stride()));
+    let mut scratch = reduction_scratch(tiling);
+
+    load_tile::<E, N>(
+        query,
+        &mut query_tile,
+        query_rows,
+        first_query,
+        seq,
+        scale,
+        comptime!(tiling.rows()),
+        tiling,
+    );
+    load_tile::<E, N>(
+        output_gradient,
+        &mut gradient_tile,
+        output_gradient_rows,
+        first_query,
+        seq,
+        1.0f32,
+        comptime!(tiling.rows()),
+        tiling,
+    );
+    sync_cube();
+
+    let rows = comptime!(tiling.rows_per_unit);
+    let columns = comptime!(tiling.columns_per_unit);
+    let vectors = comptime!(tiling.vectors_per_unit());
+    let mut deltas = Array::<f32>::new(rows);
+    let mut logs = Array::<f32>::new(rows);
+    let mut factors = Array::<f32>::new(rows);
+    let mut sums = Array::<Vector<f32, N>>::new(comptime!(rows * vectors));
+    #[unroll]
+    for i in 0..rows {
+        let row = y + i * tiling.units_y;
+        let query_index = first_query + row;
+        // A row behind the end reads the last row; what it computes is never stored.
+        let inside = min(query_index, seq - 1);
+        let mut partial = 0.0f32;
+        #[unroll]
+        for v in 0..vectors {
+            sums[i * vectors + v] = Vector::new(0.0f32);
+            let column = x + v * tiling.units_x;
+            if owns_column(column, tiling) {
+                let gradient = gradient_tile[row * comptime!(tiling.stride()) + column];
+                let out = Vector::<f32, N>::cast_from(
+                    output[output_rows.start + inside * output_rows.stride + column],
+                );
+                #[unroll]
+                for e in 0..N::value() {
+                    partial = fma(gradient.extract(e), out.extract(e), partial);
+                }
+            }
+        }
+        deltas[i] = row_sum(partial, &mut scratch, tiling);
+        logs[i] = log_sum_exp[first_row + inside];
+        factors[i] = scale;
+        if x == 0 && query_index < seq {
+            delta[first_row + query_index] = deltas[i];
+        }
+    }
+
+    let mut scores = Array::<f32>::new(comptime!(rows * columns));
+    let mut products = Array::<f32>::new(comptime!(rows * columns));
+    let keys = min(first_query + comptime!(tiling.rows()), seq);
+    let blocks = keys.div_ceil(comptime!(tiling.columns()));
+    for block in 0..blocks {
+        let first_key = block * comptime!(tiling.columns());
+        load_tile::<E, N>(
+            key,
+            &mut key_tile,
+            key_rows,
+            first_key,
+            seq,
+            1.0f32,
+            comptime!(tiling.columns()),
+            tiling,
+        );
+        load_tile::<E, N>(
+            value,
+            &mut value_tile,
+            value_rows,
+            first_key,
+            seq,
+            1.0f32,
+            comptime!(tiling.columns()),
+            tiling,
+        );
+        sync_cube();
+
+        dot_rows::<N>(&query_tile, &key_tile, &mut scores, lengths, x, y, tiling);
+        dot_rows::<N>(
+            &gradient_tile,
+            &value_tile,
+            &mut products,
+            lengths,
+            x,
+            y,
+            tiling,
+        );
+        #[unroll]
+        for i in 0..rows {
+            let query_index = first_query + y + i * tiling.units_y;
+            let mut row_weights = Vector::<f32, P>::new(0.0f32);
+            #[unroll]
+            for j in 0..columns {
+                let key_index = first_key + x + j * tiling.units_x;
+                let weight = (scores[i * columns + j] - logs[i]).exp();
+                let gradient = weight * (products[i * columns + j] - deltas[i]);
+                row_weights.insert(
+                    j,
+                    select(key_index <= query_index, gradient, 0.0f32.runtime()),
+                );
+            }
+            weights[(y + i * tiling.units_y) * comptime!(tiling.weight_stride()) + x] = row_weights;
+        }
+        sync_cube();
+
+        weigh_rows::<N, P>(&weights, &key_tile, &mut sums, lengths, x, y, tiling);
+        sync_cube();
+    }
+
+    store_rows::<E, N>(
+        &sums,
+        &factors,
+        query_gradient,
+        query_gradient_rows,
+        first_query,
+        seq,
+        x,
+        y,
+        tiling,
+    );
+}

@@ -1,0 +1,283 @@
+//! The two small matrix products every attention kernel is made of, on tiles in shared memory.
+//!
+//! A cube is a grid of `units_x` by `units_y` units. Unit `(x, y)` owns the rows `y + i * units_y` and the
+//! columns `x + j * units_x` of a score tile: neighbours then read neighbouring rows of a tile, whose rows are an odd
+//! number of vectors long, so no two of them meet in one memory bank.
+
+use cubecl::prelude::*;
+
+/// A tiling as the kernels see it: fixed when the kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tiling {
+    pub units_x: usize,
+    pub units_y: usize,
+    pub rows_per_unit: usize,
+    pub columns_per_unit: usize,
+    /// Vectors in one row of `head_dim` values.
+    pub vectors: usize,
+    /// Whether rows may be reduced by plane shuffles.
+    pub planes: bool,
+}
+
+impl Tiling {
+    pub const fn units(self) -> usize {
+        self.units_x * self.units_y
+    }
+
+    /// Rows of a score tile.
+    pub const fn rows(self) -> usize {
+        self.units_y * self.rows_per_unit
+    }
+
+    /// Columns of a score tile.
+    pub const fn columns(self) -> usize {
+        self.units_x * self.columns_per_unit
+    }
+
+    /// Vectors from one row of a value tile to the next; odd, against bank conflicts.
+    pub const fn stride(self) -> usize {
+        self.vectors | 1
+    }
+
+    /// Vectors from one row of a weight tile to the next; odd for the same reason.
+    pub const fn weight_stride(self) -> usize {
+        self.units_x | 1
+    }
+
+    /// Vectors of an output row that one unit accumulates.
+    pub const fn vectors_per_unit(self) -> usize {
+        self.vectors.div_ceil(self.units_x)
+    }
+}
+
+/// Lengths of the inner loops, which are also in [`Tiling`]. They come as arguments so that the compiler does not know
+/// them: where it does, it unrolls these loops entirely, loads everything first and runs out of registers (seen on
+/// gfx90a and gfx1100: hundreds of bytes of scratch memory a unit, none this way).
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+#[expand(derive(Clone, Copy))]
+pub struct Lengths {
+    vectors: usize,
+    units_x: usize,
+}
+
+impl Tiling {
+    pub fn lengths(self) -> LengthsLaunch {
+        LengthsLaunch::new(self.vectors, self.units_x)
+    }
+}
+
+/// Where one head of one sequence starts in a buffer and how far its rows are apart, in vectors.
+#[derive(CubeType, Clone, Copy)]
+#[expand(derive(Clone, Copy))]
+pub struct Rows {
+    pub start: usize,
+    pub stride: usize,
+}
+
+/// The block for cube `position` of `count` when the last block is to start first.
+#[cube]
+pub(super) fn last_first(position: u32, count: u32) -> usize {
+    (count - 1 - position) as usize
+}
+
+/// Copies `tile_rows` rows from `first` on into shared memory, times `factor`; rows from `limit` on become zero.
+#[cube]
+pub(super) fn load_tile<E: Float, N: Size>(
+    source: &[Vector<E, N>],
+    tile: &mut Shared<[Vector<f32, N>]>,
+    rows: Rows,
+    first: usize,
+    limit: usize,
+    factor: f32,
+    #[comptime] tile_rows: usize,
+    #[comptime] tiling: Tiling,
+) {
+    let total = comptime!(tile_rows * tiling.vectors);
+    let steps = comptime!(total.div_ceil(tiling.units()));
+    for step in 0..steps {
+        let index = step * comptime!(tiling.units()) + UNIT_POS as usize;
+        if index < total {
+            let row = index / tiling.vectors;
+            let column = index % tiling.vectors;
+            let mut value = Vector::<f32, N>::new(0.0f32);
+            if first + row < limit {
+                let at = rows.start + (first + row) * rows.stride + column;
+                value = Vector::cast_from(source[at]) * Vector::new(factor);
+            }
+            tile[row * comptime!(tiling.stride()) + column] = value;
+        }
+    }
+}
+
+/// `scores[i, j] = left[row i] . right[column j]` for the rows and columns of unit `(x, y)`.
+#[cube]
+pub(super) fn dot_rows<N: Size>(
+    left: &Shared<[Vector<f32, N>]>,
+    right: &Shared<[Vector<f32, N>]>,
+    scores: &mut Array<f32>,
+    lengths: Lengths,
+    x: usize,
+    y: usize,
+    #[comptime] tiling: Tiling,
+) {
+    let rows = comptime!(tiling.rows_per_unit);
+    let columns = comptime!(tiling.columns_per_unit);
+    let stride = comptime!(tiling.stride());
+
+    #[unroll]
+    for score in 0..comptime!(rows * columns) {
+        scores[score] = 0.0f32;
+    }
+    for d in 0..lengths.vectors {
+        let mut lefts = Array::<Vector<f32, N>>::new(rows);
+        #[unroll]
+        for i in 0..rows {
+            lefts[i] = left[(y + i * tiling.units_y) * stride + d];
+        }
+        #[unroll]
+        for j in 0..columns {
+            let right = right[(x + j * tiling.units_x) * stride + d];
+            #[unroll]
+            for i in 0..rows {
+                let mut sum = scores[i * columns + j];
+                #[unroll]
+                for e in 0..N::value() {
+                    sum = fma(lefts[i].extract(e), right.extract(e), sum);
+                }
+                scores[i * columns + j] = sum;
+            }
+        }
+    }
+}
+
+/// `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that unit
+/// `(x, y)` owns.
+///
+/// Vector `p` of a weight row holds what unit `(p, y)` wrote: the weights of columns `p + e * units_x`.
+#[cube]
+pub(super) fn weigh_rows<N: Size, P: Size>(
+    weights: &Shared<[Vector<f32, P>]>,
+    values: &Shared<[Vector<f32, N>]>,
+    sums: &mut Array<Vector<f32, N>>,
+    lengths: Lengths,
+    x: usize,
+    y: usize,
+    #[comptime] tiling: Tiling,
+) {
+    let rows = comptime!(tiling.rows_per_unit);
+    let vectors = comptime!(tiling.vectors_per_unit());
+
+    for p in 0..lengths.units_x {
+        let mut row_weights = Array::<Vector<f32, P>>::new(rows);
+        #[unroll]
+        for i in 0..rows {
+            row_weights[i] =
+                weights[(y + i * tiling.units_y) * comptime!(tiling.weight_stride()) + p];
+        }
+        #[unroll]
+        for e in 0..P::value() {
+            #[unroll]
+            for v in 0..vectors {
+                let column = x + v * tiling.units_x;
+                if owns_column(column, tiling) {
+                    let value =
+                        values[(p + e * tiling.units_x) * comptime!(tiling.stride()) + column];
+                    #[unroll]
+                    for i in 0..rows {
+                        let weight = Vector::<f32, N>::new(row_weights[i].extract(e));
+                        sums[i * vectors + v] = fma(weight, value, sums[i * vectors + v]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether `column` lies inside a row; known at compile time where rows divide evenly among the units.
+#[cube]
+pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
+    if comptime!(tiling.vectors.is_multiple_of(tiling.units_x)) {
+        true.runtime()
+    } else {
+        column < tiling.vectors
+    }
+}
+
+/// Writes a unit's vectors of its rows, times `factor`, to global memory; rows from `limit` on are left alone.
+#[cube]
+pub(super) fn store_rows<E: Float, N: Size>(
+    sums: &Array<Vector<f32, N>>,
+    factors: &Array<f32>,
+    target: &mut [Vector<E, N>],
+    rows: Rows,
+    first: usize,
+    limit: usize,
+    x: usize,
+    y: usize,
+    #[comptime] tiling: Tiling,
+) {
+    let vectors = comptime!(tiling.vectors_per_unit());
+    #[unroll]
+    for i in 0..tiling.rows_per_unit {
+        let row = first + y + i * tiling.units_y;
+        if row < limit {
+            #[unroll]
+            for v in 0..vectors {
+                let column = x + v * tiling.units_x;
+                if owns_column(column, tiling) {
+                    target[rows.start + row * rows.stride + column] =
+                        Vector::cast_from(sums[i * vectors + v] * Vector::new(factors[i]));
+                }
+            }
+        }
+    }
+}
+
+/// The sum of `value` over the `units_x` units of a row; every one of them gets it.
+#[cube]
+pub(super) fn row_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tiling: Tiling) -> f32 {
+    let mut total = value;
+    if comptime!(tiling.planes) {
+        #[unroll]
+        for step in 0..comptime!(tiling.units_x.ilog2()) {
+            total += plane_shuffle_xor(total, comptime!(1u32 << step));
+        }
+    } else {
+        scratch[UNIT_POS as usize] = value;
+        sync_cube();
+        let row = UNIT_POS as usize / tiling.units_x * tiling.units_x;
+        total = 0.0f32;
+        for x in 0..tiling.units_x {
+            total += scratch[row + x];
+        }
+        sync_cube();
+    }
+    total
+}
+
+/// The largest `value` of the `units_x` units of a row; every one of them gets it.
+#[cube]
+pub(super) fn row_max(value: f32, scratch: &mut Shared<[f32]>, #[comptime] tiling: Tiling) -> f32 {
+    let mut largest = value;
+    if comptime!(tiling.planes) {
+        #[unroll]
+        for step in 0..comptime!(tiling.units_x.ilog2()) {
+            largest = max(largest, plane_shuffle_xor(largest, comptime!(1u32 << step)));
+        }
+    } else {
+        scratch[UNIT_POS as usize] = value;
+        sync_cube();
+        let row = UNIT_POS as usize / tiling.units_x * tiling.units_x;
+        for x in 0..tiling.units_x {
+            largest = max(largest, scratch[row + x]);
+        }
+        sync_cube();
+    }
+    largest
+}
+
+/// Shared memory for the row reductions where planes are absent; one value where they are not needed.
+#[cube]
+pub(super) fn reduction_scratch(#[comptime] tiling: Tiling) -> Shared<[f32]> {
+    Shared::<[f32]>::new_slice(comptime!(if tiling.planes { 1 } else { tiling.units() }))
+}

@@ -1,0 +1,60 @@
+//! The device side.
+
+use cubecl::{ir::ElemType, prelude::*};
+
+/// One vector a unit. A row of `gate` and of `up` has `vectors` vectors and starts every `stride`; `up` starts `shift` into
+/// its row.
+#[cube(launch_unchecked)]
+pub fn swiglu_forward<F: Float, N: Size>(
+    gate: &[Vector<F, N>],
+    up: &[Vector<F, N>],
+    y: &mut [Vector<F, N>],
+    count: u32,
+    #[comptime] vectors: usize,
+    #[comptime] stride: usize,
+    #[comptime] shift: usize,
+    #[define(F)] _dtype: ElemType,
+) {
+    let unit = ABSOLUTE_POS;
+    if unit >= count as usize {
+        terminate!();
+    }
+    let at = unit / vectors * stride + unit % vectors;
+    let g = Vector::<f32, N>::cast_from(gate[at]);
+    let u = Vector::<f32, N>::cast_from(up[at + shift]);
+    y[unit] = Vector::cast_from(g * vector_sigmoid::<N>(g) * u);
+}
+
+/// As [`swiglu_forward`]; the gradients lie as gate and up do.
+#[cube(launch_unchecked)]
+pub fn swiglu_backward<F: Float, N: Size>(
+    gate: &[Vector<F, N>],
+    up: &[Vector<F, N>],
+    y_gradient: &[Vector<F, N>],
+    gate_gradient: &mut [Vector<F, N>],
+    up_gradient: &mut [Vector<F, N>],
+    count: u32,
+    #[comptime] vectors: usize,
+    #[comptime] stride: usize,
+    #[comptime] shift: usize,
+    #[define(F)] _dtype: ElemType,
+) {
+    let unit = ABSOLUTE_POS;
+    if unit >= count as usize {
+        terminate!();
+    }
+    let at = unit / vectors * stride + unit % vectors;
+    let g = Vector::<f32, N>::cast_from(gate[at]);
+    let u = Vector::<f32, N>::cast_from(up[at + shift]);
+    let dy = Vector::<f32, N>::cast_from(y_gradient[unit]);
+    let one = Vector::<f32, N>::new(1.0f32);
+    let s = vector_sigmoid::<N>(g);
+    gate_gradient[at] = Vector::cast_from(dy * u * s * (one + g * (one - s)));
+    up_gradient[at + shift] = Vector::cast_from(dy * g * s);
+}
+
+#[cube]
+fn vector_sigmoid<N: Size>(z: Vector<f32, N>) -> Vector<f32, N> {
+    let one = Vector::<f32, N>::new(1.0f32);
+    one / (one + (-z).exp())
+}

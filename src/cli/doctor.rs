@@ -1,0 +1,166 @@
+//! `doctor`: what this machine has, what is missing, and what to do about it.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Exit;
+use crate::device::diagnosis::{self, Finding, Status};
+use crate::run::folder;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything `doctor --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Report {
+    version: &'static str,
+    /// Whether the workshop can run here.
+    ready: bool,
+    findings: Vec<Finding>,
+    terminal: Terminal,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Terminal {
+    is_terminal: bool,
+    columns: Option<u16>,
+    rows: Option<u16>,
+    term: Option<String>,
+    no_color: bool,
+    utf8: bool,
+}
+
+pub fn run(args: &DoctorArgs) -> Result<Exit> {
+    let mut findings = diagnosis::examine();
+    findings.push(state_folder());
+    // The CPU backend is always there, so what can stop the workshop is a place to keep its work.
+    let ready = findings
+        .iter()
+        .all(|finding| finding.topic != "state" || finding.status == Status::Ok);
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        ready,
+        findings,
+        terminal: terminal(),
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, &report)?;
+    }
+    Ok(if ready { Exit::Ok } else { Exit::Environment })
+}
+
+fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    writeln!(out, "tinyllama-tutor {}", report.version)?;
+    let mut topic = "";
+    for finding in &report.findings {
+        if finding.topic != topic {
+            topic = finding.topic;
+            writeln!(out, "\n{topic}")?;
+        }
+        let mark = match finding.status {
+            Status::Ok => "ok     ",
+            Status::Absent => "absent ",
+            Status::Broken => "BROKEN ",
+        };
+        writeln!(out, "  {mark} {:<24} {}", finding.name, finding.detail)?;
+        if let Some(remedy) = &finding.remedy {
+            writeln!(out, "          {remedy}")?;
+        }
+    }
+    let terminal = &report.terminal;
+    writeln!(out, "\nterminal")?;
+    match (terminal.is_terminal, terminal.columns, terminal.rows) {
+        (true, Some(columns), Some(rows)) => {
+            let small = if columns < 80 || rows < 24 {
+                "; 80x24 shows everything"
+            } else {
+                ""
+            };
+            writeln!(out, "  {columns}x{rows}{small}")?;
+        }
+        _ => writeln!(out, "  the output is no terminal; its size is not known")?,
+    }
+    writeln!(
+        out,
+        "  TERM {}, {}, {}",
+        terminal.term.as_deref().unwrap_or("not set"),
+        if terminal.no_color {
+            "no colours (NO_COLOR)"
+        } else {
+            "16 colours"
+        },
+        if terminal.utf8 {
+            "UTF-8"
+        } else {
+            "ASCII drawing"
+        },
+    )?;
+    let verdict = if report.ready {
+        "\nThe workshop can run here."
+    } else {
+        "\nThe workshop cannot run here yet: see what is marked above."
+    };
+    writeln!(out, "{verdict}")
+}
+
+/// Whether runs and progress can be kept.
+fn state_folder() -> Finding {
+    let (status, name, detail, remedy) = match folder::state_folder().and_then(|path| {
+        folder::check_writable(&path)?;
+        Ok(path)
+    }) {
+        Ok(path) => (
+            Status::Ok,
+            path.display().to_string(),
+            "can be written".to_string(),
+            None,
+        ),
+        Err(error) => (
+            Status::Broken,
+            "state folder".to_string(),
+            format!("{error:#}"),
+            Some("Set XDG_STATE_HOME to a folder you can write to.".to_string()),
+        ),
+    };
+    Finding {
+        topic: "state",
+        name,
+        status,
+        detail,
+        remedy,
+    }
+}
+
+fn terminal() -> Terminal {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let size = window_size();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| variable(name));
+    Terminal {
+        is_terminal: io::stdout().is_terminal(),
+        columns: size.map(|(columns, _)| columns),
+        rows: size.map(|(_, rows)| rows),
+        term: variable("TERM"),
+        no_color: variable("NO_COLOR").is_some(),
+        utf8: locale.is_some_and(|name| name.to_lowercase().replace('-', "").ends_with("utf8")),
+    }
+}
+
+/// Columns and rows of the terminal behind the output.
+fn window_size() -> Option<(u16, u16)> {
+    let (rows, columns) = console::Term::stdout().size_checked()?;
+    Some((columns, rows))
+}

@@ -1,0 +1,98 @@
+//! Exit statuses, and how an error becomes one.
+
+use std::process::ExitCode;
+
+use super::training_args::UsageError;
+use crate::device::DeviceError;
+use crate::model::ConfigError;
+use crate::train::DataError;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Ok,
+    /// A check failed, or a run did.
+    Failed,
+    /// The command line, or a file it names, is wrong.
+    Usage,
+    /// This machine lacks something.
+    Environment,
+    /// Ended by a signal, reported the way shells do.
+    Signal(i32),
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Environment => 3,
+            Exit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(255),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// What kind of error this is, judged by the first typed error in its chain.
+pub fn classify(error: &anyhow::Error) -> Exit {
+    for cause in error.chain() {
+        if cause.is::<DeviceError>() {
+            return Exit::Environment;
+        }
+        if cause.is::<ConfigError>() || cause.is::<DataError>() || cause.is::<UsageError>() {
+            return Exit::Usage;
+        }
+        if let Some(io) = cause.downcast_ref::<std::io::Error>()
+            && io.kind() == std::io::ErrorKind::BrokenPipe
+        {
+            return Exit::Ok;
+        }
+    }
+    Exit::Failed
+}
+
+/// What to do about `error`, where its type knows.
+pub fn remedy(error: &anyhow::Error) -> Option<String> {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<DeviceError>())
+        .map(DeviceError::remedy)
+}
+
+/// Prints `error` with its causes and remedy, and returns the status to end with.
+pub fn report(error: &anyhow::Error) -> Exit {
+    let exit = classify(error);
+    if exit != Exit::Ok {
+        eprintln!("error: {error:#}");
+        if let Some(remedy) = remedy(error) {
+            eprintln!("       {remedy}");
+        }
+    }
+    exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn errors_keep_their_kind_under_context() {
+        let device = DeviceError::NotCompiledIn {
+            backend: crate::device::Backend::Rocm,
+        };
+        let error = Err::<(), _>(device)
+            .context("opening the device")
+            .unwrap_err();
+        assert_eq!(classify(&error), Exit::Environment);
+        assert!(remedy(&error).is_some_and(|text| text.contains("--features rocm")));
+        assert_eq!(classify(&anyhow::anyhow!("something else")), Exit::Failed);
+        assert_eq!(Exit::Signal(2).code(), 130);
+    }
+}

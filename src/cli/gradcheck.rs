@@ -1,0 +1,190 @@
+//! `gradcheck` and `verify`: whether every target computes the same loss, the same gradients and the same training.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::Exit;
+use super::training_args::{TrainingArgs, UsageError};
+use crate::device::{self, CacheSettings};
+use crate::model::Target;
+use crate::train::gradient_check::{self, Comparison};
+
+#[derive(Debug, Args)]
+pub struct GradcheckArgs {
+    /// Targets to check; all where none is named
+    targets: Vec<Target>,
+    /// Draw the input from this seed instead of a fresh one
+    #[arg(long, value_name = "N")]
+    input_seed: Option<u64>,
+    #[command(flatten)]
+    training: TrainingArgs,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Targets to train side by side; all where none is named
+    targets: Vec<Target>,
+    #[command(flatten)]
+    training: TrainingArgs,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `gradcheck --json` prints.
+#[derive(Serialize)]
+struct Report {
+    device: String,
+    input_seed: u64,
+    dtype: String,
+    tolerance: f64,
+    passed: bool,
+    comparisons: Vec<Comparison>,
+}
+
+pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
+    let targets = chosen(&args.targets);
+    let options = args.training.options(targets[0])?;
+    let open = open(&args.training)?;
+    open.require_dtype(options.operand_dtype)?;
+    let seed = args.input_seed.unwrap_or_else(fresh_seed);
+    let tolerance = gradient_check::tolerance(options.operand_dtype, &open);
+    let recipes: Vec<_> = targets
+        .iter()
+        .map(|target| (*target, target.recipe()))
+        .collect();
+    let comparisons = gradient_check::against_reference(
+        &recipes,
+        &options.config,
+        options.operand_dtype,
+        seed,
+        &open,
+    )?;
+    let report = Report {
+        device: open.name.clone(),
+        input_seed: seed,
+        dtype: format!("{:?}", options.operand_dtype).to_lowercase(),
+        tolerance,
+        passed: comparisons
+            .iter()
+            .all(|comparison| comparison.passes(tolerance)),
+        comparisons,
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, &report)?;
+    }
+    Ok(if report.passed {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+pub fn verify(args: &VerifyArgs) -> Result<Exit> {
+    let targets = chosen(&args.targets);
+    if args.training.num_steps > 1000 {
+        bail!(UsageError(
+            "--num-steps above 1000 says nothing more about equality".into()
+        ));
+    }
+    let options = args.training.options(targets[0])?;
+    let open = open(&args.training)?;
+    open.require_dtype(options.operand_dtype)?;
+    let tolerance = gradient_check::training_tolerance(options.operand_dtype, &open);
+    let runs = gradient_check::train_side_by_side(&targets, &options, &open)?;
+    let baseline = &runs[0].losses;
+    let mut out = io::stdout().lock();
+    let mut passed = true;
+    let mut rows = Vec::new();
+    for run in &runs {
+        let worst = gradient_check::largest_difference(&run.losses, baseline);
+        let ok = worst <= tolerance;
+        passed &= ok;
+        rows.push((run.target.to_string(), worst, ok, run.losses.clone()));
+    }
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &rows)?;
+        writeln!(out)?;
+    } else {
+        writeln!(
+            out,
+            "{} steps on {}, losses against v1, at most {tolerance:.0e} apart",
+            args.training.num_steps, open.name
+        )?;
+        for (target, worst, ok, losses) in &rows {
+            let last = losses.last().copied().unwrap_or(f64::NAN);
+            writeln!(
+                out,
+                "  {target:<8} {}  worst step {worst:.2e}, last loss {last:.6}",
+                verdict(*ok)
+            )?;
+        }
+    }
+    Ok(if passed { Exit::Ok } else { Exit::Failed })
+}
+
+fn chosen(named: &[Target]) -> Vec<Target> {
+    // The baseline is what the others are compared with.
+    let mut targets = vec![Target::V1];
+    let rest = if named.is_empty() {
+        &Target::ALL[..]
+    } else {
+        named
+    };
+    targets.extend(rest.iter().copied().filter(|target| *target != Target::V1));
+    targets
+}
+
+fn open(training: &TrainingArgs) -> Result<device::OpenDevice> {
+    device::configure_runtime(CacheSettings {
+        fusion: training.graph_fusion.is_none_or(|switch| switch.is_on()),
+    });
+    Ok(device::open(training.backend, training.device.as_deref())?)
+}
+
+/// Different every time: the seed is printed, so that a failure can be repeated.
+pub fn fresh_seed() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_nanos() as u64)
+}
+
+fn verdict(ok: bool) -> &'static str {
+    if ok { "ok    " } else { "FAILED" }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        out,
+        "gradients on {} in {}, against v1 in f64 on the CPU; input seed {}; ‖a-b‖/‖b‖ at most {:.0e}",
+        report.device, report.dtype, report.input_seed, report.tolerance
+    )?;
+    writeln!(
+        out,
+        "  {:<8} {:<7} {:>12} {:>14} {:>12}  worst parameter",
+        "target", "", "loss", "with gradient", "worst"
+    )?;
+    for comparison in &report.comparisons {
+        writeln!(
+            out,
+            "  {:<8} {:<7} {:>12.2e} {:>14} {:>12.2e}  {}",
+            comparison.target,
+            verdict(comparison.passes(report.tolerance)),
+            comparison.loss_difference,
+            format!("{} of {}", comparison.with_gradient, comparison.tensors),
+            comparison.worst_difference,
+            comparison.worst_parameter
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! `lessons`: what the course holds, and whether a course is sound.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Exit;
+use super::run::RunArgs;
+use crate::lesson::quiz::Quiz;
+use crate::lesson::{Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold};
+
+#[derive(Debug, Args)]
+pub struct LessonsArgs {
+    /// Use the course in this folder instead of the built-in one
+    #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_LESSONS")]
+    lessons: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: LessonsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LessonsCommand {
+    /// List sessions and lessons
+    List,
+    /// Print a lesson
+    Show {
+        /// Id of the lesson
+        lesson: String,
+    },
+    /// Write the file of a new lesson to start from
+    New {
+        /// Session it belongs to
+        session: String,
+        /// Id of the lesson: lower-case letters, digits and hyphens
+        id: String,
+        /// Title of the lesson
+        #[arg(long, default_value = "A new lesson")]
+        title: String,
+    },
+    /// Read the whole course and report everything that is wrong with it
+    Lint,
+}
+
+pub fn run(args: &LessonsArgs) -> Result<Exit> {
+    let source = Source::new(args.lessons.clone());
+    let course = match Course::load_with(&source, &check_flags) {
+        Ok(course) => course,
+        Err(problems) => {
+            report(&problems, args.json)?;
+            let lint = matches!(args.command, LessonsCommand::Lint);
+            return Ok(if lint { Exit::Failed } else { Exit::Usage });
+        }
+    };
+    match &args.command {
+        LessonsCommand::List => list(&course, args.json),
+        LessonsCommand::Show { lesson } => show(&course, lesson, args.json),
+        LessonsCommand::New { session, id, title } => new(&course, &source, session, id, title),
+        LessonsCommand::Lint => sound(&course, args.json),
+    }
+}
+
+/// Puts a run step's flags to the run command itself.
+fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
+    let words = ["run", target]
+        .into_iter()
+        .map(str::to_string)
+        .chain(flags.iter().cloned());
+    let command = RunArgs::augment_args(clap::Command::new("run"));
+    command
+        .try_get_matches_from(words)
+        .map(|_| ())
+        .map_err(|error| {
+            let text = error.to_string();
+            text.lines()
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_string()
+        })
+}
+
+fn report(problems: &Problems, as_json: bool) -> Result<()> {
+    if as_json {
+        let list = problems.0.iter().map(|problem| {
+            json!({
+                "file": problem.file,
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+                "help": problem.help,
+            })
+        });
+        return print_json(&json!({ "problems": list.collect::<Vec<_>>() }));
+    }
+    let style = error_style();
+    let mut out = io::stderr().lock();
+    for problem in &problems.0 {
+        writeln!(out, "{}", problem.render(style))?;
+    }
+    let count = problems.0.len();
+    writeln!(out, "{count} problem{}", if count == 1 { "" } else { "s" })?;
+    Ok(())
+}
+
+/// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.
+fn error_style() -> Style {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL")
+        .or_else(|| set("LC_CTYPE"))
+        .or_else(|| set("LANG"))
+        .unwrap_or_default();
+    let terminal = io::stderr().is_terminal();
+    Style {
+        colour: terminal && set("NO_COLOR").is_none(),
+        unicode: locale.to_lowercase().replace('-', "").contains("utf8"),
+        width: 100,
+    }
+}
+
+fn list(course: &Course, as_json: bool) -> Result<Exit> {
+    if as_json {
+        let sessions = course.sessions.iter().map(|session| {
+            let lessons: Vec<_> = session
+                .lessons
+                .iter()
+                .filter_map(|id| course.lesson(id))
+                .map(lesson_json)
+                .collect();
+            json!({ "session": session, "lessons": lessons })
+        });
+        let sessions: Vec<_> = sessions.collect();
+        print_json(
+            &json!({ "title": course.title, "version": course.version, "sessions": sessions }),
+        )?;
+        return Ok(Exit::Ok);
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{} ({})", course.title, course.version)?;
+    for session in &course.sessions {
+        writeln!(out, "\n{}, {} minutes", session.title, session.minutes)?;
+        for lesson in session.lessons.iter().filter_map(|id| course.lesson(id)) {
+            let level = lesson.level.name();
+            writeln!(
+                out,
+                "  {:<24} {:>3} min  {level:<12}  {}",
+                lesson.id, lesson.minutes, lesson.title
+            )?;
+        }
+        for planned in &session.planned {
+            writeln!(
+                out,
+                "  {:<24} {:>3} min  {:<12}  {}",
+                planned.id, planned.minutes, "not written", planned.title
+            )?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
+    let Some(lesson) = course.lesson(id) else {
+        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+        eprintln!(
+            "error: there is no lesson `{id}`; there are: {}",
+            ids.join(", ")
+        );
+        return Ok(Exit::Usage);
+    };
+    if as_json {
+        print_json(&lesson_json(lesson))?;
+        return Ok(Exit::Ok);
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "# {}\n", lesson.title)?;
+    writeln!(
+        out,
+        "{} minutes, {}. Afterwards you can:\n",
+        lesson.minutes,
+        lesson.level.name()
+    )?;
+    for objective in &lesson.objectives {
+        writeln!(out, "- {objective}")?;
+    }
+    for (number, step) in lesson.steps.iter().enumerate() {
+        let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+        writeln!(
+            out,
+            "\n## {} ({kind}, step {} of {of})\n\n{}",
+            step.title,
+            number + 1,
+            step.text.trim_end()
+        )?;
+        write_task(&mut out, step)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is asked for, without giving the answer away.
+fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
+    match &step.kind {
+        StepKind::Run { target, flags, .. } => {
+            let flags = flags.join(" ");
+            writeln!(out, "\n    tinyllama-tutor run {target} {flags}")?;
+        }
+        StepKind::Quiz(Quiz::Choices(choices)) => {
+            writeln!(out)?;
+            for (number, choice) in choices.iter().enumerate() {
+                writeln!(out, "{}. {}", number + 1, choice.text)?;
+            }
+        }
+        _ => {}
+    }
+    for check in &step.checks {
+        writeln!(
+            out,
+            "\nCheck `{}`: {} {}",
+            check.id,
+            check.measure,
+            check.bounds()
+        )?;
+    }
+    Ok(())
+}
+
+fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -> Result<Exit> {
+    let Source::Folder(folder) = source else {
+        eprintln!(
+            "error: the built-in course cannot be changed; name the folder of yours with --lessons DIR"
+        );
+        return Ok(Exit::Usage);
+    };
+    if course.session(session).is_none() || !is_id(id) {
+        let ids: Vec<&str> = course
+            .sessions
+            .iter()
+            .map(|session| session.id.as_str())
+            .collect();
+        eprintln!(
+            "error: it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
+            ids.join(", ")
+        );
+        return Ok(Exit::Usage);
+    }
+    let path = folder.join(session).join(format!("{id}.yaml"));
+    fs::create_dir_all(folder.join(session))
+        .with_context(|| format!("creating {}", folder.join(session).display()))?;
+    let mut file =
+        fs::File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
+    file.write_all(scaffold::lesson(id, title).as_bytes())?;
+    println!("{}", path.display());
+    println!("Now add `- {id}` to the `lessons` of session `{session}` in workshop.yaml.");
+    Ok(Exit::Ok)
+}
+
+fn sound(course: &Course, as_json: bool) -> Result<Exit> {
+    let lessons = course.lessons().count();
+    let steps: usize = course.lessons().map(|lesson| lesson.steps.len()).sum();
+    let checks: usize = course
+        .lessons()
+        .flat_map(|lesson| &lesson.steps)
+        .map(|step| step.checks.len())
+        .sum();
+    let planned: usize = course
+        .sessions
+        .iter()
+        .map(|session| session.planned.len())
+        .sum();
+    if as_json {
+        let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
+        print_json(&counts)?;
+    } else {
+        println!(
+            "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+fn lesson_json(lesson: &Lesson) -> serde_json::Value {
+    let steps = lesson.steps.iter().map(|step| {
+        let checks = step.checks.iter().map(|check| {
+            json!({ "id": check.id, "measure": check.measure.to_string(), "bounds": check.bounds(), "required": check.required })
+        });
+        json!({
+            "id": step.id,
+            "kind": step.kind.kind(),
+            "title": step.title,
+            "text": step.text,
+            "checks": checks.collect::<Vec<_>>(),
+            "hints": step.hints.len(),
+            "estimated_minutes": step.estimated_minutes(),
+        })
+    });
+    json!({
+        "id": lesson.id,
+        "session": lesson.session,
+        "title": lesson.title,
+        "minutes": lesson.minutes,
+        "estimated_minutes": lesson.estimated_minutes(),
+        "level": lesson.level,
+        "requires": lesson.requires,
+        "objectives": lesson.objectives,
+        "steps": steps.collect::<Vec<_>>(),
+    })
+}
+
+fn print_json(value: &serde_json::Value) -> Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The command line: one file per subcommand.
+
+mod bench;
+mod completions;
+mod doctor;
+mod exit;
+mod gradcheck;
+mod kernels;
+mod lessons;
+mod output;
+mod profile;
+mod run;
+mod schema;
+mod session;
+mod signals;
+mod training_args;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+
+/// A terminal tutor for GPU performance work on a tiny LLaMA.
+///
+/// Trains every version of a small language model for real, on an AMD or NVIDIA GPU, through Vulkan, or on the CPU, and
+/// shows what each step costs.
+#[derive(Debug, Parser)]
+#[command(name = "tinyllama-tutor", version, propagate_version = true)]
+#[command(
+    after_help = "Exit status: 0 done, 1 a check failed, 2 wrong usage, 3 something is missing on this machine."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Train a target and report every step
+    Run(Box<run::RunArgs>),
+    /// Train a target and write its kernels as a Chrome/Perfetto trace
+    Trace(Box<run::TraceArgs>),
+    /// Compare step times of targets, and of other programs, in one go
+    Bench(Box<bench::BenchArgs>),
+    /// Compare every target's loss and gradients with a reference in f64
+    Gradcheck(Box<gradcheck::GradcheckArgs>),
+    /// Train every target side by side and compare the losses
+    Verify(Box<gradcheck::VerifyArgs>),
+    /// List this project's kernels, or check each against its reference on this device
+    Kernels(kernels::KernelsArgs),
+    /// Say what this machine has, what is missing, and what to do about it
+    Doctor(doctor::DoctorArgs),
+    /// List, show, write and check the lessons of the course
+    Lessons(lessons::LessonsArgs),
+    /// Show, check, pack and unpack what is kept of a learner
+    Session(session::SessionArgs),
+    /// Run a profiler on a target, or read what one wrote
+    Profile(Box<profile::ProfileArgs>),
+    /// Print a shell's completion script
+    Completions(completions::CompletionsArgs),
+    /// Print the JSON Schema of a machine-readable output
+    Schema(schema::SchemaArgs),
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; a closed pipe while printing them is none either.
+            drop(error.print());
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Trace(args) => run::trace(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Gradcheck(args) => gradcheck::gradcheck(&args),
+        Command::Verify(args) => gradcheck::verify(&args),
+        Command::Kernels(args) => kernels::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Lessons(args) => lessons::run(&args),
+        Command::Session(args) => session::run(&args),
+        Command::Profile(args) => {
+            return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
+        }
+        Command::Completions(args) => completions::run::<Cli>(&args),
+        Command::Schema(args) => schema::run(&args),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => exit::report(&error).into(),
+    }
+}

@@ -1,0 +1,180 @@
+//! `profile import` and `profile compare`.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::{ExportFormat, UsageError, ViewArgs, print};
+use crate::profiler::export;
+use crate::profiler::read::{Import, import as read};
+use crate::profiler::show::comparison;
+use crate::profiler::show::parts::Parts;
+use crate::profiler::show::report::{ReportOptions, report};
+use crate::profiler::show::text::push_wrapped;
+
+pub fn import(
+    path: &Path,
+    view: &ViewArgs,
+    export: Option<(ExportFormat, PathBuf)>,
+) -> anyhow::Result<ExitCode> {
+    let parts = view.parts()?;
+    let import = read(path)?;
+    if let Some((format, to)) = &export {
+        write_export(&import, *format, to, view, &parts)?;
+    }
+    if view.json {
+        print::json(&document(&import, view, &parts))?;
+    } else {
+        print::out(&text(&import, view, &parts)?)?;
+    }
+    Ok(exit_code(&import))
+}
+
+impl ViewArgs {
+    /// Which part of the model issued a kernel, from the event stream the user named.
+    pub fn parts(&self) -> anyhow::Result<Parts> {
+        let Some(path) = &self.events else {
+            return Ok(Parts::default());
+        };
+        let stream = fs::read(path)
+            .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
+        Ok(Parts::from_events(&String::from_utf8_lossy(&stream)))
+    }
+}
+
+/// 1 for damage and where nothing was found to read.
+pub fn exit_code(import: &Import) -> ExitCode {
+    if import.damage.is_empty() && !import.profile.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(print::FAILED)
+    }
+}
+
+pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
+    let mut document = export::json::document(&import.profile, view.group(), parts);
+    document["taken"] = import
+        .taken
+        .iter()
+        .map(|taken| json!({"path": taken.path, "format": taken.format.to_string(), "rows": taken.rows}))
+        .collect();
+    document["passed_over"] = import
+        .passed_over
+        .iter()
+        .map(|passed| json!({"path": passed.path, "reason": passed.reason}))
+        .collect();
+    document["damage"] = import
+        .damage
+        .iter()
+        .map(|damage| {
+            json!({
+                "file": damage.place.file,
+                "line": damage.place.line,
+                "column": damage.place.column,
+                "where": damage.place.name,
+                "problem": damage.problem,
+            })
+        })
+        .collect();
+    document
+}
+
+/// Files that are listed one by one; of a folder with thousands only a count would be read.
+const FILES_LISTED: usize = 40;
+
+pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for taken in import.taken.iter().take(FILES_LISTED) {
+        writeln!(
+            text,
+            "read  {}: {}, {} rows",
+            taken.path.display(),
+            taken.format,
+            taken.rows
+        )?;
+    }
+    for passed in import.passed_over.iter().take(FILES_LISTED) {
+        writeln!(text, "left  {}: {}", passed.path.display(), passed.reason)?;
+    }
+    let unlisted = import.taken.len().saturating_sub(FILES_LISTED)
+        + import.passed_over.len().saturating_sub(FILES_LISTED);
+    if unlisted > 0 {
+        writeln!(text, "and {unlisted} more files")?;
+    }
+    for damage in &import.damage {
+        writeln!(text, "damaged  {damage}")?;
+    }
+    if !import.damage.is_empty() {
+        writeln!(text, "The figures below leave the damaged places out.")?;
+    }
+    for note in &import.profile.notes {
+        push_wrapped(&mut text, &format!("note: {note}"), print::WIDTH);
+    }
+    if import.profile.is_empty() {
+        writeln!(text, "Nothing to show: no file of a profiler was found.")?;
+    }
+    let options = ReportOptions {
+        group: view.group(),
+        rows: view.rows,
+    };
+    for table in report(&import.profile, parts, options) {
+        text.push('\n');
+        text.push_str(&table.render(print::WIDTH));
+    }
+    Ok(text)
+}
+
+fn write_export(
+    import: &Import,
+    format: ExportFormat,
+    to: &Path,
+    view: &ViewArgs,
+    parts: &Parts,
+) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", to.display());
+    let profile = &import.profile;
+    match format {
+        ExportFormat::Csv => {
+            export::csv::write(profile, to).with_context(cannot)?;
+        }
+        ExportFormat::Json => {
+            let document = export::json::document(profile, view.group(), parts);
+            fs::write(to, serde_json::to_string_pretty(&document)?).with_context(cannot)?;
+        }
+        ExportFormat::Perfetto => {
+            let mut file = BufWriter::new(File::create(to).with_context(cannot)?);
+            export::perfetto::write(profile, &mut file).with_context(cannot)?;
+            file.flush().with_context(cannot)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<ExitCode> {
+    let imports = [read(before)?, read(after)?];
+    let [before, after] = &imports;
+    let parts = view.parts()?;
+    let comparison = comparison::compare(&before.profile, &after.profile, view.group(), &parts);
+    if view.json {
+        print::json(&export::json::comparison(&comparison))?;
+    } else {
+        let mut text = comparison.table(view.rows).render(print::WIDTH);
+        for damage in imports.iter().flat_map(|import| &import.damage) {
+            writeln!(text, "damaged  {damage}")?;
+        }
+        print::out(&text)?;
+    }
+    let sound = imports
+        .iter()
+        .all(|import| import.damage.is_empty() && !import.profile.is_empty());
+    Ok(if sound {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(print::FAILED)
+    })
+}

@@ -1,0 +1,288 @@
+//! `profile`: AMD's profilers around a target, and what they wrote made readable.
+//!
+//! Exit codes: 0 done; 1 the profiler failed or a file is damaged; 2 wrong usage; 3 the tool is not installed.
+
+mod import;
+mod launch;
+mod print;
+mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::profiler::commands::Task;
+use crate::profiler::read::ImportError;
+use crate::profiler::run::RunError;
+use crate::profiler::show::hotspots::GroupBy;
+
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    #[command(subcommand)]
+    command: ProfileCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ProfileCommand {
+    /// Kernels, API calls and hardware counters with rocprofv3.
+    Rocprofv3 {
+        #[arg(long, value_enum, default_value = "hotspots")]
+        kind: Rocprofv3Kind,
+        /// Hardware counters instead of the usual set, for --kind counters.
+        #[arg(long, value_delimiter = ',', num_args = 1..)]
+        counters: Vec<String>,
+        /// Input file of your own, for --kind input.
+        #[arg(long, value_name = "FILE", required_if_eq("kind", "input"))]
+        input: Option<PathBuf>,
+        #[command(flatten)]
+        launch: LaunchArgs,
+    },
+    /// Host and device on one timeline with rocprof-sys.
+    RocprofSys {
+        #[arg(long, value_enum, default_value = "run")]
+        kind: RocprofSysKind,
+        #[command(flatten)]
+        launch: LaunchArgs,
+    },
+    /// Every counter of the device, or a roofline, with rocprof-compute.
+    RocprofCompute {
+        #[arg(long, value_enum, default_value = "profile")]
+        kind: RocprofComputeKind,
+        #[command(flatten)]
+        launch: LaunchArgs,
+    },
+    /// Tables of a workload folder that rocprof-compute made.
+    Analyze {
+        workload: PathBuf,
+        /// Only the kernels with their numbers.
+        #[arg(long)]
+        list_stats: bool,
+        /// Only this dispatch, by its number from --list-stats.
+        #[arg(long, conflicts_with = "list_stats")]
+        dispatch: Option<u64>,
+        #[arg(long)]
+        print: bool,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Why rocprof is gone, and what to say instead.
+    Rocprof,
+    /// Why rocprofv2 is gone, and what to say instead.
+    Rocprofv2,
+    /// Everything that is installed, one after the other, into one folder with an index.
+    All {
+        #[command(flatten)]
+        launch: LaunchArgs,
+    },
+    /// Reads a file or folder that a profiler wrote, here or elsewhere.
+    Import {
+        path: PathBuf,
+        #[command(flatten)]
+        view: ViewArgs,
+        /// Writes the profile for other programs, into the folder or file --to.
+        #[arg(long, value_enum, requires = "to")]
+        export: Option<ExportFormat>,
+        #[arg(long, value_name = "PATH", requires = "export")]
+        to: Option<PathBuf>,
+    },
+    /// Two profiles side by side: which kernels vanished, appeared or changed.
+    Compare {
+        before: PathBuf,
+        after: PathBuf,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
+    /// Which profilers are installed, and their versions.
+    Tools {
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// How to run a target under a profiler.
+#[derive(Debug, Args)]
+struct LaunchArgs {
+    /// What to profile: v1 to v4, stage1 to stage6.
+    target: String,
+    /// Only prints the command line with each flag explained.
+    #[arg(long)]
+    print: bool,
+    /// Folder for the output; a new one below `profiles` if not given.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What to put in front of the profiler, such as "srun --gpus=1".
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
+    /// The GPU's architecture, such as gfx942, where it cannot be read from the driver.
+    #[arg(long)]
+    arch: Option<String>,
+    /// Gives the profiler the terminal instead of listing what it prints.
+    #[arg(long, conflicts_with = "json")]
+    terminal: bool,
+    #[command(flatten)]
+    view: ViewArgs,
+    /// Flags for the target, after `--`.
+    #[arg(last = true)]
+    run_flags: Vec<std::ffi::OsString>,
+}
+
+/// How to show a profile.
+#[derive(Clone, Debug, Args)]
+struct ViewArgs {
+    /// What counts as one kernel.
+    #[arg(long, value_enum, default_value = "name")]
+    by: By,
+    /// Lines of each table.
+    #[arg(long, default_value_t = 15)]
+    rows: usize,
+    /// Event stream of a run of the same target with --profile-steps, which says which part of the model issued a kernel.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// One JSON document instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The bare function name.
+    Name,
+    /// The full name with template arguments.
+    Full,
+    /// The full name with workgroup, grid and registers.
+    Variant,
+}
+
+impl ViewArgs {
+    fn group(&self) -> GroupBy {
+        match self.by {
+            By::Name => GroupBy::ShortName,
+            By::Full => GroupBy::FullName,
+            By::Variant => GroupBy::Variant,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rocprofv3Kind {
+    /// Which kernels take the time.
+    Hotspots,
+    /// A timeline for Perfetto.
+    Runtime,
+    /// Hardware counters, in runs that fit.
+    Counters,
+    /// What --input says.
+    Input,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RocprofSysKind {
+    /// Timeline and call tree.
+    Run,
+    /// Call stacks at intervals.
+    Sample,
+    /// A file with every setting.
+    Config,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RocprofComputeKind {
+    /// Every counter.
+    Profile,
+    /// Only what a roofline needs.
+    Roofline,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// A folder of CSV files.
+    Csv,
+    /// The figures as one JSON file.
+    Json,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+}
+
+pub fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
+    let error = match run_command(args.command) {
+        Ok(code) => return Ok(code),
+        Err(error) => error,
+    };
+    let code = if error.is::<ImportError>() || error.is::<UsageError>() {
+        print::USAGE
+    } else if matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. })) {
+        print::ENVIRONMENT
+    } else {
+        return Err(error);
+    };
+    eprintln!("error: {error:#}");
+    Ok(ExitCode::from(code))
+}
+
+/// Words that clap cannot judge by themselves.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct UsageError(String);
+
+fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ProfileCommand::Rocprofv3 {
+            kind,
+            counters,
+            input,
+            launch,
+        } => {
+            let task = match (kind, input) {
+                (Rocprofv3Kind::Hotspots, _) => Task::Hotspots,
+                (Rocprofv3Kind::Runtime, _) => Task::Runtime,
+                (Rocprofv3Kind::Input, Some(path)) => Task::InputFile(path),
+                (Rocprofv3Kind::Counters | Rocprofv3Kind::Input, _) => Task::Counters(counters),
+            };
+            launch::profile(task, &launch)
+        }
+        ProfileCommand::RocprofSys { kind, launch } => {
+            let task = match kind {
+                RocprofSysKind::Run => Task::SystemTrace,
+                RocprofSysKind::Sample => Task::Sample,
+                RocprofSysKind::Config => Task::Configuration,
+            };
+            launch::profile(task, &launch)
+        }
+        ProfileCommand::RocprofCompute { kind, launch } => {
+            let task = match kind {
+                RocprofComputeKind::Profile => Task::Profile,
+                RocprofComputeKind::Roofline => Task::Roofline,
+            };
+            launch::profile(task, &launch)
+        }
+        ProfileCommand::Analyze {
+            workload,
+            list_stats,
+            dispatch,
+            print,
+            json,
+        } => {
+            let task = match dispatch {
+                Some(number) => Task::Dispatch(number),
+                None if list_stats => Task::ListStats,
+                None => Task::Analyze,
+            };
+            launch::analyze(task, workload, print, json)
+        }
+        ProfileCommand::Rocprof | ProfileCommand::Rocprofv2 => tools::legacy(),
+        ProfileCommand::All { launch } => launch::all(&launch),
+        ProfileCommand::Import {
+            path,
+            view,
+            export,
+            to,
+        } => import::import(&path, &view, export.zip(to)),
+        ProfileCommand::Compare {
+            before,
+            after,
+            view,
+        } => import::compare(&before, &after, &view),
+        ProfileCommand::Tools { json } => tools::list(json),
+    }
+}

@@ -1,0 +1,72 @@
+//! What is installed, and the tools of the past.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::print;
+use crate::profiler::commands::installed::find;
+use crate::profiler::commands::legacy::{MOVES, WHY};
+use crate::profiler::commands::{Tool, samples};
+use crate::profiler::show::text::push_wrapped;
+
+pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    let tools = Tool::ALL.map(|tool| (tool, find(tool)));
+    if as_json {
+        let document: Vec<_> = tools
+            .iter()
+            .map(|(tool, installed)| {
+                json!({
+                    "tool": tool.name(),
+                    "program": installed.as_ref().map(|installed| &installed.program),
+                    "version": installed.as_ref().and_then(|installed| installed.version).map(|v| v.to_string()),
+                })
+            })
+            .collect();
+        print::json(&json!(document))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for (tool, installed) in &tools {
+        match installed {
+            Some(installed) => {
+                let version = installed
+                    .version
+                    .map_or("version not reported".to_owned(), |v| v.to_string());
+                writeln!(text, "{tool}: {} ({version})", installed.program.display())?;
+            }
+            None => {
+                writeln!(text, "{tool}: not installed")?;
+                push_wrapped(&mut text, tool.how_to_install(), print::WIDTH);
+            }
+        }
+    }
+    print::out(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a tool that is not there would show.
+pub fn not_installed(tool: Tool, shows: &str) -> String {
+    let mut text = format!("\n{tool} is not installed here.\n");
+    push_wrapped(&mut text, tool.how_to_install(), print::WIDTH);
+    push_wrapped(&mut text, &format!("It would show {shows}."), print::WIDTH);
+    let sample = samples::sample(tool);
+    text.push_str(&format!("\nA sample, {}:\n", sample.from));
+    for line in sample.text.lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
+    text.push_str("\nA profile made on another machine can be read with `profile import PATH`.\n");
+    text
+}
+
+pub fn legacy() -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
+    push_wrapped(&mut text, WHY, print::WIDTH);
+    for step in MOVES {
+        writeln!(text, "\n  {}\n  {}", step.old, step.new)?;
+        push_wrapped(&mut text, step.differs, print::WIDTH);
+    }
+    print::out(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,41 @@
+//! `schema`: the JSON Schemas of what the program prints for machines.
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use schemars::{Schema, schema_for};
+
+use super::Exit;
+use super::output::FinalDocument;
+use crate::train::event::Event;
+
+/// A machine-readable output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// One line of `run --events`
+    Events,
+    /// The document of `run --json`
+    Run,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Output to describe
+    #[arg(value_enum)]
+    output: Output,
+}
+
+/// The schema of `output`.
+pub fn schema(output: Output) -> Schema {
+    match output {
+        Output::Events => schema_for!(Event),
+        Output::Run => schema_for!(FinalDocument),
+    }
+}
+
+pub fn run(args: &SchemaArgs) -> Result<Exit> {
+    let text = serde_json::to_string_pretty(&schema(args.output))?;
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(Exit::Ok)
+}

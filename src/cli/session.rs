@@ -1,0 +1,260 @@
+//! `session`: what is kept of a learner, and whether it is whole.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Exit;
+use crate::session::state::{State, Status};
+use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
+
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// The session of the learner in this class folder instead of the one in the state folder
+    #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
+    class: Option<PathBuf>,
+    /// Name of the learner (default: the user's)
+    #[arg(long, value_name = "NAME", global = true)]
+    learner: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionCommand {
+    /// Show what was done so far
+    Show,
+    /// Print where the session is kept
+    Path,
+    /// Check every record against its checksum and the chain
+    Verify,
+    /// Replace the log by its sum; the long one is kept among the backups
+    Compact,
+    /// Pack the session into one .tar.gz
+    Export {
+        /// File to write; an existing one is not overwritten
+        file: PathBuf,
+    },
+    /// Unpack an exported session where there is none yet
+    Import {
+        /// File to read
+        file: PathBuf,
+    },
+}
+
+pub fn run(args: &SessionArgs) -> Result<Exit> {
+    match execute(args) {
+        Err(error) => match error.downcast_ref::<SessionError>() {
+            Some(known) => {
+                eprintln!("error: {known}\n       {}", known.remedy());
+                Ok(exit_of(known))
+            }
+            None => Err(error),
+        },
+        done => done,
+    }
+}
+
+fn exit_of(error: &SessionError) -> Exit {
+    match error {
+        SessionError::Name { .. } | SessionError::NoSession { .. } | SessionError::NoBackup(_) => {
+            Exit::Usage
+        }
+        SessionError::NoPlace { .. }
+        | SessionError::LockUnsupported { .. }
+        | SessionError::Io { .. } => Exit::Environment,
+        _ => Exit::Failed,
+    }
+}
+
+fn execute(args: &SessionArgs) -> Result<Exit> {
+    let place = Place::find(args.class.as_deref(), args.learner.as_deref())?;
+    match &args.command {
+        SessionCommand::Show => show(&place, args.json),
+        SessionCommand::Path => path(&place, args.json),
+        SessionCommand::Verify => verify(&place, args.json),
+        SessionCommand::Compact => {
+            store::read_only(&place)?;
+            let session = Session::open(place)?;
+            let records = session.state().records;
+            session.compact()?;
+            say(
+                args.json,
+                &json!({ "records_replaced": records }),
+                &format!("{records} records were replaced by one"),
+            )
+        }
+        SessionCommand::Export { file } => {
+            store::read_only(&place)?;
+            archive::export(&place, file)?;
+            say(
+                args.json,
+                &json!({ "file": file }),
+                &file.display().to_string(),
+            )
+        }
+        SessionCommand::Import { file } => import(file, &place, args.json),
+    }
+}
+
+fn say(as_json: bool, value: &serde_json::Value, text: &str) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{value:#}")?
+    } else {
+        writeln!(out, "{text}")?
+    }
+    Ok(Exit::Ok)
+}
+
+fn path(place: &Place, as_json: bool) -> Result<Exit> {
+    say(
+        as_json,
+        &json!({ "path": place.folder, "learner": place.learner }),
+        &place.folder.display().to_string(),
+    )
+}
+
+fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
+    let damage = archive::import(file, place)?;
+    let text = match damage.len() {
+        0 => format!("{} holds the session now", place.folder.display()),
+        lines => format!(
+            "{} holds the session now; {lines} of its lines are damaged",
+            place.folder.display()
+        ),
+    };
+    say(
+        as_json,
+        &json!({ "path": place.folder, "damage": damage }),
+        &text,
+    )
+}
+
+fn verify(place: &Place, as_json: bool) -> Result<Exit> {
+    let scan = scan(&place.events())?;
+    if scan.records.is_empty() && scan.damage.is_empty() {
+        let why = "it has no events".into();
+        return Err(SessionError::NoSession {
+            path: place.folder.clone(),
+            why,
+        }
+        .into());
+    }
+    let intact = scan.damage.is_empty() && scan.torn_bytes == 0;
+    if as_json {
+        let value = json!({
+            "intact": intact,
+            "records": scan.records.len(),
+            "damage": scan.damage,
+            "torn_bytes": scan.torn_bytes,
+            "last_hash": scan.last_hash,
+        });
+        say(true, &value, "")?;
+    } else {
+        let mut out = io::stdout().lock();
+        writeln!(
+            out,
+            "{}: {} intact records",
+            place.events().display(),
+            scan.records.len()
+        )?;
+        write_damage(&mut out, &scan.damage)?;
+        if scan.torn_bytes > 0 {
+            let bytes = scan.torn_bytes;
+            writeln!(
+                out,
+                "  end: {bytes} bytes of a record that was being written; mended when the tutor next opens"
+            )?;
+        }
+        writeln!(out, "hash of the last record: {}", scan.last_hash)?;
+        writeln!(
+            out,
+            "This finds damage and careless edits; whoever rewrites the whole file can recompute every hash."
+        )?;
+    }
+    Ok(if intact { Exit::Ok } else { Exit::Failed })
+}
+
+fn write_damage(out: &mut impl Write, damage: &[Damage]) -> io::Result<()> {
+    for damage in damage {
+        writeln!(out, "  line {}: {}", damage.line, damage.why)?;
+    }
+    Ok(())
+}
+
+fn show(place: &Place, as_json: bool) -> Result<Exit> {
+    let (state, damage) = store::read_only(place)?;
+    let holder = lock::holder(&place.lock());
+    if as_json {
+        return say(
+            true,
+            &json!({ "path": place.folder, "open_in": holder, "damage": damage, "state": state }),
+            "",
+        );
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
+    if let Some((title, version)) = &state.course {
+        writeln!(out, "course: {title} ({version})")?;
+    }
+    if let Some(at) = &state.position {
+        writeln!(out, "position: {}, step {}", at.lesson, at.step)?;
+    }
+    if let Some(holder) = holder {
+        writeln!(out, "open in {holder}")?;
+    }
+    write_lessons(&mut out, &state)?;
+    writeln!(
+        out,
+        "\n{} runs, {} records, the last one from {}",
+        state.runs.len(),
+        state.records,
+        state.last_time
+    )?;
+    for (name, backup) in &state.backups {
+        let restored = if backup.restored { ", restored" } else { "" };
+        writeln!(
+            out,
+            "backup {name}: from {} by {}{restored}",
+            backup.time, backup.by
+        )?;
+    }
+    if !damage.is_empty() {
+        writeln!(out, "\nDamaged lines, everything else was kept:")?;
+        write_damage(&mut out, &damage)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn write_lessons(out: &mut impl Write, state: &State) -> io::Result<()> {
+    if state.lessons.is_empty() {
+        return writeln!(out, "nothing done yet");
+    }
+    writeln!(
+        out,
+        "\n{:<24} {:>6} {:>8} {:>9} {:>6} {:>8}",
+        "lesson", "done", "skipped", "attempts", "hints", "minutes"
+    )?;
+    for (lesson, steps) in &state.lessons {
+        let count = |wanted: fn(&Status) -> bool| {
+            steps.values().filter(|step| wanted(&step.status)).count()
+        };
+        writeln!(
+            out,
+            "{lesson:<24} {:>6} {:>8} {:>9} {:>6} {:>8.1}",
+            count(|status| *status == Status::Done),
+            count(|status| matches!(status, Status::Skipped(_))),
+            steps.values().map(|step| step.attempts).sum::<u32>(),
+            steps.values().map(|step| step.hints.len()).sum::<usize>(),
+            steps.values().map(|step| step.seconds).sum::<f64>() / 60.0,
+        )?;
+    }
+    Ok(())
+}

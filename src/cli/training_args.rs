@@ -1,0 +1,200 @@
+//! The flags that describe a training run, shared by every command that starts one.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use burn::tensor::FloatDType;
+use clap::{Args, ValueEnum};
+
+use crate::device::BackendChoice;
+use crate::model::{ConfigError, ModelConfig, Preset, Target};
+use crate::train::{Options, Synchronize};
+
+/// Operands of matrix products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    F32,
+    Bf16,
+    F16,
+}
+
+impl From<Dtype> for FloatDType {
+    fn from(dtype: Dtype) -> FloatDType {
+        match dtype {
+            Dtype::F32 => FloatDType::F32,
+            Dtype::Bf16 => FloatDType::BF16,
+            Dtype::F16 => FloatDType::F16,
+        }
+    }
+}
+
+/// A switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+/// Where and with which numbers to train.
+#[derive(Clone, Debug, Args)]
+pub struct TrainingArgs {
+    /// Starting point; every number of it can be overridden
+    #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
+    pub config: Preset,
+    /// Width of the residual stream
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub hidden: Option<usize>,
+    /// Transformer blocks
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub layers: Option<usize>,
+    /// Query heads; must divide the width
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub heads: Option<usize>,
+    /// Key and value heads; must divide the query heads
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub kv_heads: Option<usize>,
+    /// Width of the feed-forward network
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub ffn: Option<usize>,
+    /// Tokens per sample
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub seq_len: Option<usize>,
+    /// Samples per step
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub batch_size: Option<usize>,
+    /// Size of the vocabulary
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub vocab: Option<usize>,
+
+    /// Counted steps
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        help_heading = "Training"
+    )]
+    pub num_steps: usize,
+    /// Steps before them that are not counted
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Training")]
+    pub warmup: usize,
+    /// AdamW's learning rate
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 3e-4,
+        help_heading = "Training"
+    )]
+    pub learning_rate: f64,
+    /// Fixes initial weights and data
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 42,
+        help_heading = "Training"
+    )]
+    pub seed: u64,
+    /// Operands of matrix products; parameters, optimizer and loss stay f32
+    #[arg(long, value_enum, default_value = "f32", help_heading = "Training")]
+    pub dtype: Dtype,
+    /// Train on the bytes of this text instead of random tokens
+    #[arg(long, value_name = "FILE", help_heading = "Training")]
+    pub data: Option<PathBuf>,
+    /// Let burn fuse neighbouring operations into one kernel (default: as the target has it)
+    #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Training")]
+    pub graph_fusion: Option<Switch>,
+
+    /// Where to compute
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        help_heading = "Device",
+        env = "TINYLLAMA_BACKEND"
+    )]
+    pub backend: BackendChoice,
+    /// Which device of the backend: its index, or part of a Vulkan adapter's name
+    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    pub device: Option<String>,
+    /// What a step waits for before reading the clock
+    #[arg(long, value_enum, default_value = "phases", help_heading = "Device")]
+    pub sync: Synchronize,
+    /// Same seed, same bits: fail if two repeats of a step differ
+    #[arg(long, help_heading = "Device")]
+    pub deterministic: bool,
+    /// Compare two repeats of a step at the end and state their difference
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Device"
+    )]
+    pub repeatability: Switch,
+}
+
+impl TrainingArgs {
+    /// The model's numbers, checked together.
+    pub fn model_config(&self) -> Result<ModelConfig, ConfigError> {
+        let preset = self.config.config();
+        let config = ModelConfig {
+            vocabulary: self.vocab.unwrap_or(preset.vocabulary),
+            hidden: self.hidden.unwrap_or(preset.hidden),
+            layers: self.layers.unwrap_or(preset.layers),
+            heads: self.heads.unwrap_or(preset.heads),
+            kv_heads: self.kv_heads.unwrap_or(preset.kv_heads),
+            ffn: self.ffn.unwrap_or(preset.ffn),
+            sequence_length: self.seq_len.unwrap_or(preset.sequence_length),
+            batch_size: self.batch_size.unwrap_or(preset.batch_size),
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// What `target` trains with under these flags; profile pass, trace and sample are left off.
+    pub fn options(&self, target: Target) -> Result<Options> {
+        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
+            bail!(UsageError(format!(
+                "--learning-rate {} has to be a positive number",
+                self.learning_rate
+            )));
+        }
+        if self.num_steps == 0 {
+            bail!(UsageError(
+                "--num-steps is 0: at least one step has to be counted".into()
+            ));
+        }
+        let mut recipe = target.recipe();
+        if let Some(switch) = self.graph_fusion {
+            recipe.graph_fusion = switch.is_on();
+        }
+        Ok(Options {
+            target,
+            recipe,
+            config: self.model_config()?,
+            steps: self.num_steps,
+            warmup: self.warmup,
+            learning_rate: self.learning_rate,
+            weight_decay: 0.01,
+            seed: self.seed,
+            operand_dtype: self.dtype.into(),
+            synchronize: self.sync,
+            profile_steps: 0,
+            deterministic: self.deterministic,
+            check_repeatability: self.deterministic || self.repeatability.is_on(),
+            sample: 0,
+            trace: None,
+            count_work: false,
+        })
+    }
+}
+
+/// A flag whose value makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);

@@ -1,0 +1,61 @@
+//! Burn's process-wide settings: fusion, and the caches that make a second start fast.
+//!
+//! Both are read once per process, before the first tensor exists.
+
+use std::path::PathBuf;
+
+use burn::BurnConfig;
+use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+use etcetera::BaseStrategy;
+
+/// What a run asks of the runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheSettings {
+    /// Whether burn may fuse neighbouring operations into one kernel.
+    pub fusion: bool,
+}
+
+/// Where compiled kernels and tuning results are kept: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
+pub fn folder() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.cache_dir().join("tinyllama-tutor").join("kernels"))
+}
+
+/// Applies `settings` and turns the persistent caches on. Must come before the first use of a device.
+///
+/// A `cubecl.toml` or `burn.toml` of the user's is respected for everything this does not set.
+pub fn configure_runtime(settings: CacheSettings) {
+    let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
+    config.compilation.cache = true;
+    let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
+    if cubecl_is_new && let Some(folder) = folder() {
+        burn::cubecl::environment::set_root(folder);
+    }
+    if !settings.fusion {
+        BurnConfig::try_set(without_fusion(
+            BurnConfig::from_current_dir().override_from_env(),
+        ));
+    }
+}
+
+/// Burn keeps the fields of its fusion settings private; its serialised form is the door to them.
+fn without_fusion(config: BurnConfig) -> BurnConfig {
+    let mut json = serde_json::to_value(&config).unwrap_or_default();
+    json["fusion"]["beam_search"]["max_explorations"] = 0.into();
+    serde_json::from_value(json).unwrap_or(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fusion_can_be_switched_off() {
+        let config = without_fusion(BurnConfig::default());
+        assert_eq!(config.fusion().beam_search.max_explorations, Some(0));
+        assert_eq!(
+            BurnConfig::default().fusion().beam_search.max_explorations,
+            None
+        );
+    }
+}

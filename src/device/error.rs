@@ -1,0 +1,70 @@
+//! What can be wrong with a backend, and what to do about it.
+
+use thiserror::Error;
+
+use super::select::Backend;
+
+/// Why a backend cannot be used. Every one is an environment error: exit status 3.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum DeviceError {
+    #[error("the {backend} backend is not part of this build")]
+    NotCompiledIn { backend: Backend },
+    #[error("{backend} needs {library}, which was not found ({detail})")]
+    LibraryMissing {
+        backend: Backend,
+        library: &'static str,
+        detail: String,
+    },
+    #[error("{backend} found no device{}", .detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default())]
+    NoDevice {
+        backend: Backend,
+        detail: Option<String>,
+    },
+    #[error("there is no {backend} device `{wanted}`; there are: {}", .present.join(", "))]
+    NoSuchDevice {
+        backend: Backend,
+        wanted: String,
+        present: Vec<String>,
+    },
+    #[error("{backend} device {index} could not be opened: {detail}")]
+    CannotOpen {
+        backend: Backend,
+        index: usize,
+        detail: String,
+    },
+    #[error("{device} cannot compute in {dtype}")]
+    UnsupportedType { device: String, dtype: String },
+}
+
+impl DeviceError {
+    /// What the user can do, as one or two sentences.
+    pub fn remedy(&self) -> String {
+        match self {
+            DeviceError::NotCompiledIn { backend } => format!(
+                "Build with `cargo build --release --features {}`, or choose another with --backend.",
+                backend.name()
+            ),
+            DeviceError::LibraryMissing { backend, .. } => match backend {
+                Backend::Rocm => "Install ROCm's runtime with its plain .so links (package hip-dev or rocm-hip-runtime-dev), \
+                     or set ROCM_PATH to where it is."
+                    .into(),
+                Backend::Cuda => "Install the NVIDIA driver and the CUDA toolkit's libnvrtc, or add their folder to LD_LIBRARY_PATH.".into(),
+                Backend::Vulkan => "Install the Vulkan loader (package libvulkan1) and the GPU's driver.".into(),
+                Backend::Cpu => "Report this: the CPU backend needs no library.".into(),
+            },
+            DeviceError::NoDevice { backend, .. } => match backend {
+                Backend::Rocm => "Check `rocminfo`; your user must be in the groups `render` and `video` \
+                     (`sudo usermod -aG render,video $USER`, then log in again). On a cluster, ask the scheduler for a GPU."
+                    .into(),
+                Backend::Cuda => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
+                Backend::Vulkan => "Only software adapters or none are there; name one with --device to use it, or take --backend cpu.".into(),
+                Backend::Cpu => "Report this: the CPU backend is always there.".into(),
+            },
+            DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
+            DeviceError::CannotOpen { .. } => {
+                "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
+            }
+            DeviceError::UnsupportedType { .. } => "Take --dtype f32.".into(),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Where the amdgpu driver publishes its topology.
+pub const TOPOLOGY: &str = "/sys/class/kfd/kfd/topology";
+
+/// One compute node with a GPU. On an MI300 in CPX mode a card shows as several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KfdGpu {
+    /// Number of the node.
+    pub node: u32,
+    /// `gfx942`.
+    pub arch: String,
+    pub compute_units: u32,
+    /// Lanes of a wave, 64 on CDNA.
+    pub wave_size: u32,
+    pub waves_per_simd: u32,
+    pub simds_per_compute_unit: u32,
+    /// Local data share of a compute unit.
+    pub lds_bytes: u32,
+    /// `/dev/dri/renderD<minor>`.
+    pub render_minor: u32,
+    /// Bytes of video memory, from the render node; `None` where sysfs does not say.
+    pub vram: Option<u64>,
+}
+
+/// What is wrong with a topology.
+#[derive(Debug, thiserror::Error)]
+pub enum KfdError {
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{path}: `{property}` is missing or no number")]
+    Malformed {
+        path: PathBuf,
+        property: &'static str,
+    },
+}
+
+/// The GPUs under `topology`, in the order of their nodes; empty where the driver is not loaded.
+///
+/// # Errors
+/// A node that is there and cannot be read, or lacks a property every driver writes.
+pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
+    let nodes = topology.join("nodes");
+    if !nodes.is_dir() {
+        return Ok(vec![]);
+    }
+    let unreadable = |path: &Path, source| KfdError::Unreadable {
+        path: path.into(),
+        source,
+    };
+    let mut gpus = Vec::new();
+    for entry in std::fs::read_dir(&nodes).map_err(|source| unreadable(&nodes, source))? {
+        let entry = entry.map_err(|source| unreadable(&nodes, source))?;
+        let Some(node) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let path = entry.path().join("properties");
+        let text = std::fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
+        gpus.extend(gpu(node, &path, &text)?);
+    }
+    gpus.sort_by_key(|gpu| gpu.node);
+    Ok(gpus)
+}
+
+/// A node's GPU; `None` for a node that is a CPU.
+fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
+    let properties: HashMap<&str, u64> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
+        .collect();
+    let get = |property: &'static str| {
+        properties
+            .get(property)
+            .and_then(|value| u32::try_from(*value).ok())
+            .ok_or_else(|| KfdError::Malformed {
+                path: path.into(),
+                property,
+            })
+    };
+    if get("simd_count")? == 0 {
+        return Ok(None);
+    }
+    let simds_per_compute_unit = get("simd_per_cu")?;
+    let render_minor = get("drm_render_minor")?;
+    Ok(Some(KfdGpu {
+        node,
+        arch: architecture(get("gfx_target_version")?),
+        compute_units: get("simd_count")? / simds_per_compute_unit.max(1),
+        wave_size: get("wave_front_size")?,
+        waves_per_simd: get("max_waves_per_simd")?,
+        simds_per_compute_unit,
+        lds_bytes: get("lds_size_in_kb")? * 1024,
+        render_minor,
+        vram: vram(render_minor),
+    }))
+}
+
+/// 90402 is gfx942 and 90010 gfx90a: two decimal digits each, the last two parts written as one hex digit.
+fn architecture(version: u32) -> String {
+    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
+    format!("gfx{major}{minor:x}{stepping:x}")
+}
+
+fn vram(render_minor: u32) -> Option<u64> {
+    let path = format!("/sys/class/drm/renderD{render_minor}/device/mem_info_vram_total");
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology(nodes: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (node, properties) in nodes {
+            let node = folder.path().join("nodes").join(node);
+            std::fs::create_dir_all(&node).unwrap();
+            std::fs::write(node.join("properties"), properties).unwrap();
+        }
+        folder
+    }
+
+    const CPU: &str = "cpu_cores_count 64\nsimd_count 0\n";
+    const MI210: &str = "simd_count 416\nmax_waves_per_simd 8\nlds_size_in_kb 64\nwave_front_size 64\n\
+        simd_per_cu 4\ngfx_target_version 90010\nunique_id 18019795206173380229\ndrm_render_minor 128\n";
+
+    #[test]
+    fn cpus_are_passed_over_and_gpus_described() {
+        let folder = topology(&[("0", CPU), ("2", MI210)]);
+        let gpus = gpus(folder.path()).unwrap();
+        assert_eq!(gpus.len(), 1);
+        assert_eq!(gpus[0].arch, "gfx90a");
+        assert_eq!((gpus[0].compute_units, gpus[0].wave_size), (104, 64));
+    }
+
+    #[test]
+    fn versions_become_names() {
+        assert_eq!(architecture(90402), "gfx942");
+        assert_eq!(architecture(110000), "gfx1100");
+        assert_eq!(architecture(90500), "gfx950");
+    }
+
+    #[test]
+    fn no_driver_is_no_gpu_and_damage_is_named() {
+        let empty = tempfile::tempdir().unwrap();
+        assert_eq!(gpus(empty.path()).unwrap(), vec![]);
+        let damaged = topology(&[("1", "simd_count 416\nsimd_per_cu four\n")]);
+        let message = gpus(damaged.path()).unwrap_err().to_string();
+        assert!(
+            message.contains("simd_per_cu") && message.contains("properties"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! Finding and opening the device a run trains on.
+//!
+//! Every backend is probed before a client is created: creating one without its library panics.
+
+mod cache;
+mod cpu;
+pub mod diagnosis;
+mod error;
+pub mod kfd;
+pub mod library;
+mod select;
+pub mod vulkan;
+
+pub use cache::{CacheSettings, configure_runtime};
+pub use error::DeviceError;
+pub use select::{Backend, BackendChoice, OpenDevice, open};

@@ -1,0 +1,417 @@
+//! The tiny LLaMA: tied embedding, pre-norm blocks of grouped-query attention with rotary positions and SwiGLU.
+//!
+//! One model serves every target; its [`Recipe`] picks how each operation is carried out. Activations are kept as
+//! `[tokens, D]` matrices, tokens running over the samples of the batch and the positions of each.
+
+use burn::module::{Module, Param, ParamId};
+use burn::optim::GradientsParams;
+use burn::tensor::activation::{log_softmax, silu, softmax};
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
+use tinyllama_kernels::binding::{self, AttentionSizes};
+
+use super::config::ModelConfig;
+use super::part::{self, Part};
+use super::recipe::{Attention, Operations, Projection, Recipe};
+use super::rotary::RotaryTable;
+use super::weights::{Matrix, Weights};
+
+/// Added to the mean square before the root, as the workshop does.
+pub const NORM_EPSILON: f64 = 1e-6;
+
+/// The parameters; everything else a step needs is in [`Context`].
+#[derive(Module, Debug)]
+pub struct Llama {
+    embedding: Param<Tensor<2>>,
+    blocks: Vec<Block>,
+    final_norm: Param<Tensor<1>>,
+}
+
+/// One transformer block.
+#[derive(Module, Debug)]
+struct Block {
+    attention_norm: Param<Tensor<1>>,
+    /// Query, key and value; a single matrix where the recipe fuses them.
+    qkv: Vec<Param<Tensor<2>>>,
+    output: Param<Tensor<2>>,
+    feed_forward_norm: Param<Tensor<1>>,
+    /// Gate and up; a single matrix where the recipe fuses them.
+    gate_up: Vec<Param<Tensor<2>>>,
+    down: Param<Tensor<2>>,
+}
+
+/// Types of a model's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precision {
+    /// Parameters, activations and the loss.
+    pub storage: FloatDType,
+    /// Operands of matrix products.
+    pub operands: FloatDType,
+}
+
+impl Precision {
+    /// Everything in f32 but the operands of matrix products.
+    pub fn with_operands(operands: FloatDType) -> Self {
+        Precision {
+            storage: FloatDType::F32,
+            operands,
+        }
+    }
+
+    /// Everything in f64, on the CPU: what other precisions are measured against.
+    pub fn reference() -> Self {
+        Precision {
+            storage: FloatDType::F64,
+            operands: FloatDType::F64,
+        }
+    }
+
+    fn storage(&self) -> DType {
+        self.storage.into()
+    }
+}
+
+/// What a forward pass needs beside the parameters, placed on the device once.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub config: ModelConfig,
+    pub recipe: Recipe,
+    pub precision: Precision,
+    rotary: RotaryTable,
+    /// 0 on and below the diagonal, -inf above: `[1, 1, S, S]`.
+    causal_mask: Tensor<4>,
+}
+
+impl Context {
+    pub fn new(config: ModelConfig, recipe: Recipe, precision: Precision, device: &Device) -> Self {
+        let s = config.sequence_length;
+        let mask: Vec<f32> = (0..s * s)
+            .map(|i| {
+                if i % s > i / s {
+                    f32::NEG_INFINITY
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        Context {
+            config,
+            recipe,
+            precision,
+            rotary: RotaryTable::new(&config, precision.storage(), device),
+            causal_mask: Tensor::from_data(
+                TensorData::new(mask, [1, 1, s, s]),
+                (device, precision.storage()),
+            ),
+        }
+    }
+}
+
+impl Llama {
+    /// Places `weights` on `device`, side by side where `recipe` fuses projections.
+    pub fn new(
+        config: &ModelConfig,
+        weights: &Weights,
+        recipe: &Recipe,
+        precision: Precision,
+        device: &Device,
+    ) -> Self {
+        let dtype = precision.storage();
+        let matrix = |matrix: &Matrix| {
+            let data = TensorData::new(matrix.values.clone(), [matrix.rows, matrix.columns]);
+            Param::from_tensor(Tensor::<2>::from_data(data, (device, dtype)))
+        };
+        let matrices = |parts: &[Matrix], projection: Projection| match projection {
+            Projection::Separate => parts.iter().map(matrix).collect(),
+            Projection::Fused => vec![matrix(&Matrix::beside(parts))],
+        };
+        let ones = || Param::from_tensor(Tensor::<1>::ones([config.hidden], (device, dtype)));
+        Llama {
+            embedding: matrix(&weights.embedding),
+            blocks: weights
+                .blocks
+                .iter()
+                .map(|block| Block {
+                    attention_norm: ones(),
+                    qkv: matrices(&block.qkv, recipe.qkv),
+                    output: matrix(&block.output),
+                    feed_forward_norm: ones(),
+                    gate_up: matrices(&block.gate_up, recipe.gate_up),
+                    down: matrix(&block.down),
+                })
+                .collect(),
+            final_norm: ones(),
+        }
+    }
+
+    /// Logits `[tokens, V]` for token numbers `[B, S]`.
+    pub fn logits(&self, context: &Context, tokens: Tensor<2, Int>) -> Tensor<2> {
+        let [batch, sequence] = tokens.dims();
+        let mut stream = {
+            let _part = part::enter(Part::Embedding);
+            self.embedding
+                .val()
+                .select(0, tokens.reshape([batch * sequence]))
+        };
+        for (layer, block) in self.blocks.iter().enumerate() {
+            let _part = part::enter(Part::Attention(layer));
+            stream = stream.clone() + block.attention(context, stream, [batch, sequence]);
+            drop(_part);
+            let _part = part::enter(Part::FeedForward(layer));
+            stream = stream.clone() + block.feed_forward(context, stream);
+        }
+        let normed = rms_norm(context, stream, &self.final_norm);
+        let _part = part::enter(Part::Head);
+        matmul(context, normed, self.embedding.val().transpose())
+    }
+
+    /// Mean cross entropy in nats over all tokens, `[1]`.
+    pub fn loss(
+        &self,
+        context: &Context,
+        tokens: Tensor<2, Int>,
+        targets: Tensor<1, Int>,
+    ) -> Tensor<1> {
+        let logits = self.logits(context, tokens);
+        let _part = part::enter(Part::Loss);
+        match context.recipe.operations {
+            Operations::Library => {
+                let [rows, _] = logits.dims();
+                log_softmax(logits, 1)
+                    .gather(1, targets.reshape([rows, 1]))
+                    .mean()
+                    .neg()
+            }
+            Operations::Kernels => binding::cross_entropy(logits, targets),
+        }
+    }
+
+    /// Every parameter's name with what it takes to find its gradient.
+    pub fn parameters(&self) -> Vec<NamedParameter> {
+        let mut list = Vec::new();
+        let mut vector = |name: String, param: &Param<Tensor<1>>| {
+            list.push(NamedParameter {
+                name,
+                id: param.id,
+                rank: 1,
+            });
+        };
+        vector("final_norm".into(), &self.final_norm);
+        for (i, block) in self.blocks.iter().enumerate() {
+            vector(format!("blocks.{i}.attention_norm"), &block.attention_norm);
+            vector(
+                format!("blocks.{i}.feed_forward_norm"),
+                &block.feed_forward_norm,
+            );
+        }
+        let mut matrix = |name: String, param: &Param<Tensor<2>>| {
+            list.push(NamedParameter {
+                name,
+                id: param.id,
+                rank: 2,
+            });
+        };
+        matrix("embedding".into(), &self.embedding);
+        for (i, block) in self.blocks.iter().enumerate() {
+            for (name, params) in [
+                (["q", "k", "v", "qkv"].as_slice(), &block.qkv),
+                (["gate", "up", "gate_up"].as_slice(), &block.gate_up),
+            ] {
+                // The last name is the one of all parts together.
+                let names = if params.len() == 1 {
+                    &name[name.len() - 1..]
+                } else {
+                    name
+                };
+                for (name, param) in names.iter().zip(params) {
+                    matrix(format!("blocks.{i}.{name}"), param);
+                }
+            }
+            matrix(format!("blocks.{i}.output"), &block.output);
+            matrix(format!("blocks.{i}.down"), &block.down);
+        }
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        list
+    }
+}
+
+/// A parameter by name.
+#[derive(Clone, Debug)]
+pub struct NamedParameter {
+    pub name: String,
+    id: ParamId,
+    rank: usize,
+}
+
+impl NamedParameter {
+    /// The gradient as a flat vector on the device, or `None` where the backward pass produced none.
+    pub fn gradient(&self, gradients: &GradientsParams) -> Option<Tensor<1>> {
+        if self.rank == 1 {
+            gradients.get::<1>(self.id)
+        } else {
+            gradients.get::<2>(self.id).map(|matrix| {
+                let length = matrix.dims().iter().product::<usize>();
+                matrix.reshape([length])
+            })
+        }
+    }
+}
+
+impl Block {
+    /// `[tokens, D]` to `[tokens, D]`, the residual not included.
+    fn attention(
+        &self,
+        context: &Context,
+        stream: Tensor<2>,
+        [batch, sequence]: [usize; 2],
+    ) -> Tensor<2> {
+        let config = &context.config;
+        let kv_width = config.kv_heads * config.head_dim();
+        let normed = rms_norm(context, stream, &self.attention_norm);
+        let qkv = project(context, normed, &self.qkv);
+        let mixed = match context.recipe.attention {
+            Attention::Materialised => {
+                let [q, k, v] = qkv.apart([config.hidden, kv_width, kv_width]);
+                materialised_attention(context, q, k, v, [batch, sequence])
+            }
+            Attention::Kernel => binding::rotary_attention(
+                qkv.side_by_side(),
+                context.rotary.for_kernels(sequence),
+                AttentionSizes {
+                    batch,
+                    sequence,
+                    heads: config.heads,
+                    key_heads: config.kv_heads,
+                    head_dim: config.head_dim(),
+                },
+            ),
+        };
+        matmul(context, mixed, self.output.val())
+    }
+
+    /// `[tokens, D]` to `[tokens, D]`, the residual not included.
+    fn feed_forward(&self, context: &Context, stream: Tensor<2>) -> Tensor<2> {
+        let ffn = context.config.ffn;
+        let normed = rms_norm(context, stream, &self.feed_forward_norm);
+        let gate_up = project(context, normed, &self.gate_up);
+        let activated = match context.recipe.operations {
+            Operations::Library => {
+                let [gate, up] = gate_up.apart([ffn, ffn]);
+                silu(gate) * up
+            }
+            Operations::Kernels => binding::swiglu(gate_up.side_by_side()),
+        };
+        matmul(context, activated, self.down.val())
+    }
+}
+
+/// x / sqrt(mean(x²) + ε) · weight, row by row.
+fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tensor<2> {
+    let _part = part::enter(Part::Norm);
+    match context.recipe.operations {
+        Operations::Library => {
+            let root = (x.clone() * x.clone())
+                .mean_dim(1)
+                .add_scalar(NORM_EPSILON)
+                .sqrt();
+            x / root * weight.val().unsqueeze()
+        }
+        Operations::Kernels => binding::rms_norm(x, weight.val(), NORM_EPSILON as f32),
+    }
+}
+
+/// Matrix product with operands and result in the context's types.
+fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+    let Precision { storage, operands } = context.precision;
+    if operands == storage {
+        return a.matmul(b);
+    }
+    a.cast(operands).matmul(b.cast(operands)).cast(storage)
+}
+
+/// Results of several projections of the same input.
+enum Projected {
+    /// One matrix each.
+    Apart(Vec<Tensor<2>>),
+    /// One matrix, the results side by side.
+    SideBySide(Tensor<2>),
+}
+
+impl Projected {
+    /// One tensor a projection, of these widths.
+    fn apart<const N: usize>(self, widths: [usize; N]) -> [Tensor<2>; N] {
+        match self {
+            Projected::Apart(parts) => parts
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("as many products as widths")),
+            Projected::SideBySide(all) => {
+                let mut start = 0;
+                widths.map(|width| {
+                    start += width;
+                    all.clone().narrow(1, start - width, width)
+                })
+            }
+        }
+    }
+
+    /// All results as one matrix.
+    fn side_by_side(self) -> Tensor<2> {
+        match self {
+            Projected::Apart(parts) => Tensor::cat(parts, 1),
+            Projected::SideBySide(all) => all,
+        }
+    }
+}
+
+/// Products of `x` with each weight: one launch a weight, or one for all where they are stored side by side.
+fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Projected {
+    match weights {
+        [all] => Projected::SideBySide(matmul(context, x, all.val())),
+        apart => Projected::Apart(
+            apart
+                .iter()
+                .map(|weight| matmul(context, x.clone(), weight.val()))
+                .collect(),
+        ),
+    }
+}
+
+/// softmax(q kᵀ / √d + mask) v with the S x S scores in memory; `[tokens, width]` in, `[tokens, D]` out.
+fn materialised_attention(
+    context: &Context,
+    q: Tensor<2>,
+    k: Tensor<2>,
+    v: Tensor<2>,
+    [batch, sequence]: [usize; 2],
+) -> Tensor<2> {
+    let ModelConfig {
+        heads, kv_heads, ..
+    } = context.config;
+    let head_dim = context.config.head_dim();
+    let scale = (head_dim as f64).sqrt();
+    let split = |x: Tensor<2>, heads: usize| x.reshape([batch, sequence, heads, head_dim]);
+    let q = context.rotary.apply(split(q, heads));
+    let k = context.rotary.apply(split(k, kv_heads));
+    let (q, k, v) = (
+        q.swap_dims(1, 2),
+        repeat_heads(k, heads).swap_dims(1, 2),
+        repeat_heads(split(v, kv_heads), heads).swap_dims(1, 2),
+    );
+    let scores = matmul(context, q, k.swap_dims(2, 3)).div_scalar(scale);
+    let mask = context.causal_mask.clone();
+    let mask = mask.narrow(2, 0, sequence).narrow(3, 0, sequence);
+    let weights = softmax(scores + mask, 3);
+    matmul(context, weights, v)
+        .swap_dims(1, 2)
+        .reshape([batch * sequence, heads * head_dim])
+}
+
+/// Copies each key or value head for the query heads that share it.
+fn repeat_heads(x: Tensor<4>, heads: usize) -> Tensor<4> {
+    let [batch, sequence, kv_heads, head_dim] = x.dims();
+    if kv_heads == heads {
+        return x;
+    }
+    x.reshape([batch, sequence, kv_heads, 1, head_dim])
+        .expand([batch, sequence, kv_heads, heads / kv_heads, head_dim])
+        .reshape([batch, sequence, heads, head_dim])
+}

@@ -1,0 +1,141 @@
+//! Which part of the model the program is busy with, so that device work can be attributed to it.
+//!
+//! Launches are observed inside the launch path, where no model is in sight. The model therefore says where it is:
+//! [`enter`] pushes a part, dropping the guard pops it. One training loop runs in a process, so one stack is enough.
+
+use std::fmt;
+use std::sync::Mutex;
+
+/// A part of a training step, as shown to learners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Looking tokens up in the embedding table.
+    Embedding,
+    /// The attention of block `i`, its norm and residual included where they are fused with it.
+    Attention(usize),
+    /// The feed-forward network of block `i`.
+    FeedForward(usize),
+    /// A normalisation launched by itself.
+    Norm,
+    /// The output projection to logits.
+    Head,
+    /// Cross entropy.
+    Loss,
+    /// The backward pass, which autodiff runs as one.
+    Backward,
+    /// The parameter update.
+    Optimizer,
+    /// Outside every part: initialisation, reading the loss back.
+    Other,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Embedding => f.write_str("embedding"),
+            Part::Attention(layer) => write!(f, "layer {layer} attention"),
+            Part::FeedForward(layer) => write!(f, "layer {layer} ffn"),
+            Part::Norm => f.write_str("norm"),
+            Part::Head => f.write_str("head"),
+            Part::Loss => f.write_str("loss"),
+            Part::Backward => f.write_str("backward"),
+            Part::Optimizer => f.write_str("optimizer"),
+            Part::Other => f.write_str("other"),
+        }
+    }
+}
+
+type Listener = Box<dyn Fn(Part) + Send>;
+
+struct Scopes {
+    stack: Vec<Part>,
+    listener: Option<Listener>,
+}
+
+static SCOPES: Mutex<Scopes> = Mutex::new(Scopes {
+    stack: Vec::new(),
+    listener: None,
+});
+
+fn with_scopes<T>(f: impl FnOnce(&mut Scopes) -> T) -> T {
+    // A panic elsewhere must not hide the part it happened in.
+    f(&mut SCOPES
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+/// Leaves the part when dropped.
+#[must_use = "the part is left as soon as the guard is dropped"]
+pub struct PartGuard(());
+
+/// Enters `part` until the guard is dropped.
+pub fn enter(part: Part) -> PartGuard {
+    with_scopes(|scopes| {
+        scopes.stack.push(part);
+        scopes.announce();
+    });
+    PartGuard(())
+}
+
+impl Drop for PartGuard {
+    fn drop(&mut self) {
+        with_scopes(|scopes| {
+            scopes.stack.pop();
+            scopes.announce();
+        });
+    }
+}
+
+impl Scopes {
+    fn announce(&self) {
+        if let Some(listener) = &self.listener {
+            listener(self.stack.last().copied().unwrap_or(Part::Other));
+        }
+    }
+}
+
+/// Calls `listener` with the current part on every change, until the guard is dropped.
+///
+/// It runs under the stack's lock: it must not enter a part itself.
+pub fn listen(listener: impl Fn(Part) + Send + 'static) -> ListenerGuard {
+    with_scopes(|scopes| scopes.listener = Some(Box::new(listener)));
+    ListenerGuard(())
+}
+
+/// Stops listening when dropped.
+#[must_use = "listening stops as soon as the guard is dropped"]
+pub struct ListenerGuard(());
+
+impl Drop for ListenerGuard {
+    fn drop(&mut self) {
+        with_scopes(|scopes| scopes.listener = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn parts_nest_and_the_outer_one_comes_back() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = seen.clone();
+        let listening = listen(move |part| sink.lock().unwrap().push(part));
+        {
+            let _outer = enter(Part::Backward);
+            let _inner = enter(Part::Attention(3));
+        }
+        drop(listening);
+        drop(enter(Part::Loss));
+        assert_eq!(
+            *seen.lock().unwrap(),
+            [
+                Part::Backward,
+                Part::Attention(3),
+                Part::Backward,
+                Part::Other
+            ]
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Initial values, drawn on the host so that every version and every backend starts from the same bits.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rand_distr::{Distribution, Normal};
+
+use super::config::ModelConfig;
+
+/// Standard deviation of every weight matrix and of the embedding.
+///
+/// With the head tied to the embedding, larger values make logits, and with them the first loss, explode.
+const STANDARD_DEVIATION: f32 = 0.02;
+
+/// A matrix in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    pub rows: usize,
+    pub columns: usize,
+    pub values: Vec<f32>,
+}
+
+impl Matrix {
+    /// Matrices with the same number of rows, side by side.
+    pub fn beside(parts: &[Matrix]) -> Matrix {
+        let rows = parts.first().map_or(0, |part| part.rows);
+        let columns = parts.iter().map(|part| part.columns).sum();
+        let mut values = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for part in parts {
+                values.extend_from_slice(&part.values[row * part.columns..][..part.columns]);
+            }
+        }
+        Matrix {
+            rows,
+            columns,
+            values,
+        }
+    }
+}
+
+/// Initial weights of one block; inputs are rows, outputs columns.
+#[derive(Clone, Debug)]
+pub struct BlockWeights {
+    /// Query, key and value projections: D x D, D x (kv heads x head width) twice.
+    pub qkv: [Matrix; 3],
+    /// D x D.
+    pub output: Matrix,
+    /// Gate and up projections, D x F each.
+    pub gate_up: [Matrix; 2],
+    /// F x D.
+    pub down: Matrix,
+}
+
+/// Initial weights of the whole model. Norm weights start at 1 and are not listed.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// V x D, also the transposed output head.
+    pub embedding: Matrix,
+    pub blocks: Vec<BlockWeights>,
+}
+
+impl Weights {
+    /// Normal(0, 0.02) from `seed`: the same values for every version on every machine.
+    pub fn normal(config: &ModelConfig, seed: u64) -> Weights {
+        let mut source = Source::new(seed);
+        let d = config.hidden;
+        let kv = config.kv_heads * config.head_dim();
+        Weights {
+            embedding: source.matrix(config.vocabulary, d),
+            blocks: (0..config.layers)
+                .map(|_| BlockWeights {
+                    qkv: [
+                        source.matrix(d, d),
+                        source.matrix(d, kv),
+                        source.matrix(d, kv),
+                    ],
+                    output: source.matrix(d, d),
+                    gate_up: [source.matrix(d, config.ffn), source.matrix(d, config.ffn)],
+                    down: source.matrix(config.ffn, d),
+                })
+                .collect(),
+        }
+    }
+}
+
+struct Source {
+    random: ChaCha8Rng,
+    normal: Normal<f32>,
+}
+
+impl Source {
+    fn new(seed: u64) -> Self {
+        Source {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            normal: Normal::new(0.0, STANDARD_DEVIATION).expect("the deviation is positive"),
+        }
+    }
+
+    fn matrix(&mut self, rows: usize, columns: usize) -> Matrix {
+        Matrix {
+            rows,
+            columns,
+            values: (0..rows * columns)
+                .map(|_| self.normal.sample(&mut self.random))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Preset;
+
+    #[test]
+    fn a_seed_fixes_every_weight_and_another_seed_changes_them() {
+        let config = Preset::Tiny.config();
+        let (a, b, c) = (
+            Weights::normal(&config, 42),
+            Weights::normal(&config, 42),
+            Weights::normal(&config, 43),
+        );
+        assert_eq!(a.blocks[3].down, b.blocks[3].down);
+        assert_ne!(a.embedding, c.embedding);
+        let values = &a.embedding.values;
+        let mean = values.iter().sum::<f32>() / values.len() as f32;
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / values.len() as f32;
+        assert!(mean.abs() < 1e-3, "{mean}");
+        assert!((variance.sqrt() - 0.02).abs() < 1e-3, "{variance}");
+    }
+
+    #[test]
+    fn matrices_side_by_side_keep_their_rows() {
+        let left = Matrix {
+            rows: 2,
+            columns: 1,
+            values: vec![1.0, 4.0],
+        };
+        let right = Matrix {
+            rows: 2,
+            columns: 2,
+            values: vec![2.0, 3.0, 5.0, 6.0],
+        };
+        let both = Matrix::beside(&[left, right]);
+        assert_eq!((both.rows, both.columns), (2, 3));
+        assert_eq!(both.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
+}

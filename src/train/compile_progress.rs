@@ -1,0 +1,148 @@
+//! Showing that something happens while the first step compiles and tunes kernels.
+//!
+//! On a GPU without caches that takes 24 to 69 seconds, all of it inside one call, so a thread of its own reports.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Body, Phase, PhaseName};
+use super::reporter::Reporter;
+
+/// How often the phase is reported.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reports the compile phase every second until dropped.
+pub struct CompileProgress {
+    /// Dropped to end the thread.
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    started: Instant,
+    key: String,
+}
+
+impl CompileProgress {
+    /// `key` names what determines the work: target, device, shape. `launches` counts kernels so far.
+    pub fn start(
+        reporter: Reporter,
+        key: String,
+        launches: impl Fn() -> Option<u64> + Send + 'static,
+    ) -> Self {
+        let started = Instant::now();
+        let expected = History::load().expected_seconds(&key);
+        let report = move || {
+            let elapsed = started.elapsed().as_secs_f64();
+            let issued = match launches() {
+                Some(count) => format!("{count} launches so far, "),
+                None => String::new(),
+            };
+            reporter.emit(Body::Phase(Phase {
+                phase: PhaseName::Compile,
+                progress: expected.map(|total| (elapsed / total).min(0.99)),
+                eta_s: expected.map(|total| (total - elapsed).max(0.0)),
+                message: format!(
+                    "first step: compiling and tuning kernels ({issued}{elapsed:.0} s)"
+                ),
+            }));
+        };
+        let (done, wait) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            report();
+            while let Err(RecvTimeoutError::Timeout) = wait.recv_timeout(INTERVAL) {
+                report();
+            }
+        });
+        CompileProgress {
+            done: Some(done),
+            thread: Some(thread),
+            started,
+            key,
+        }
+    }
+
+    /// The first step is over: remembers how long it took for the next estimate.
+    pub fn finish(self) {
+        let mut history = History::load();
+        history.record(&self.key, self.started.elapsed().as_secs_f64());
+        history.save();
+    }
+}
+
+impl Drop for CompileProgress {
+    fn drop(&mut self) {
+        self.done.take();
+        if let Some(thread) = self.thread.take() {
+            // A reporting thread that panicked has nothing left to report.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Seconds the first step took before, by key. A cache: unreadable means empty, unwritable means forgotten.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct History {
+    seconds: BTreeMap<String, f64>,
+}
+
+impl History {
+    fn path() -> Option<PathBuf> {
+        let strategy = etcetera::choose_base_strategy().ok()?;
+        Some(
+            strategy
+                .cache_dir()
+                .join("tinyllama-tutor")
+                .join("first-step.json"),
+        )
+    }
+
+    fn load() -> Self {
+        Self::path()
+            .and_then(|path| std::fs::read(path).ok())
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+
+    /// What this key took last time; the caches may be warmer now, so it is an upper estimate.
+    fn expected_seconds(&self, key: &str) -> Option<f64> {
+        self.seconds
+            .get(key)
+            .copied()
+            .filter(|seconds| *seconds > 0.0)
+    }
+
+    fn record(&mut self, key: &str, seconds: f64) {
+        self.seconds.insert(key.to_string(), seconds);
+    }
+
+    fn save(&self) {
+        let write = || -> Option<()> {
+            let path = Self::path()?;
+            let folder = path.parent()?;
+            std::fs::create_dir_all(folder).ok()?;
+            let mut file = tempfile::NamedTempFile::new_in(folder).ok()?;
+            serde_json::to_writer(&mut file, self).ok()?;
+            file.persist(path).ok()?;
+            Some(())
+        };
+        // Only an estimate is lost.
+        write();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_first_step_has_no_estimate() {
+        let mut history = History::default();
+        assert_eq!(history.expected_seconds("v1 tiny"), None);
+        history.record("v1 tiny", 12.5);
+        assert_eq!(history.expected_seconds("v1 tiny"), Some(12.5));
+    }
+}

@@ -1,0 +1,285 @@
+//! The event stream of a run, version 1: one JSON object a line.
+//!
+//! Readers ignore events and fields they do not know, and keep a line that is no JSON as log. A figure a backend cannot
+//! report is `null`, never 0. The JSON Schema generated from these types is `assets/events.schema.json`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelConfig, Recipe};
+
+/// Version of the event stream; it changes when a reader of the old one would misread the new one.
+pub const VERSION: u32 = 1;
+
+/// One line of the stream.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Seconds since the run started.
+    pub t: f64,
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Body {
+    Hello(Box<Hello>),
+    Phase(Phase),
+    Step(Step),
+    Kernels(Kernels),
+    Parts(Parts),
+    Sample(Sample),
+    Note(Note),
+    Summary(Box<Summary>),
+    Error(Failure),
+}
+
+/// First line: what runs, where, with which numbers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Hello {
+    /// Version of this stream.
+    pub stream: u32,
+    /// Version of the program.
+    pub version: String,
+    pub target: String,
+    pub recipe: Recipe,
+    /// `cpu`, `vulkan`, `cuda` or `rocm`.
+    pub backend: String,
+    /// Name the device gives itself.
+    pub device: String,
+    /// `gfx942`, `sm_90`, …; null where the backend does not say.
+    pub arch: Option<String>,
+    /// Driver or runtime version; null where the backend does not say.
+    pub driver: Option<String>,
+    /// Bytes of device memory; null where the backend does not say.
+    pub device_memory: Option<u64>,
+    pub config: ModelConfig,
+    pub seed: u64,
+    pub parameters: u64,
+    /// Tensors among them.
+    pub parameter_tensors: usize,
+    pub dtype: String,
+    /// How float32 matrix products are carried out: `f32`, `tf32`, ….
+    pub matmul_precision: String,
+    pub learning_rate: f64,
+    pub weight_decay: f64,
+    pub steps: usize,
+    pub warmup: usize,
+    pub data: DataSource,
+    pub deterministic: bool,
+    /// What a step waits for before reading the clock.
+    pub synchronize: String,
+}
+
+/// What the model is trained on.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DataSource {
+    /// One fixed batch of uniformly random tokens. It can only be memorised, so a falling loss proves gradients.
+    Synthetic,
+    /// The bytes of a text file.
+    Text {
+        path: String,
+        bytes: u64,
+        /// Entropy of single bytes in nats: what a model that ignores context can reach.
+        order_0_entropy: f64,
+    },
+}
+
+/// What the run is busy with before and between steps.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    pub phase: PhaseName,
+    /// From 0 to 1; null while there is nothing to estimate from.
+    pub progress: Option<f64>,
+    /// Estimated seconds left; null while there is nothing to estimate from.
+    pub eta_s: Option<f64>,
+    /// In words.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseName {
+    /// Opening the device and placing the parameters.
+    Setup,
+    /// First step: kernels are compiled and tuned.
+    Compile,
+    /// Steps that are not counted.
+    WarmUp,
+    /// Steps that are counted.
+    Measure,
+    /// Steps that time every kernel, counted apart.
+    Profile,
+}
+
+/// One training step.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// Counted from 1, warm-up included.
+    pub n: usize,
+    pub of: usize,
+    /// Whether the step counts in the summary.
+    pub measured: bool,
+    pub loss: f64,
+    pub total_ms: f64,
+    /// Null where the phases of a step were not timed apart.
+    pub forward_ms: Option<f64>,
+    pub backward_ms: Option<f64>,
+    pub optimizer_ms: Option<f64>,
+    /// Whether the clock was read only after the device had finished the work it is charged with.
+    pub synchronized: bool,
+    /// Kernels issued by the host in this step.
+    pub launches: Option<u64>,
+    pub bytes_in_use: Option<u64>,
+    pub bytes_reserved: Option<u64>,
+    pub samples_per_s: f64,
+}
+
+/// Device time per kernel, from a profile pass of its own.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Kernels {
+    /// Steps the pass covered; every figure is per step.
+    pub steps: usize,
+    pub launches_per_step: f64,
+    /// Sum over kernels; kernels that overlap count twice.
+    pub device_ms_per_step: Option<f64>,
+    /// From the first kernel's start to the last one's end, gaps included.
+    pub span_ms_per_step: Option<f64>,
+    pub kernels: Vec<Kernel>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Kernel {
+    /// Name as the profiler of the vendor would show it, shortened.
+    pub name: String,
+    /// Part of the model that issued it.
+    pub part: String,
+    pub launches_per_step: f64,
+    /// Null where the device gave no time stamps.
+    pub device_ms_per_step: Option<f64>,
+    /// Operations fused into one launch of it, where burn's fusion made it.
+    pub fused_operations: Option<f64>,
+}
+
+/// Counted work per part of the model.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Parts {
+    /// Counted from shapes, not measured.
+    pub source: String,
+    pub parts: Vec<PartWork>,
+    pub flops_per_step: f64,
+    pub bytes_per_step: f64,
+    /// Over the median measured step.
+    pub achieved_flops_per_s: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PartWork {
+    pub part: String,
+    /// Floating-point operations of forward and backward together.
+    pub flops: f64,
+    /// Least bytes a perfect implementation of this recipe moves.
+    pub bytes: f64,
+    /// Measured device time, where a profile pass attributes it; null otherwise.
+    pub device_ms: Option<f64>,
+}
+
+/// Text the trained model continues.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    pub prompt: String,
+    pub continuation: String,
+}
+
+/// Something a reader should know about the run's figures.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    pub message: String,
+}
+
+/// Median and spread of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    pub mean: f64,
+    pub median: f64,
+    pub p10: f64,
+    pub p90: f64,
+}
+
+/// Last line of a run that was not lost: what it did, also when it was stopped early.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// False when the run was interrupted or failed before the last step.
+    pub complete: bool,
+    /// Steps done, warm-up included.
+    pub steps: usize,
+    pub measured_steps: usize,
+    /// Samples in measured steps.
+    pub samples: u64,
+    /// Over the measured steps' total time; null when none was measured.
+    pub samples_per_s: Option<f64>,
+    pub tokens_per_s: Option<f64>,
+    pub total_ms: Option<Spread>,
+    pub forward_ms: Option<Spread>,
+    pub backward_ms: Option<Spread>,
+    pub optimizer_ms: Option<Spread>,
+    pub synchronized: bool,
+    pub first_step_ms: Option<f64>,
+    pub launches_per_step: Option<f64>,
+    pub peak_bytes_in_use: Option<u64>,
+    pub peak_bytes_reserved: Option<u64>,
+    pub first_loss: Option<f64>,
+    pub final_loss: Option<f64>,
+    pub parameters: u64,
+    pub parameter_tensors: usize,
+    /// Tensors that received a gradient in the last step.
+    pub parameters_with_gradient: Option<usize>,
+    pub repeatability: Option<Repeatability>,
+    /// Fields this version of the program does not know.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// Whether the same step from the same state gives the same bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeatability {
+    /// Repeats compared.
+    pub repeats: usize,
+    pub identical: bool,
+    /// Largest relative difference between the losses of two repeats.
+    pub loss_difference: f64,
+    /// Largest relative difference ‖a-b‖/‖b‖ of a parameter's gradient between two repeats.
+    pub gradient_difference: f64,
+    /// The parameter whose gradient differed most; null when none did.
+    pub differing_parameter: Option<String>,
+}
+
+/// Why a run ended early.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    pub code: FailureCode,
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureCode {
+    /// The command line or a file it names.
+    Usage,
+    /// No usable device, library or permission.
+    Environment,
+    OutOfMemory,
+    /// The device refused or lost work.
+    Device,
+    /// The loss is no longer finite.
+    NotFinite,
+    Interrupted,
+    /// A bug of this program.
+    Internal,
+}

@@ -1,0 +1,154 @@
+//! From a profile pass to the table of kernels, and to work per part with its measured time.
+
+use std::collections::HashMap;
+
+use burn::cubecl::config::{TypeNameFormatLevel, type_name_format};
+
+use super::event::{Kernel, Kernels, PartWork, Parts};
+use super::telemetry::{KernelLaunch, Recording};
+use crate::model::work::Work;
+use crate::model::{Part, work};
+
+/// Sums a pass per kernel and part, the longest first.
+pub fn kernels(recording: &Recording) -> Kernels {
+    let steps = recording.steps.max(1) as f64;
+    let mut groups: HashMap<(&'static str, Part), Vec<&KernelLaunch>> = HashMap::new();
+    for launch in &recording.launches {
+        groups
+            .entry((launch.kernel, launch.part))
+            .or_default()
+            .push(launch);
+    }
+    let mut kernels: Vec<Kernel> = groups
+        .into_iter()
+        .map(|((kernel, part), launches)| Kernel {
+            name: short_name(kernel),
+            part: part.to_string(),
+            launches_per_step: launches.len() as f64 / steps,
+            device_ms_per_step: device_ms(&launches).map(|total| total / steps),
+            fused_operations: mean(launches.iter().filter_map(|l| l.fused_operations)),
+        })
+        .collect();
+    kernels.sort_by(|a, b| {
+        b.device_ms_per_step
+            .partial_cmp(&a.device_ms_per_step)
+            .unwrap_or(std::cmp::Ordering::Equal)
+            .then(b.launches_per_step.total_cmp(&a.launches_per_step))
+            .then(a.name.cmp(&b.name))
+            .then(a.part.cmp(&b.part))
+    });
+    let all: Vec<&KernelLaunch> = recording.launches.iter().collect();
+    Kernels {
+        steps: recording.steps,
+        launches_per_step: all.len() as f64 / steps,
+        device_ms_per_step: device_ms(&all).map(|total| total / steps),
+        span_ms_per_step: span_ms(&all).map(|total| total / steps),
+        kernels,
+    }
+}
+
+/// Joins counted work with the device time the pass attributes to each part.
+pub fn parts(counted: &[Work], recording: Option<&Recording>, median_ms: Option<f64>) -> Parts {
+    let device_ms = |part: Part| {
+        let recording = recording?;
+        let launches: Vec<&KernelLaunch> = recording
+            .launches
+            .iter()
+            .filter(|launch| launch.part == part)
+            .collect();
+        device_ms(&launches).map(|total| total / recording.steps.max(1) as f64)
+    };
+    let flops: f64 = counted.iter().map(|work| work.flops).sum();
+    Parts {
+        source: "counted from shapes".into(),
+        parts: counted
+            .iter()
+            .map(|work: &work::Work| PartWork {
+                part: work.part.to_string(),
+                flops: work.flops,
+                bytes: work.bytes,
+                device_ms: device_ms(work.part),
+            })
+            .collect(),
+        flops_per_step: flops,
+        bytes_per_step: counted.iter().map(|work| work.bytes).sum(),
+        achieved_flops_per_s: median_ms
+            .filter(|ms| *ms > 0.0)
+            .map(|ms| flops / (ms / 1e3)),
+    }
+}
+
+/// Type paths and generic arguments left out: `fuse_on_write…` instead of a kilobyte of Rust.
+pub fn short_name(kernel: &str) -> String {
+    type_name_format(kernel, TypeNameFormatLevel::Short)
+}
+
+/// Sum of the kernels' times; `None` if one of them has no stamps, for a sum of some would pass for all.
+fn device_ms(launches: &[&KernelLaunch]) -> Option<f64> {
+    if launches.is_empty() {
+        return None;
+    }
+    launches
+        .iter()
+        .map(|launch| launch.device.map(|(start, end)| (end - start) * 1e3))
+        .sum()
+}
+
+fn span_ms(launches: &[&KernelLaunch]) -> Option<f64> {
+    let stamps: Option<Vec<(f64, f64)>> = launches.iter().map(|launch| launch.device).collect();
+    let stamps = stamps?;
+    let start = stamps.iter().map(|(start, _)| *start).reduce(f64::min)?;
+    let end = stamps.iter().map(|(_, end)| *end).reduce(f64::max)?;
+    Some((end - start) * 1e3)
+}
+
+fn mean(values: impl Iterator<Item = usize>) -> Option<f64> {
+    let (count, sum) = values.fold((0, 0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum as f64 / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(kernel: &'static str, part: Part, device: Option<(f64, f64)>) -> KernelLaunch {
+        KernelLaunch {
+            kernel,
+            part,
+            fused_operations: None,
+            device,
+        }
+    }
+
+    #[test]
+    fn kernels_are_summed_per_part_and_the_longest_comes_first() {
+        let recording = Recording {
+            steps: 2,
+            launches: vec![
+                launch("a::matmul<f32>", Part::Head, Some((0.0, 0.001))),
+                launch("a::matmul<f32>", Part::Head, Some((0.002, 0.004))),
+                launch("a::matmul<f32>", Part::Backward, Some((0.004, 0.010))),
+            ],
+            host: vec![],
+        };
+        let table = kernels(&recording);
+        assert_eq!(table.launches_per_step, 1.5);
+        assert_eq!(table.kernels[0].part, "backward");
+        assert_eq!(table.kernels[0].name, "matmul");
+        assert!((table.kernels[1].device_ms_per_step.unwrap() - 1.5).abs() < 1e-9);
+        assert!((table.span_ms_per_step.unwrap() - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_launch_without_stamps_makes_the_sum_unknown() {
+        let recording = Recording {
+            steps: 1,
+            launches: vec![
+                launch("k", Part::Loss, Some((0.0, 0.001))),
+                launch("k", Part::Loss, None),
+            ],
+            host: vec![],
+        };
+        assert_eq!(kernels(&recording).device_ms_per_step, None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Where the events of a run go, from whichever thread has something to say.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use super::event::{Body, Event, Failure, Step};
+use super::stop::{StopReason, StopSignal};
+use super::tally::Tally;
+
+/// Takes the events of a run, in order.
+pub trait EventSink: Send {
+    fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Called once after the last event.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Emits events and keeps the tally; clones share both.
+#[derive(Clone)]
+pub struct Reporter {
+    shared: Arc<Mutex<Shared>>,
+    started: Instant,
+    stop: StopSignal,
+}
+
+struct Shared {
+    sink: Box<dyn EventSink>,
+    tally: Tally,
+    /// Set once the last event is out: nothing follows a summary or an error.
+    closed: bool,
+}
+
+impl Reporter {
+    pub fn new(sink: Box<dyn EventSink>, tally: Tally, stop: StopSignal) -> Self {
+        Reporter {
+            shared: Arc::new(Mutex::new(Shared {
+                sink,
+                tally,
+                closed: false,
+            })),
+            started: Instant::now(),
+            stop,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Emits `body`. A sink that cannot take it, a closed pipe for one, stops the run at the next step.
+    pub fn emit(&self, body: Body) {
+        let mut shared = self.lock();
+        self.emit_locked(&mut shared, body);
+    }
+
+    fn emit_locked(&self, shared: &mut Shared, body: Body) {
+        if shared.closed {
+            return;
+        }
+        let event = Event {
+            t: self.started.elapsed().as_secs_f64(),
+            body,
+        };
+        if let Err(error) = shared.sink.event(&event) {
+            shared.closed = true;
+            self.stop.request(StopReason::OutputClosed(error.kind()));
+        }
+    }
+
+    /// Emits a step and takes it into the tally.
+    pub fn step(&self, step: Step) {
+        let mut shared = self.lock();
+        shared.tally.add(&step);
+        self.emit_locked(&mut shared, Body::Step(step));
+    }
+
+    /// Changes the tally.
+    pub fn update(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.lock().tally);
+    }
+
+    /// Median measured step so far, in milliseconds.
+    pub fn median_ms(&self) -> Option<f64> {
+        self.lock().tally.median_ms()
+    }
+
+    /// Emits the summary, once: whoever comes second finds the stream closed.
+    pub fn finish(&self, complete: bool) {
+        let mut shared = self.lock();
+        let summary = shared.tally.summary(complete);
+        self.emit_locked(&mut shared, Body::Summary(Box::new(summary)));
+        self.close(&mut shared);
+    }
+
+    /// Emits what was done so far and then why the run ends.
+    pub fn fail(&self, failure: Failure) {
+        let mut shared = self.lock();
+        let summary = shared.tally.summary(false);
+        self.emit_locked(&mut shared, Body::Summary(Box::new(summary)));
+        self.emit_locked(&mut shared, Body::Error(failure));
+        self.close(&mut shared);
+    }
+
+    fn close(&self, shared: &mut Shared) {
+        if shared.closed {
+            return;
+        }
+        shared.closed = true;
+        if let Err(error) = shared.sink.finish() {
+            self.stop.request(StopReason::OutputClosed(error.kind()));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Letting the trained model continue a text, token by token.
+
+use super::event::Sample;
+use super::trainer::Trainer;
+use burn::tensor::ExecutionError;
+
+/// Bytes of the text shown to the model before it goes on by itself.
+pub const PROMPT_BYTES: usize = 32;
+
+/// Continues `prompt` by `length` bytes, always taking the most likely one.
+///
+/// The model sees at most a sequence length of context. Its vocabulary may be larger than the bytes it was trained on;
+/// tokens that are no byte are never chosen.
+///
+/// # Errors
+/// What the device reports when logits are read back.
+pub fn continue_text(
+    trainer: &Trainer,
+    prompt: &[u8],
+    length: usize,
+) -> Result<Sample, ExecutionError> {
+    let window = trainer.context().config.sequence_length;
+    let mut tokens: Vec<i32> = prompt.iter().map(|byte| i32::from(*byte)).collect();
+    for _ in 0..length {
+        let start = tokens.len().saturating_sub(window);
+        let next = most_likely(trainer, &tokens[start..])?;
+        tokens.push(next);
+    }
+    let bytes: Vec<u8> = tokens[prompt.len()..]
+        .iter()
+        .filter_map(|token| u8::try_from(*token).ok())
+        .collect();
+    Ok(Sample {
+        prompt: String::from_utf8_lossy(prompt).into_owned(),
+        continuation: String::from_utf8_lossy(&bytes).into_owned(),
+    })
+}
+
+fn most_likely(trainer: &Trainer, tokens: &[i32]) -> Result<i32, ExecutionError> {
+    let logits = trainer.logits(tokens);
+    let [rows, vocabulary] = logits.dims();
+    let last = logits.narrow(0, rows - 1, 1).reshape([vocabulary]);
+    let values: Vec<f32> = last.try_into_data()?.iter::<f32>().collect();
+    let best = values
+        .iter()
+        .take(super::data::BYTE_TOKENS)
+        .enumerate()
+        .max_by(|a, b| a.1.total_cmp(b.1))
+        .map_or(0, |(token, _)| token);
+    Ok(best as i32)
+}

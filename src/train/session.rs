@@ -1,0 +1,496 @@
+//! One training run from the first step to the summary.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use burn::tensor::FloatDType;
+
+use super::compile_progress::CompileProgress;
+use super::data::Data;
+use super::event::{Body, Hello, Note, Phase, PhaseName, Step};
+use super::reporter::Reporter;
+use super::stop::{StopReason, StopSignal};
+use super::telemetry::{LaunchCounter, MemoryUse, ProfilePass, Recording};
+use super::trainer::{DeviceBatch, Synchronize, Trainer};
+use super::{event, kernel_table, repeatability, sample, trace};
+use crate::device::OpenDevice;
+use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights, work};
+
+/// Repeats of a step compared to say whether it is repeatable.
+const REPEATS: usize = 2;
+
+/// Everything that fixes a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub target: Target,
+    pub recipe: Recipe,
+    pub config: ModelConfig,
+    /// Counted steps.
+    pub steps: usize,
+    /// Steps before them that are not counted.
+    pub warmup: usize,
+    pub learning_rate: f64,
+    pub weight_decay: f32,
+    pub seed: u64,
+    pub operand_dtype: FloatDType,
+    pub synchronize: Synchronize,
+    /// Steps of the profile pass; 0 for none.
+    pub profile_steps: usize,
+    pub deterministic: bool,
+    /// Whether two repeats of a step are compared at the end.
+    pub check_repeatability: bool,
+    /// Bytes of text to continue at the end; 0 for none.
+    pub sample: usize,
+    /// Where the profile pass is written as a Chrome trace.
+    pub trace: Option<PathBuf>,
+    /// Whether work per part is reported.
+    pub count_work: bool,
+}
+
+/// How a run ended, errors apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Complete,
+    Stopped(StopReason),
+    /// The loss is no longer finite since this step.
+    NotFinite(usize),
+    /// Repeats differ though `--deterministic` was asked for.
+    NotDeterministic,
+}
+
+/// The first line of a run.
+pub fn hello(options: &Options, open: &OpenDevice, data: &Data, parameter_tensors: usize) -> Hello {
+    Hello {
+        stream: event::VERSION,
+        version: env!("CARGO_PKG_VERSION").into(),
+        target: options.target.to_string(),
+        recipe: options.recipe,
+        backend: open.backend.to_string(),
+        device: open.name.clone(),
+        arch: open.arch.clone(),
+        driver: open.driver.clone(),
+        device_memory: open.memory,
+        config: options.config,
+        seed: options.seed,
+        parameters: options.config.parameters(),
+        parameter_tensors,
+        dtype: dtype_name(options.operand_dtype).into(),
+        matmul_precision: matmul_precision(options.operand_dtype, open).into(),
+        learning_rate: options.learning_rate,
+        weight_decay: f64::from(options.weight_decay),
+        steps: options.steps,
+        warmup: options.warmup,
+        data: data.source(),
+        deterministic: options.deterministic,
+        synchronize: match options.synchronize {
+            Synchronize::Phases => "phases",
+            Synchronize::Step => "step",
+            Synchronize::Never => "never",
+        }
+        .into(),
+    }
+}
+
+fn dtype_name(dtype: FloatDType) -> &'static str {
+    match dtype {
+        FloatDType::BF16 => "bf16",
+        FloatDType::F16 => "f16",
+        _ => "f32",
+    }
+}
+
+/// What carries out f32 products: the CPU does them in f32; on GPUs burn's tuned matmul may round operands to tf32.
+fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
+    match dtype {
+        FloatDType::F32 if open.backend.is_asynchronous() => {
+            "f32, operands rounded to tf32 where tuning finds it faster"
+        }
+        FloatDType::F32 => "f32",
+        FloatDType::BF16 => "bf16 operands",
+        _ => "f16 operands",
+    }
+}
+
+/// Trains and emits every event but the first and the last.
+///
+/// # Errors
+/// What the device reports, or a trace file that cannot be written.
+pub fn train(
+    options: &Options,
+    open: &OpenDevice,
+    weights: &Weights,
+    mut data: Data,
+    reporter: &Reporter,
+    stop: &StopSignal,
+) -> Result<Ending> {
+    let mut run = Run::new(options, open, weights, reporter, stop);
+    let total = options.warmup + options.steps;
+    for n in 1..=total {
+        if let Some(reason) = stop.reason() {
+            return Ok(Ending::Stopped(reason));
+        }
+        run.announce_phase(n);
+        let batch = run.trainer.place(&data.next_batch());
+        let loss = run.step(n, total, &batch)?;
+        if !loss.is_finite() {
+            return Ok(Ending::NotFinite(n));
+        }
+    }
+    if let Some(reason) = stop.reason() {
+        return Ok(Ending::Stopped(reason));
+    }
+    let batch = run.trainer.place(&data.next_batch());
+    run.after_training(&batch, &data)
+}
+
+struct Run<'a> {
+    options: &'a Options,
+    open: &'a OpenDevice,
+    reporter: &'a Reporter,
+    stop: &'a StopSignal,
+    trainer: Trainer,
+    /// Only where launches are counted at all: the CPU backend has none.
+    launches: Option<LaunchCounter>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        options: &'a Options,
+        open: &'a OpenDevice,
+        weights: &Weights,
+        reporter: &'a Reporter,
+        stop: &'a StopSignal,
+    ) -> Self {
+        let device = open.device.clone();
+        let training_device = device.clone().autodiff();
+        let precision = Precision::with_operands(options.operand_dtype);
+        let model = Llama::new(
+            &options.config,
+            weights,
+            &options.recipe,
+            precision,
+            &training_device,
+        );
+        let context = Context::new(options.config, options.recipe, precision, &device);
+        Run {
+            options,
+            open,
+            reporter,
+            stop,
+            trainer: Trainer::new(
+                device,
+                model,
+                context,
+                options.learning_rate,
+                options.weight_decay,
+            ),
+            launches: open.backend.is_asynchronous().then(LaunchCounter::start),
+        }
+    }
+
+    fn announce_phase(&self, n: usize) {
+        let warmup = self.options.warmup;
+        let (phase, message) = if n == 2 && n <= warmup {
+            (
+                PhaseName::WarmUp,
+                format!("{} steps that are not counted", warmup),
+            )
+        } else if n == warmup + 1 && n > 1 {
+            (
+                PhaseName::Measure,
+                format!("{} counted steps", self.options.steps),
+            )
+        } else {
+            return;
+        };
+        self.phase(phase, message);
+    }
+
+    fn phase(&self, phase: PhaseName, message: String) {
+        self.reporter.emit(Body::Phase(Phase {
+            phase,
+            progress: None,
+            eta_s: None,
+            message,
+        }));
+    }
+
+    /// One step and its event; returns the loss.
+    fn step(&mut self, n: usize, of: usize, batch: &DeviceBatch) -> Result<f64> {
+        let compiling =
+            (n == 1 && self.open.backend.is_asynchronous()).then(|| self.compile_progress());
+        let launched_before = self.launches.as_ref().map(LaunchCounter::total);
+        let synchronize = self.options.synchronize;
+        let (loss, with_gradient, times) = self
+            .trainer
+            .step(batch, synchronize)
+            .with_context(|| format!("training step {n} failed on {}", self.open.name))?;
+        let launched = self.launches.as_ref().map(LaunchCounter::total);
+        // Reading the loss waits for the device, so it comes after the clock and after the count.
+        let loss = f64::from(
+            loss.try_into_scalar::<f32>()
+                .with_context(|| format!("the loss of step {n} could not be read back"))?,
+        );
+        if let Some(progress) = compiling {
+            progress.finish();
+        }
+        let memory = MemoryUse::of(&self.open.device);
+        self.reporter
+            .update(|tally| tally.parameters_with_gradient = Some(with_gradient));
+        self.reporter.step(Step {
+            n,
+            of,
+            measured: n > self.options.warmup,
+            loss,
+            total_ms: times.total,
+            forward_ms: times.forward,
+            backward_ms: times.backward,
+            optimizer_ms: times.optimizer,
+            // Without a queue the host's clock is the device's.
+            synchronized: synchronize != Synchronize::Never || !self.open.backend.is_asynchronous(),
+            launches: launched
+                .zip(launched_before)
+                .map(|(after, before)| after - before),
+            bytes_in_use: memory.in_use,
+            bytes_reserved: memory.reserved,
+            samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
+        });
+        Ok(loss)
+    }
+
+    fn compile_progress(&self) -> CompileProgress {
+        let key = format!(
+            "{} {} {} {:?} {}",
+            self.options.target,
+            self.open.backend,
+            self.open.name,
+            self.options.config,
+            dtype_name(self.options.operand_dtype),
+        );
+        let launches = self.launches.as_ref().map(LaunchCounter::share);
+        CompileProgress::start(self.reporter.clone(), key, move || {
+            launches.as_ref().map(|count| count.total())
+        })
+    }
+
+    /// What is looked at once the counted steps are over, so that it disturbs none of them.
+    fn after_training(mut self, batch: &DeviceBatch, data: &Data) -> Result<Ending> {
+        let mut ending = Ending::Complete;
+        if self.options.check_repeatability {
+            ending = self.check_repeatability(batch)?;
+        }
+        let recording = if self.options.profile_steps > 0 {
+            self.profile(batch)?
+        } else {
+            None
+        };
+        if self.options.count_work {
+            let counted = work::training_step(&self.options.config, &self.options.recipe);
+            let median = self.reporter.median_ms();
+            let parts = kernel_table::parts(&counted, recording.as_ref(), median);
+            self.reporter.emit(Body::Parts(parts));
+        }
+        if self.options.sample > 0 {
+            self.sample(data)?;
+        }
+        Ok(ending)
+    }
+
+    fn check_repeatability(&self, batch: &DeviceBatch) -> Result<Ending> {
+        let result = repeatability::check(&self.trainer, batch, REPEATS)
+            .context("comparing two repeats of a step failed")?;
+        let identical = result.identical;
+        if self.options.deterministic && !identical {
+            let culprit = match &result.differing_parameter {
+                Some(name) => {
+                    format!("the gradient of {name} first: its kernel adds in an order that varies")
+                }
+                None => "the loss itself".into(),
+            };
+            self.note(format!(
+                "two repeats of the same step differ on {}: {culprit}",
+                self.open.name
+            ));
+        }
+        self.reporter
+            .update(|tally| tally.repeatability = Some(result));
+        Ok(if self.options.deterministic && !identical {
+            Ending::NotDeterministic
+        } else {
+            Ending::Complete
+        })
+    }
+
+    /// Times every kernel of a few more steps. `None` where the backend launches no kernels.
+    fn profile(&mut self, batch: &DeviceBatch) -> Result<Option<Recording>> {
+        if !self.open.backend.is_asynchronous() {
+            self.note(format!(
+                "no kernel table: the {} backend computes on the host and launches no kernels",
+                self.open.backend
+            ));
+            if let Some(path) = &self.options.trace {
+                let recording = self.record_host_spans(batch)?;
+                trace::write_chrome_trace(path, &recording)?;
+            }
+            return Ok(None);
+        }
+        self.phase(
+            PhaseName::Profile,
+            format!(
+                "{} steps with every kernel timed",
+                self.options.profile_steps
+            ),
+        );
+        let recording = self.record_host_spans(batch)?;
+        self.reporter
+            .emit(Body::Kernels(kernel_table::kernels(&recording)));
+        if let Some(path) = &self.options.trace {
+            trace::write_chrome_trace(path, &recording)?;
+        }
+        Ok(Some(recording))
+    }
+
+    fn record_host_spans(&mut self, batch: &DeviceBatch) -> Result<Recording> {
+        self.trainer
+            .wait()
+            .context("waiting for the device failed")?;
+        let mut pass = ProfilePass::start(&self.open.device);
+        for _ in 0..self.options.profile_steps {
+            if self.stop.reason().is_some() {
+                break;
+            }
+            self.trainer.profiled_step(batch, &mut pass)?;
+            pass.step_done();
+        }
+        Ok(pass.finish())
+    }
+
+    fn sample(&self, data: &Data) -> Result<()> {
+        let Some(prompt) = data.prompt(sample::PROMPT_BYTES) else {
+            self.note("no text to continue: --sample needs --data FILE".into());
+            return Ok(());
+        };
+        let sample = sample::continue_text(&self.trainer, prompt, self.options.sample)
+            .context("continuing the text failed")?;
+        self.reporter.emit(Body::Sample(sample));
+        Ok(())
+    }
+
+    fn note(&self, message: String) {
+        self.reporter.emit(Body::Note(Note { message }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{BackendChoice, open};
+    use crate::model::Preset;
+    use crate::train::event::Event;
+    use crate::train::{EventSink, Tally};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    #[derive(Clone, Default)]
+    struct Collected(Arc<Mutex<Vec<Event>>>);
+
+    impl EventSink for Collected {
+        fn event(&mut self, event: &Event) -> std::io::Result<()> {
+            self.0.lock().unwrap().push(event.clone());
+            Ok(())
+        }
+    }
+
+    fn options() -> Options {
+        let mut config = Preset::Tiny.config();
+        (config.hidden, config.layers, config.ffn) = (32, 2, 48);
+        (config.heads, config.kv_heads) = (4, 2);
+        (config.sequence_length, config.batch_size, config.vocabulary) = (8, 2, 61);
+        Options {
+            target: Target::V1,
+            recipe: Target::V1.recipe(),
+            config,
+            steps: 6,
+            warmup: 1,
+            learning_rate: 1e-2,
+            weight_decay: 0.01,
+            seed: 42,
+            operand_dtype: FloatDType::F32,
+            synchronize: Synchronize::Phases,
+            profile_steps: 0,
+            deterministic: true,
+            check_repeatability: true,
+            sample: 0,
+            trace: None,
+            count_work: true,
+        }
+    }
+
+    fn run(options: &Options) -> (Ending, Vec<Event>) {
+        let open = open(BackendChoice::Cpu, None).unwrap();
+        let weights = Weights::normal(&options.config, options.seed);
+        let data = Data::synthetic(&options.config, options.seed);
+        let collected = Collected::default();
+        let stop = StopSignal::default();
+        let tally = Tally::new(options.config, 20);
+        let reporter = Reporter::new(Box::new(collected.clone()), tally, stop.clone());
+        let ending = train(options, &open, &weights, data, &reporter, &stop).unwrap();
+        reporter.finish(ending == Ending::Complete);
+        let events = collected.0.lock().unwrap().clone();
+        (ending, events)
+    }
+
+    fn losses(events: &[Event]) -> Vec<f64> {
+        events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::Step(step) => Some(step.loss),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
+        let started = Instant::now();
+        let (ending, events) = run(&options());
+        assert_eq!(ending, Ending::Complete);
+        let first = losses(&events);
+        assert_eq!(first.len(), 7);
+        assert!((first[0] - 61f64.ln()).abs() < 0.2, "{first:?}");
+        assert!(first[6] < first[0] - 0.05, "{first:?}");
+        assert_eq!(first, losses(&run(&options()).1));
+
+        let Some(Body::Summary(summary)) = events.last().map(|event| &event.body) else {
+            panic!("the last event is no summary");
+        };
+        assert!(summary.complete && summary.measured_steps == 6);
+        assert_eq!(summary.parameters_with_gradient, Some(20));
+        assert!(summary.repeatability.as_ref().is_some_and(|r| r.identical));
+        assert_eq!(
+            (summary.launches_per_step, summary.peak_bytes_in_use),
+            (None, None)
+        );
+        let parts = summary.forward_ms.unwrap().mean
+            + summary.backward_ms.unwrap().mean
+            + summary.optimizer_ms.unwrap().mean;
+        let total = summary.total_ms.unwrap().mean;
+        assert!((parts / total - 1.0).abs() < 0.01, "{parts} of {total}");
+        assert!(total < started.elapsed().as_secs_f64() * 1e3);
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_ends_the_run() {
+        let mut options = options();
+        options.learning_rate = 1e30;
+        let (ending, events) = run(&options);
+        assert!(
+            matches!(ending, Ending::NotFinite(n) if n > 1),
+            "{ending:?}"
+        );
+        let Some(Body::Summary(summary)) = events.last().map(|event| &event.body) else {
+            panic!("the last event is no summary");
+        };
+        assert!(!summary.complete);
+    }
+}

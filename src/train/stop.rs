@@ -1,0 +1,34 @@
+//! Asking a run to stop.
+
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex};
+
+/// Why a run was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// A signal, by number.
+    Signal(i32),
+    /// Nobody reads the output any more, or it cannot be written.
+    OutputClosed(ErrorKind),
+}
+
+/// Set once, seen by all clones.
+#[derive(Clone, Debug, Default)]
+pub struct StopSignal(Arc<Mutex<Option<StopReason>>>);
+
+impl StopSignal {
+    /// Asks for a stop; the first reason stays.
+    pub fn request(&self, reason: StopReason) {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .get_or_insert(reason);
+    }
+
+    pub fn reason(&self) -> Option<StopReason> {
+        *self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,37 @@
+//! Device memory as the allocator reports it.
+
+use burn::tensor::Device;
+
+/// Bytes held at one moment; `None` where the backend does not report them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes of live tensors.
+    pub in_use: Option<u64>,
+    /// Bytes taken from the device, pages kept for reuse included.
+    pub reserved: Option<u64>,
+}
+
+impl MemoryUse {
+    pub fn of(device: &Device) -> Self {
+        let usage = device.memory_pool_usage();
+        MemoryUse {
+            in_use: usage.as_ref().map(|usage| usage.bytes_in_use),
+            reserved: usage.as_ref().map(|usage| usage.bytes_reserved),
+        }
+    }
+}
+
+/// The largest values seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PeakMemory(MemoryUse);
+
+impl PeakMemory {
+    pub fn observe(&mut self, now: MemoryUse) {
+        self.0.in_use = self.0.in_use.max(now.in_use);
+        self.0.reserved = self.0.reserved.max(now.reserved);
+    }
+
+    pub fn get(&self) -> MemoryUse {
+        self.0
+    }
+}

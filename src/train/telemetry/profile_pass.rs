@@ -1,0 +1,180 @@
+//! Timing every kernel of a few steps, apart from the steps that are measured.
+//!
+//! Each launch is bracketed by device time stamps, which costs the host a round trip a launch. The kernels' own times
+//! stay true; the step around them becomes slower, which is why these steps count for nothing else.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use burn::cubecl::future::block_on;
+use burn::cubecl::logging::{
+    Duration as LaunchDuration, LaunchObservation, LaunchObserver, ProfileDuration, TimingMethod,
+    TimingRequest,
+};
+use burn::cubecl::profile::Instant;
+use burn::tensor::Device;
+
+use super::attribution::Attribution;
+use crate::model::Part;
+
+/// One kernel launch of a profile pass.
+#[derive(Clone, Debug)]
+pub struct KernelLaunch {
+    /// Full name as the kernel states it.
+    pub kernel: &'static str,
+    pub part: Part,
+    /// Operations burn's fusion put into this launch; `None` where fusion had no hand in it.
+    pub fused_operations: Option<usize>,
+    /// Start and end in seconds since the pass began, on the device's clock; `None` where it gave no stamps.
+    pub device: Option<(f64, f64)>,
+}
+
+/// A stretch of host time spent in one part, in seconds since the pass began.
+#[derive(Clone, Debug)]
+pub struct HostSpan {
+    pub name: String,
+    pub start: f64,
+    pub end: f64,
+}
+
+/// Everything a profile pass saw.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    pub steps: usize,
+    pub launches: Vec<KernelLaunch>,
+    pub host: Vec<HostSpan>,
+}
+
+struct Launched {
+    kernel: &'static str,
+    part: Part,
+    fused_operations: Option<usize>,
+    timing: Timing,
+}
+
+enum Timing {
+    None,
+    Unread(ProfileDuration),
+}
+
+struct Observer {
+    launched: Mutex<Vec<Launched>>,
+    ask_part: Box<dyn Fn() -> (Part, Option<usize>) + Send + Sync>,
+}
+
+impl Observer {
+    fn lock(&self) -> MutexGuard<'_, Vec<Launched>> {
+        self.launched
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl LaunchObserver for Observer {
+    fn launched(&self, kernel: &'static str) {
+        let (part, fused_operations) = (self.ask_part)();
+        self.lock().push(Launched {
+            kernel,
+            part,
+            fused_operations,
+            timing: Timing::None,
+        });
+    }
+
+    fn timing(&self) -> TimingRequest {
+        TimingRequest::Deferred
+    }
+
+    fn profiled(&self, kernel: &'static str, profile: ProfileDuration) {
+        // A host-clock measurement includes submission and compilation: not a kernel's time.
+        if profile.timing_method() != TimingMethod::Device {
+            return;
+        }
+        let mut launched = self.lock();
+        let waiting = launched
+            .iter_mut()
+            .rev()
+            .find(|launch| launch.kernel == kernel && matches!(launch.timing, Timing::None));
+        if let Some(launch) = waiting {
+            launch.timing = Timing::Unread(profile);
+        }
+    }
+
+    fn timed(&self, _: &'static str, _: LaunchDuration, _: TimingMethod) {
+        // Only called when the runtime's profiling logger reads measurements first; then kernels run one at a time
+        // and their starts are unknown, so they stay without stamps.
+    }
+}
+
+/// An observed stretch of training.
+pub struct ProfilePass {
+    observer: Arc<Observer>,
+    attribution: Attribution,
+    observation: LaunchObservation,
+    epoch: Instant,
+    host: Vec<HostSpan>,
+    steps: usize,
+}
+
+impl ProfilePass {
+    /// Starts observing. `device` must be idle.
+    pub fn start(device: &Device) -> Self {
+        let attribution = Attribution::start(device);
+        let observer = Arc::new(Observer {
+            launched: Mutex::new(Vec::new()),
+            ask_part: Box::new(attribution.asker()),
+        });
+        ProfilePass {
+            observation: LaunchObservation::new(observer.clone()),
+            observer,
+            attribution,
+            epoch: Instant::now(),
+            host: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// Runs `work` as one host span.
+    pub fn span<T>(&mut self, name: &str, work: impl FnOnce() -> T) -> T {
+        let start = self.epoch.elapsed().as_secs_f64();
+        let result = work();
+        self.host.push(HostSpan {
+            name: name.to_string(),
+            start,
+            end: self.epoch.elapsed().as_secs_f64(),
+        });
+        result
+    }
+
+    /// Counts a finished step.
+    pub fn step_done(&mut self) {
+        self.steps += 1;
+    }
+
+    /// Stops observing and reads the device's time stamps. `device` must be idle.
+    pub fn finish(self) -> Recording {
+        drop(self.observation);
+        drop(self.attribution);
+        let epoch = self.epoch;
+        let launched = std::mem::take(&mut *self.observer.lock());
+        let launches = launched
+            .into_iter()
+            .map(|launch| KernelLaunch {
+                kernel: launch.kernel,
+                part: launch.part,
+                fused_operations: launch.fused_operations,
+                device: match launch.timing {
+                    Timing::None => None,
+                    Timing::Unread(profile) => block_on(profile.resolve()).map(|ticks| {
+                        let start = ticks.start_duration_since(epoch).as_secs_f64();
+                        (start, start + ticks.duration().as_secs_f64())
+                    }),
+                },
+            })
+            .collect();
+        Recording {
+            steps: self.steps,
+            launches,
+            host: self.host,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A profile pass as a Chrome trace, which Perfetto and `chrome://tracing` open.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::kernel_table::short_name;
+use super::telemetry::Recording;
+
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+
+/// Writes `recording` to `path`: one track for the host's phases, one for the device's kernels.
+///
+/// Kernels without time stamps are left out; how many is said in the trace's metadata.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_chrome_trace(path: &Path, recording: &Recording) -> Result<()> {
+    let file = std::fs::File::create(path)
+        .with_context(|| format!("cannot write the trace {}", path.display()))?;
+    let mut out = BufWriter::new(file);
+    write(&mut out, recording)
+        .and_then(|()| out.flush())
+        .with_context(|| format!("cannot write the trace {}", path.display()))
+}
+
+fn write(out: &mut impl Write, recording: &Recording) -> std::io::Result<()> {
+    let without_stamps = recording
+        .launches
+        .iter()
+        .filter(|l| l.device.is_none())
+        .count();
+    let mut events = vec![
+        json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": HOST, "args": {"name": "host"}}),
+        json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": DEVICE, "args": {"name": "device kernels"}}),
+    ];
+    for span in &recording.host {
+        events.push(json!({
+            "ph": "X", "name": span.name, "cat": "host", "pid": 1, "tid": HOST,
+            "ts": span.start * 1e6, "dur": (span.end - span.start) * 1e6,
+        }));
+    }
+    for launch in &recording.launches {
+        let Some((start, end)) = launch.device else {
+            continue;
+        };
+        events.push(json!({
+            "ph": "X", "name": short_name(launch.kernel), "cat": "kernel", "pid": 1, "tid": DEVICE,
+            "ts": start * 1e6, "dur": (end - start) * 1e6,
+            "args": {
+                "part": launch.part.to_string(),
+                "fused_operations": launch.fused_operations,
+                "full_name": launch.kernel,
+            },
+        }));
+    }
+    let trace = json!({
+        "displayTimeUnit": "ms",
+        "traceEvents": events,
+        "otherData": {"steps": recording.steps, "launches_without_time_stamps": without_stamps},
+    });
+    serde_json::to_writer(out, &trace)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Part;
+    use crate::train::telemetry::{HostSpan, KernelLaunch};
+
+    #[test]
+    fn host_and_device_are_tracks_in_microseconds() {
+        let launch = |device| KernelLaunch {
+            kernel: "a::matmul<f32>",
+            part: Part::Attention(3),
+            fused_operations: None,
+            device,
+        };
+        let recording = Recording {
+            steps: 1,
+            launches: vec![launch(Some((0.001, 0.0015))), launch(None)],
+            host: vec![HostSpan {
+                name: "forward".into(),
+                start: 0.0,
+                end: 0.002,
+            }],
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.json");
+        write_chrome_trace(&path, &recording).unwrap();
+        let trace: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let kernel = trace["traceEvents"].as_array().unwrap().last().unwrap();
+        assert_eq!(kernel["name"], "matmul");
+        assert_eq!(kernel["args"]["part"], "layer 3 attention");
+        assert!((kernel["dur"].as_f64().unwrap() - 500.0).abs() < 1e-6);
+        assert_eq!(trace["otherData"]["launches_without_time_stamps"], 1);
+        assert!(write_chrome_trace(&folder.path().join("no/such/trace.json"), &recording).is_err());
+    }
+}

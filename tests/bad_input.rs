@@ -1,0 +1,270 @@
+//! What a user can get wrong, and what the program says then.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{SMALL, run, run_v1, stderr, stdout, tutor};
+
+/// Arguments after `run`, the exit status, and words the message must contain.
+const REFUSED: &[(&[&str], i32, &[&str])] = &[
+    (&["v1", "--layers=0"], 2, &["--layers is 0", "at least 1"]),
+    (&["v1", "--batch-size=0"], 2, &["--batch-size is 0"]),
+    (&["v1", "--num-steps=0"], 2, &["--num-steps is 0"]),
+    (&["v1", "--hidden=99999999999"], 2, &["--hidden", "largest"]),
+    (
+        &["v1", "--seq-len=18446744073709551615"],
+        2,
+        &["--seq-len", "largest"],
+    ),
+    (&["v1", "--seq-len=-1"], 2, &["--seq-len"]),
+    (
+        &["v1", "--heads=7"],
+        2,
+        &["--hidden 256", "--heads 7", "--hidden 259"],
+    ),
+    (&["v1", "--kv-heads=3"], 2, &["--kv-heads 3", "1, 2, 4, 8"]),
+    (
+        &["v1", "--hidden=24", "--heads=8"],
+        2,
+        &["even", "--hidden 32"],
+    ),
+    (
+        &[
+            "v1",
+            "--config=medium",
+            "--layers=1000",
+            "--batch-size=4096",
+        ],
+        2,
+        &["needs about", "--batch-size"],
+    ),
+    (
+        &["v1", "--learning-rate=nan"],
+        2,
+        &["--learning-rate", "positive"],
+    ),
+    (&["v1", "--learning-rate=-1"], 2, &["--learning-rate"]),
+    (
+        &["v1", "--data=/no/such/file"],
+        2,
+        &["/no/such/file", "No such file"],
+    ),
+    (&["v1", "--data=/dev/null"], 2, &["is empty"]),
+    (&["v1", "--data=/"], 2, &["cannot read /"]),
+    (&["v1", "--sample=5"], 2, &["--data"]),
+    (&["v1", "--events", "--json"], 2, &["cannot be used with"]),
+    (&["v9"], 2, &["no target `v9`", "v1"]),
+    (&[], 2, &["TARGET"]),
+    (&["v1", "--backend=rocm"], 3, &["--features rocm"]),
+    (
+        &["v1", "--trace=/no/such/folder/trace.json", "--num-steps=1"],
+        1,
+        &["/no/such/folder"],
+    ),
+];
+
+#[test]
+fn mistakes_are_named_with_a_way_out() {
+    for (arguments, status, words) in REFUSED {
+        // The build may contain ROCm; then the message is about the library or the device.
+        if arguments.contains(&"--backend=rocm") && cfg!(feature = "rocm") {
+            continue;
+        }
+        let output = run(&[&["run"], *arguments].concat());
+        let message = stderr(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(*status),
+            "{arguments:?}: {message}"
+        );
+        for word in *words {
+            assert!(
+                message.contains(word),
+                "{arguments:?} does not say {word:?}: {message}"
+            );
+        }
+        assert!(!message.contains("panicked"), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused_with_its_place() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"a line\nand \xff\xfe bytes").unwrap();
+    let output = run_v1(&["--data", file.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(
+        message.contains("line 2, byte 11") && message.contains("iconv"),
+        "{message}"
+    );
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["--version"],
+        &["completions", "bash"],
+    ] {
+        let output = run(arguments);
+        assert!(output.status.success(), "{arguments:?}");
+        assert!(!stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn doctor_finds_the_cpu_and_says_what_is_missing() {
+    let output = run(&["doctor", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(report["ready"], true);
+    for finding in report["findings"].as_array().unwrap() {
+        let ok = finding["status"] == "ok";
+        assert_eq!(ok, finding["remedy"].is_null(), "{finding}");
+    }
+}
+
+#[test]
+fn doctor_says_when_nothing_can_be_kept() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let output = tutor(file.path()).args(["doctor"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("XDG_STATE_HOME"));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = tutor(home.path())
+        .args(["run", "v1", "--num-steps=100000"])
+        .args(SMALL)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut first)
+        .unwrap();
+    let status = wait(&mut child, Duration::from_secs(60));
+    assert_eq!(status, Some(0));
+    let mut message = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut message)
+        .unwrap();
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn a_full_disk_is_said_plainly() {
+    let home = tempfile::tempdir().unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = tutor(home.path())
+        .args(["run", "v1", "--num-steps=5", "--events"])
+        .args(SMALL)
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stderr(&output).contains("cannot be written"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn an_interrupt_in_training_gives_a_summary_of_what_was_done() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = tutor(home.path())
+        .args(["run", "v1", "--num-steps=100000", "--events"])
+        .args(SMALL)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_measured = |line: &String| line.contains("\"measured\":true");
+    lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find(is_measured)
+        .expect("a measured step");
+    interrupt(&child);
+    let last = lines.map_while(Result::ok).last().expect("a last line");
+    assert_eq!(wait(&mut child, Duration::from_secs(60)), Some(130));
+    let summary: serde_json::Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(summary["event"], "summary");
+    assert_eq!(summary["complete"], false);
+    assert!(summary["measured_steps"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn an_interrupt_during_a_long_first_step_does_not_wait_for_it() {
+    let home = tempfile::tempdir().unwrap();
+    // One step of this takes minutes on a test machine: the stand-in for compiling and tuning on a GPU.
+    let mut child = tutor(home.path())
+        .args([
+            "run",
+            "v1",
+            "--config=medium",
+            "--layers=2",
+            "--batch-size=64",
+            "--num-steps=5",
+            "--events",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find(|line| line.contains("\"setup\""))
+        .expect("the setup phase");
+    interrupt(&child);
+    let started = Instant::now();
+    let last = lines.map_while(Result::ok).last().expect("a last line");
+    assert_eq!(
+        wait(&mut child, Duration::from_secs(60)),
+        Some(130),
+        "after {:?}",
+        started.elapsed()
+    );
+    let summary: serde_json::Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(
+        (summary["event"].as_str(), summary["steps"].as_u64()),
+        (Some("summary"), Some(0))
+    );
+    assert!(summary["final_loss"].is_null());
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(child.kill());
+    panic!("still running after {limit:?}");
+}

@@ -1,0 +1,50 @@
+//! What the end-to-end tests share: the program, and a model small enough to train in a test.
+
+#![allow(dead_code)] // every test binary uses its own part of this
+
+use std::process::{Command, Output};
+
+/// A model that trains a step in milliseconds on a CPU.
+pub const SMALL: &[&str] = &[
+    "--hidden=32",
+    "--layers=2",
+    "--heads=4",
+    "--kv-heads=2",
+    "--ffn=48",
+    "--seq-len=16",
+    "--batch-size=2",
+    "--vocab=300",
+];
+
+/// The program, on the CPU and with state and caches of its own.
+pub fn tutor(home: &std::path::Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"));
+    command
+        .env("XDG_STATE_HOME", home.join("state"))
+        .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("TINYLLAMA_BACKEND", "cpu")
+        .env("COLUMNS", "100");
+    command
+}
+
+/// Runs it to the end.
+pub fn run(arguments: &[&str]) -> Output {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    tutor(home.path())
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+/// Runs `run v1` on the small model with `more` flags.
+pub fn run_v1(more: &[&str]) -> Output {
+    run(&[&["run", "v1"], SMALL, more].concat())
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
