@@ -1,0 +1,359 @@
+//! Medians with their uncertainty, for step times that are skewed, have outliers and depend on the step before.
+//!
+//! The uncertainty of a median is its bootstrap standard error. For a median that error has a closed form (Maritz and
+//! Jarrett, "A note on estimating the variance of the sample median", JASA 73, 1978), so nothing is drawn at random and
+//! the same steps always give the same answer. Successive steps are not independent: the error is widened by the
+//! square root of the autocorrelation time of the steps' signs about their median, estimated as in Geyer, "Practical
+//! Markov chain Monte Carlo", Statistical Science 7, 1992. Intervals are two-sided and use Student's t with Welch's
+//! degrees of freedom on the logarithm of the ratio, since a ratio and its inverse deserve the same answer.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::function::beta::beta_reg;
+use thiserror::Error;
+
+/// Below so many independent steps a series says too little about its own spread to be compared.
+pub const LEAST_INDEPENDENT_STEPS: f64 = 8.0;
+
+/// Runs of each side from which on the spread between runs is used instead of the spread within one.
+pub const LEAST_RUNS: usize = 3;
+
+/// More further steps than this are not worth proposing.
+const MOST_FURTHER_STEPS: f64 = 10_000.0;
+
+/// Why numbers are no series of measurements.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum SeriesError {
+    #[error("there is no measured step")]
+    Empty,
+    #[error("measured step {position} is not a finite number above zero")]
+    NotPositive { position: usize },
+}
+
+/// Positive, finite measurements in the order they were taken; at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    values: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Series {
+    /// Refuses an empty list and any value that is not finite and above zero.
+    pub fn new(values: Vec<f64>) -> Result<Self, SeriesError> {
+        if values.is_empty() {
+            return Err(SeriesError::Empty);
+        }
+        let bad = values
+            .iter()
+            .position(|value| !value.is_finite() || *value <= 0.0);
+        if let Some(index) = bad {
+            return Err(SeriesError::NotPositive {
+                position: index + 1,
+            });
+        }
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        Ok(Self { values, sorted })
+    }
+
+    /// In the order they were measured.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// Value below which the share `p` (0 to 1) of the measurements lies, interpolated linearly.
+    pub fn quantile(&self, p: f64) -> f64 {
+        let place = p.clamp(0.0, 1.0) * (self.sorted.len() - 1) as f64;
+        let low = self.sorted[place.floor() as usize];
+        let high = self.sorted[place.ceil() as usize];
+        low + (high - low) * place.fract()
+    }
+
+    /// (p90 - p10) / median: how wide the middle four fifths of the steps lie.
+    pub fn relative_spread(&self) -> f64 {
+        (self.quantile(0.9) - self.quantile(0.1)) / self.median()
+    }
+
+    /// Steps that tell something new: their number over the autocorrelation time.
+    pub fn independent_steps(&self) -> f64 {
+        self.values.len() as f64 / autocorrelation_time(&self.values, self.median())
+    }
+
+    /// Variance of the logarithm of the median.
+    fn log_median_variance(&self) -> f64 {
+        bootstrap_variance_of_median(&self.sorted, f64::ln)
+            * autocorrelation_time(&self.values, self.median())
+    }
+}
+
+/// What an interval was computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The steps within one run of each side. What differs from one start of the program to the next is not in it.
+    Steps,
+    /// The medians of several runs of each side.
+    Runs,
+}
+
+/// A value with the interval that holds the true one with the stated confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Two-sided, between 0 and 1.
+    pub confidence: f64,
+    pub basis: Basis,
+    /// Measured steps of the shorter side.
+    pub steps: usize,
+}
+
+/// Why two sides could not be compared.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum CompareError {
+    #[error(
+        "only {independent:.0} of {steps} measured steps are independent of the ones before; at least {LEAST_INDEPENDENT_STEPS} are needed"
+    )]
+    TooFewIndependentSteps { independent: f64, steps: usize },
+    #[error("a confidence lies between 0.5 and 1")]
+    Confidence,
+    #[error("there is no run to compare")]
+    NoRun,
+}
+
+/// Interval of median(a) / median(b).
+///
+/// With [`LEAST_RUNS`] or more runs on both sides the medians of the runs are compared; with fewer, the steps of the
+/// last run of each side.
+pub fn ratio_of_medians(
+    a: &[Series],
+    b: &[Series],
+    confidence: f64,
+) -> Result<Interval, CompareError> {
+    check_confidence(confidence)?;
+    let (Some(last_a), Some(last_b)) = (a.last(), b.last()) else {
+        return Err(CompareError::NoRun);
+    };
+    let steps = last_a.values.len().min(last_b.values.len());
+    if a.len() >= LEAST_RUNS && b.len() >= LEAST_RUNS {
+        let (a, b) = (LogMedian::of_runs(a), LogMedian::of_runs(b));
+        return Ok(ratio_interval(a, b, confidence, Basis::Runs, steps));
+    }
+    let (a, b) = (LogMedian::of_steps(last_a)?, LogMedian::of_steps(last_b)?);
+    Ok(ratio_interval(a, b, confidence, Basis::Steps, steps))
+}
+
+/// Interval of the median of the steps of one run.
+pub fn interval_of_median(series: &Series, confidence: f64) -> Result<Interval, CompareError> {
+    check_confidence(confidence)?;
+    let exactly_one = LogMedian {
+        value: 0.0,
+        variance: 0.0,
+        freedom: 1.0,
+    };
+    let median = LogMedian::of_steps(series)?;
+    Ok(ratio_interval(
+        median,
+        exactly_one,
+        confidence,
+        Basis::Steps,
+        series.values.len(),
+    ))
+}
+
+/// What an interval says about a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The whole interval meets the bound.
+    Passed,
+    /// The whole interval misses it.
+    NotYet,
+    /// The interval holds the bound: the spread is larger than the effect.
+    Inconclusive {
+        /// Further measured steps on each side after which the interval should be narrow enough; none when the value
+        /// lies so close to the bound that measuring longer is no help.
+        further_steps: Option<usize>,
+    },
+}
+
+impl Interval {
+    /// Whether the value lies within `at_least` and `at_most`, either of which may be open.
+    pub fn judge(&self, at_least: Option<f64>, at_most: Option<f64>) -> Verdict {
+        let meets = |bound: Option<f64>, low: f64, high: f64| match bound {
+            None => Verdict::Passed,
+            Some(bound) if low >= bound => Verdict::Passed,
+            Some(bound) if high < bound => Verdict::NotYet,
+            Some(bound) => Verdict::Inconclusive {
+                further_steps: self.further_steps(bound),
+            },
+        };
+        let lower = meets(at_least, self.low, self.high);
+        let upper = meets(at_most.map(|bound| -bound), -self.high, -self.low);
+        match (lower, upper) {
+            (Verdict::NotYet, _) | (_, Verdict::NotYet) => Verdict::NotYet,
+            (Verdict::Passed, other) | (other, Verdict::Passed) => other,
+            (first, _) => first,
+        }
+    }
+
+    /// The half width shrinks with the square root of the number of steps.
+    fn further_steps(&self, bound: f64) -> Option<usize> {
+        let half_width = (self.high / self.low).ln() / 2.0;
+        let distance = (self.value / bound.abs()).ln().abs();
+        let steps = self.steps as f64;
+        let further = (steps * (half_width / distance).powi(2) - steps)
+            .ceil()
+            .max(1.0);
+        (further.is_finite() && further <= MOST_FURTHER_STEPS).then_some(further as usize)
+    }
+}
+
+/// Logarithm of a median with its variance and the degrees of freedom behind that variance.
+#[derive(Clone, Copy)]
+struct LogMedian {
+    value: f64,
+    variance: f64,
+    freedom: f64,
+}
+
+impl LogMedian {
+    fn of_steps(series: &Series) -> Result<Self, CompareError> {
+        let independent = series.independent_steps();
+        let steps = series.values.len();
+        if independent < LEAST_INDEPENDENT_STEPS {
+            return Err(CompareError::TooFewIndependentSteps { independent, steps });
+        }
+        Ok(Self {
+            value: series.median().ln(),
+            variance: series.log_median_variance(),
+            freedom: independent - 1.0,
+        })
+    }
+
+    /// Mean of the runs' log medians; the caller has at least [`LEAST_RUNS`].
+    fn of_runs(runs: &[Series]) -> Self {
+        let n = runs.len() as f64;
+        let logs: Vec<f64> = runs.iter().map(|run| run.median().ln()).collect();
+        let mean = logs.iter().sum::<f64>() / n;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        Self {
+            value: mean,
+            variance: squares / (n - 1.0) / n,
+            freedom: n - 1.0,
+        }
+    }
+}
+
+fn ratio_interval(
+    a: LogMedian,
+    b: LogMedian,
+    confidence: f64,
+    basis: Basis,
+    steps: usize,
+) -> Interval {
+    let log_ratio = a.value - b.value;
+    let variance = a.variance + b.variance;
+    let half_width = if variance > 0.0 {
+        let freedom =
+            variance.powi(2) / (a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom);
+        student_quantile(0.5 + confidence / 2.0, freedom) * variance.sqrt()
+    } else {
+        0.0
+    };
+    Interval {
+        value: log_ratio.exp(),
+        low: (log_ratio - half_width).exp(),
+        high: (log_ratio + half_width).exp(),
+        confidence,
+        basis,
+        steps,
+    }
+}
+
+fn student_quantile(p: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
+}
+
+fn check_confidence(confidence: f64) -> Result<(), CompareError> {
+    if confidence > 0.5 && confidence < 1.0 {
+        Ok(())
+    } else {
+        Err(CompareError::Confidence)
+    }
+}
+
+/// Variance of `transform(median)` over all resamples of `sorted`, in closed form.
+///
+/// The k-th smallest value is a resample's median with the probability that a Beta((n+1)/2, (n+1)/2) variable falls
+/// between (k-1)/n and k/n.
+fn bootstrap_variance_of_median(sorted: &[f64], transform: impl Fn(f64) -> f64) -> f64 {
+    let n = sorted.len() as f64;
+    let shape = (n + 1.0) / 2.0;
+    let mut below = 0.0;
+    let weighted: Vec<(f64, f64)> = sorted
+        .iter()
+        .enumerate()
+        .map(|(k, value)| {
+            let up_to = beta_reg(shape, shape, (k as f64 + 1.0) / n);
+            let weight = up_to - below;
+            below = up_to;
+            (weight, transform(*value))
+        })
+        .collect();
+    let mean: f64 = weighted.iter().map(|(weight, value)| weight * value).sum();
+    weighted
+        .iter()
+        .map(|(weight, value)| weight * (value - mean).powi(2))
+        .sum()
+}
+
+/// Steps after which a series has forgotten where it was; 1 for independent steps.
+///
+/// Taken on the signs about the median, which is what a median's error depends on and what outliers cannot distort.
+fn autocorrelation_time(values: &[f64], median: f64) -> f64 {
+    let n = values.len();
+    let signs: Vec<f64> = values
+        .iter()
+        .map(|value| {
+            if *value > median {
+                1.0
+            } else if *value < median {
+                -1.0
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let mean = signs.iter().sum::<f64>() / n as f64;
+    let centred: Vec<f64> = signs.iter().map(|sign| sign - mean).collect();
+    let variance: f64 = centred.iter().map(|sign| sign * sign).sum();
+    if variance == 0.0 {
+        return 1.0;
+    }
+    // Centring on the series' own mean makes every estimated correlation too small by about 1/n for each term.
+    let correlation = |lag: usize| {
+        let products: f64 = centred
+            .iter()
+            .zip(&centred[lag..])
+            .map(|(a, b)| a * b)
+            .sum();
+        products / variance + (2 * n - lag) as f64 / (n * n) as f64
+    };
+    // Sums of neighbouring pairs are positive for a real process: the first pair that is not is noise.
+    let mut time = 1.0;
+    for lag in (1..n / 2).step_by(2) {
+        let pair = correlation(lag) + correlation(lag + 1);
+        if pair <= 0.0 {
+            time += 2.0 * correlation(lag).max(0.0);
+            break;
+        }
+        time += 2.0 * pair;
+    }
+    time.max(1.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Checks: a bound on what runs measured, and the verdict.
+
+use crate::analysis::statistics::{
+    Basis, CompareError, Interval, Series, interval_of_median, ratio_of_medians,
+};
+use crate::analysis::{Measurements, statistics};
+
+use super::quantity::{Quantity, RunName, Term};
+
+/// Confidence of a check that names none.
+pub const USUAL_CONFIDENCE: f64 = 0.95;
+
+/// What has to be true of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub id: String,
+    pub measure: Quantity,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    /// Two-sided; none where the quantity is one number without a spread.
+    pub confidence: Option<f64>,
+    /// Whether missing it keeps the step open. An effect that a machine may not show is not required.
+    pub required: bool,
+    pub passed: String,
+    pub not_yet: String,
+}
+
+/// Where a check finds its runs.
+pub trait Runs {
+    /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
+    fn of(&self, name: &RunName) -> &[Measurements];
+}
+
+/// What a check says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Passed,
+    NotYet,
+    Inconclusive(Undecided),
+}
+
+/// Why a check cannot say yes or no.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Undecided {
+    /// The run was not started yet.
+    NotRun(RunName),
+    /// The run, or its backend, does not report this figure.
+    NotReported(String),
+    /// The figure is not a finite number.
+    NotFinite(String),
+    /// The spread is larger than the effect.
+    Spread { further_steps: Option<usize> },
+    /// Too little was measured to know the spread.
+    TooLittle(CompareError),
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    /// What was measured; none when nothing was.
+    pub value: Option<f64>,
+    /// Where a spread is known.
+    pub interval: Option<Interval>,
+}
+
+impl Check {
+    pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
+        match self.measured(runs) {
+            Err(undecided) => Outcome {
+                verdict: Verdict::Inconclusive(undecided),
+                value: None,
+                interval: None,
+            },
+            Ok(Measured::One(value)) => Outcome {
+                verdict: self.judge_exact(value),
+                value: Some(value),
+                interval: None,
+            },
+            Ok(Measured::Spread(interval)) => Outcome {
+                verdict: interval.judge(self.at_least, self.at_most).into(),
+                value: Some(interval.value),
+                interval: Some(interval),
+            },
+        }
+    }
+
+    /// The bounds in words, such as `at least 1.1`.
+    pub fn bounds(&self) -> String {
+        let unit = self.measure.unit();
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) => {
+                format!("between {} and {}", unit.show(least), unit.show(most))
+            }
+            (Some(least), None) => format!("at least {}", unit.show(least)),
+            (None, Some(most)) => format!("at most {}", unit.show(most)),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn judge_exact(&self, value: f64) -> Verdict {
+        let least = self.at_least.is_none_or(|bound| value >= bound);
+        let most = self.at_most.is_none_or(|bound| value <= bound);
+        if least && most {
+            Verdict::Passed
+        } else {
+            Verdict::NotYet
+        }
+    }
+
+    fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
+        match self.confidence {
+            Some(confidence) => self.with_spread(runs, confidence).map(Measured::Spread),
+            None => exact(&self.measure, runs).map(Measured::One),
+        }
+    }
+
+    fn with_spread(&self, runs: &dyn Runs, confidence: f64) -> Result<Interval, Undecided> {
+        let numerator = all_series(&self.measure.numerator, runs)?;
+        let interval = match (&self.measure.denominator, numerator.last()) {
+            (Some(denominator), _) => {
+                ratio_of_medians(&numerator, &all_series(denominator, runs)?, confidence)
+            }
+            (None, Some(last)) => interval_of_median(last, confidence),
+            (None, None) => Err(CompareError::NoRun),
+        };
+        interval.map_err(Undecided::TooLittle)
+    }
+}
+
+enum Measured {
+    One(f64),
+    Spread(Interval),
+}
+
+/// The value of `quantity` in the newest runs, without regard to spread.
+pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
+    let numerator = newest(&quantity.numerator, runs)?;
+    let value = match &quantity.denominator {
+        Some(denominator) => numerator / newest(denominator, runs)?,
+        None => numerator,
+    };
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Undecided::NotFinite(quantity.to_string()))
+    }
+}
+
+fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
+    let run = runs
+        .of(&term.run)
+        .last()
+        .ok_or_else(|| Undecided::NotRun(term.run.clone()))?;
+    run.value(term.metric, term.statistic)
+        .ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
+    let runs = runs.of(&term.run);
+    if runs.is_empty() {
+        return Err(Undecided::NotRun(term.run.clone()));
+    }
+    let series = runs
+        .iter()
+        .map(|run| run.series(term.metric))
+        .collect::<Option<Vec<_>>>();
+    series.ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+impl From<statistics::Verdict> for Verdict {
+    fn from(verdict: statistics::Verdict) -> Self {
+        match verdict {
+            statistics::Verdict::Passed => Verdict::Passed,
+            statistics::Verdict::NotYet => Verdict::NotYet,
+            statistics::Verdict::Inconclusive { further_steps } => {
+                Verdict::Inconclusive(Undecided::Spread { further_steps })
+            }
+        }
+    }
+}
+
+impl Verdict {
+    /// As events and tables write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::NotYet => "not yet",
+            Verdict::Inconclusive(_) => "inconclusive",
+        }
+    }
+}
+
+impl Outcome {
+    /// What to tell the learner: the check's own words, the numbers, and what to do when it is undecided.
+    pub fn explain(&self, check: &Check) -> String {
+        let numbers = self.numbers(check);
+        match &self.verdict {
+            Verdict::Passed => format!("{}\n{numbers}", check.passed.trim()),
+            Verdict::NotYet => format!("{}\n{numbers}", check.not_yet.trim()),
+            Verdict::Inconclusive(undecided) => format!("{}{numbers}", undecided.explain()),
+        }
+    }
+
+    fn numbers(&self, check: &Check) -> String {
+        let Some(value) = self.value else {
+            return String::new();
+        };
+        let unit = check.measure.unit();
+        let spread = self.interval.map_or(String::new(), |interval| {
+            let basis = match interval.basis {
+                Basis::Steps => "from the steps of one run each",
+                Basis::Runs => "from several runs each",
+            };
+            let (low, high) = (unit.show(interval.low), unit.show(interval.high));
+            format!(
+                " ({:.0} % interval {low} to {high}, {basis})",
+                100.0 * interval.confidence
+            )
+        });
+        format!(
+            "{} is {}{spread}; asked for: {}.",
+            check.measure,
+            unit.show(value),
+            check.bounds()
+        )
+    }
+}
+
+impl Undecided {
+    fn explain(&self) -> String {
+        match self {
+            Undecided::NotRun(run) => format!("This needs the run of step `{}`, which was not started yet.", run.step),
+            Undecided::NotReported(figure) => {
+                format!("This machine's backend does not report {figure}, so there is nothing to judge.")
+            }
+            Undecided::NotFinite(figure) => {
+                format!("{figure} is not a finite number: look at the run's loss and its log.")
+            }
+            Undecided::Spread { further_steps: Some(steps) } => format!(
+                "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"
+            ),
+            Undecided::Spread { further_steps: None } => {
+                "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
+            }
+            Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

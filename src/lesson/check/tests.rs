@@ -1,0 +1,186 @@
+use std::collections::HashMap;
+
+use super::*;
+use crate::analysis::Metric;
+use crate::train::event::Event;
+
+struct Fixed(HashMap<RunName, Vec<Measurements>>);
+
+impl Runs for Fixed {
+    fn of(&self, name: &RunName) -> &[Measurements] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A run with the given step times that ends in a loss of `loss`.
+fn run(times: impl Iterator<Item = f64>, loss: f64) -> Measurements {
+    let step = |(n, ms): (usize, f64)| {
+        format!(
+            r#"{{"t":0,"event":"step","n":{n},"of":9,"measured":true,"loss":7.0,"total_ms":{ms},"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"launches":null,"bytes_in_use":null,"bytes_reserved":null,"samples_per_s":1.0}}"#
+        )
+    };
+    let summary = format!(
+        r#"{{"t":1,"event":"summary","complete":true,"steps":1,"measured_steps":1,"samples":1,"samples_per_s":1.0,"tokens_per_s":1.0,"total_ms":null,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"first_step_ms":null,"launches_per_step":null,"peak_bytes_in_use":null,"peak_bytes_reserved":null,"first_loss":7.0,"final_loss":{loss},"parameters":1,"parameter_tensors":74,"parameters_with_gradient":74,"repeatability":null}}"#
+    );
+    let lines = times.enumerate().map(step).chain([summary]);
+    let events: Vec<Event> = lines
+        .map(|line| serde_json::from_str(&line).unwrap())
+        .collect();
+    Measurements::collect(&events)
+}
+
+/// Forty steps around `ms` that differ by `spread`, as a share.
+fn noisy(ms: f64, spread: f64) -> Measurements {
+    // A permutation of 0 to 39 without visible order.
+    run(
+        (0..40).map(|i| ms * (1.0 + spread * (f64::from((i * 17 + 5) % 40) / 39.0 - 0.5))),
+        6.0,
+    )
+}
+
+fn runs(named: Vec<(&str, Measurements)>) -> Fixed {
+    Fixed(
+        named
+            .into_iter()
+            .map(|(step, run)| (RunName::parse(step, "here"), vec![run]))
+            .collect(),
+    )
+}
+
+fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
+    let measure = Quantity::parse(measure, "here").unwrap();
+    let confidence = measure.has_spread().then_some(USUAL_CONFIDENCE);
+    Check {
+        id: "it".into(),
+        measure,
+        at_least,
+        at_most,
+        confidence,
+        required: true,
+        passed: "It holds.".into(),
+        not_yet: "It does not hold.".into(),
+    }
+}
+
+#[test]
+fn a_clear_speedup_passes_and_a_clear_slowdown_does_not() {
+    let runs = runs(vec![("slow", noisy(30.0, 0.1)), ("fast", noisy(20.0, 0.1))]);
+    let faster = check("slow.total_ms / fast.total_ms", Some(1.2), None).evaluate(&runs);
+    assert_eq!(faster.verdict, Verdict::Passed);
+    assert!((faster.value.unwrap() - 1.5).abs() < 0.01);
+    let slower = check("fast.total_ms / slow.total_ms", Some(1.2), None).evaluate(&runs);
+    assert_eq!(slower.verdict, Verdict::NotYet);
+}
+
+#[test]
+fn an_effect_inside_the_spread_is_inconclusive_and_asks_for_more_steps() {
+    let runs = runs(vec![("slow", noisy(20.3, 0.6)), ("fast", noisy(20.0, 0.6))]);
+    let check = check("slow.total_ms / fast.total_ms", Some(1.0), None);
+    let outcome = check.evaluate(&runs);
+    let Verdict::Inconclusive(Undecided::Spread {
+        further_steps: Some(steps),
+    }) = outcome.verdict
+    else {
+        panic!("{outcome:?}");
+    };
+    assert!(steps > 40, "{steps}");
+    assert!(
+        outcome
+            .explain(&check)
+            .contains(&format!("About {steps} further steps"))
+    );
+}
+
+#[test]
+fn a_figure_that_was_not_reported_or_not_run_is_never_zero() {
+    let runs = runs(vec![("cpu", noisy(20.0, 0.1))]);
+    let launches = check("cpu.launches_per_step", None, Some(500.0));
+    let outcome = launches.evaluate(&runs);
+    assert_eq!(
+        outcome.verdict,
+        Verdict::Inconclusive(Undecided::NotReported("cpu.launches_per_step".into()))
+    );
+    assert_eq!(outcome.value, None);
+    assert!(outcome.explain(&launches).contains("does not report"));
+
+    let missing = check("gpu.total_ms", None, Some(500.0)).evaluate(&runs);
+    assert!(
+        matches!(missing.verdict, Verdict::Inconclusive(Undecided::NotRun(_))),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn a_division_by_zero_is_not_finite_and_passes_nothing() {
+    let runs = runs(vec![("run", run((0..40).map(|_| 20.0), 0.0))]);
+    let outcome = check("run.first_loss / run.final_loss", Some(1.0), None).evaluate(&runs);
+    assert!(
+        matches!(
+            outcome.verdict,
+            Verdict::Inconclusive(Undecided::NotFinite(_))
+        ),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn single_numbers_are_compared_exactly() {
+    let runs = runs(vec![("run", noisy(20.0, 0.1))]);
+    let judge = |measure, least, most| check(measure, least, most).evaluate(&runs).verdict;
+    assert_eq!(
+        judge(
+            "run.parameters_with_gradient / run.parameter_tensors",
+            Some(1.0),
+            None
+        ),
+        Verdict::Passed
+    );
+    assert_eq!(judge("run.final_loss", None, Some(6.0)), Verdict::Passed);
+    assert_eq!(judge("run.final_loss", None, Some(5.999)), Verdict::NotYet);
+    assert_eq!(
+        judge("run.final_loss", Some(5.0), Some(5.5)),
+        Verdict::NotYet
+    );
+}
+
+#[test]
+fn too_few_steps_are_no_evidence() {
+    let few = || run([20.0, 21.0, 20.5].into_iter(), 6.0);
+    let runs = runs(vec![("a", few()), ("b", few())]);
+    let outcome = check("a.total_ms / b.total_ms", Some(0.5), None).evaluate(&runs);
+    assert!(
+        matches!(
+            outcome.verdict,
+            Verdict::Inconclusive(Undecided::TooLittle(_))
+        ),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn three_runs_of_each_side_are_compared_by_run() {
+    let side = |ms: [f64; 3]| ms.map(|ms| noisy(ms, 0.01)).to_vec();
+    let name = |step| RunName::parse(step, "here");
+    let fixed = Fixed(HashMap::from([
+        (name("a"), side([20.0, 22.0, 21.0])),
+        (name("b"), side([20.5, 21.5, 20.0])),
+    ]));
+    let check = check("a.total_ms / b.total_ms", Some(1.0), None);
+    let outcome = check.evaluate(&fixed);
+    assert_eq!(outcome.interval.unwrap().basis, Basis::Runs);
+    assert!(
+        matches!(
+            outcome.verdict,
+            Verdict::Inconclusive(Undecided::Spread { .. })
+        ),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        fixed.of(&name("a"))[0]
+            .series(Metric::TotalMs)
+            .unwrap()
+            .values()
+            .len(),
+        40
+    );
+}

@@ -1,0 +1,224 @@
+//! The course's files as they are written: what serde reads and the JSON Schema describes.
+//!
+//! A step is one flat structure whatever its kind: an enum with a `kind` tag would make serde lose the line of an error
+//! inside it. Which keys go with which kind is the table in `kinds`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the format. A file with another number is refused.
+pub const FORMAT: u32 = 1;
+
+/// workshop.yaml
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkshopDocument {
+    /// Version of this format: 1
+    pub format: u32,
+    /// Name of the course
+    pub title: String,
+    /// Version of the course
+    pub version: String,
+    /// What the course is, in a paragraph of Markdown
+    pub summary: String,
+    /// In the order they are taught
+    pub sessions: Vec<SessionDocument>,
+}
+
+/// One sitting; its lessons lie in the folder named like its id
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionDocument {
+    /// Lower-case letters, digits and hyphens; also the folder's name
+    pub id: String,
+    pub title: String,
+    /// Planned length; the lessons' minutes have to fit in it
+    pub minutes: u32,
+    /// What a learner can do afterwards
+    pub objectives: Vec<String>,
+    /// Ids of the lessons, in the order they are taught
+    #[serde(default)]
+    pub lessons: Vec<String>,
+    /// Lessons that are announced but not written yet
+    #[serde(default)]
+    pub planned: Vec<PlannedDocument>,
+}
+
+/// A lesson without a file
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedDocument {
+    pub id: String,
+    pub title: String,
+    pub minutes: u32,
+}
+
+/// How much a lesson asks for
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Beginner,
+    Intermediate,
+    Advanced,
+}
+
+/// One lesson
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LessonDocument {
+    /// As workshop.yaml names it; also the file's name
+    pub id: String,
+    pub title: String,
+    /// Planned length
+    pub minutes: u32,
+    pub level: Level,
+    /// Lessons that have to be done before this one opens
+    #[serde(default)]
+    pub requires: Vec<String>,
+    /// What a learner can do afterwards
+    pub objectives: Vec<String>,
+    pub steps: Vec<StepDocument>,
+}
+
+/// What a step is
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Markdown to read
+    Read,
+    /// A number to guess before it is measured
+    Predict,
+    /// A training run
+    Run,
+    /// Runs side by side
+    Compare,
+    /// A profiler's command, run here or elsewhere
+    Profile,
+    /// A question with one right answer
+    Quiz,
+    /// A kernel to write
+    Kernel,
+    /// A question without one
+    Reflect,
+}
+
+/// One step of a lesson
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepDocument {
+    /// Lower-case letters, digits and hyphens; a run step's id names its run
+    pub id: String,
+    pub kind: Kind,
+    pub title: String,
+    /// Markdown; `{{ step.metric }}` stands for the value a run measured
+    pub text: String,
+    /// predict: what is guessed, as `run.metric` or `run.metric / run.metric`
+    pub measure: Option<String>,
+    /// run, profile: what to train
+    pub target: Option<String>,
+    /// run, profile: flags of the run command, as one line
+    pub flags: Option<String>,
+    /// run: the learner has to change the flags to pass
+    pub editable: Option<bool>,
+    /// compare: the runs, baseline first
+    pub runs: Option<Vec<String>>,
+    /// compare: the metrics shown
+    pub metrics: Option<Vec<String>>,
+    /// profile: which profiler
+    pub tool: Option<Tool>,
+    /// quiz: the choices; exactly one is correct and every wrong one has a reason
+    pub choices: Option<Vec<ChoiceDocument>>,
+    /// quiz: a number instead of choices
+    pub number: Option<NumberDocument>,
+    /// kernel: file of the workbench
+    pub file: Option<String>,
+    /// run, compare, profile, kernel: what has to be true
+    #[serde(default)]
+    pub checks: Vec<CheckDocument>,
+    /// Shown one after the other when asked for
+    #[serde(default)]
+    pub hints: Vec<HintDocument>,
+    /// What a learner who does everything right enters here
+    pub golden: Option<GoldenDocument>,
+}
+
+/// A profiler
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tool {
+    Rocprofv3,
+    RocprofSys,
+    RocprofCompute,
+}
+
+/// One choice of a quiz
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChoiceDocument {
+    pub text: String,
+    #[serde(default)]
+    pub correct: bool,
+    /// Why it is right or wrong
+    pub because: String,
+}
+
+/// A number as an answer
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumberDocument {
+    pub answer: f64,
+    /// Largest accepted difference, as a share of the answer; 0 for an exact number
+    #[serde(default)]
+    pub tolerance: f64,
+    /// Shown behind the field
+    #[serde(default)]
+    pub unit: String,
+    /// How one gets there
+    pub because: String,
+}
+
+/// What has to be true of runs
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckDocument {
+    pub id: String,
+    /// `run.metric`, `run.metric.p90` or `run.metric / run.metric`
+    pub measure: String,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    /// Between 0.5 and 1; 0.95 where a spread is known and nothing is written
+    pub confidence: Option<f64>,
+    /// False for an effect that this machine may not show: missing it holds nobody up
+    pub required: Option<bool>,
+    /// Said when it is met
+    pub passed: String,
+    /// Said when it is missed: what that means and what to do
+    pub not_yet: String,
+}
+
+/// Help, one stage
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HintDocument {
+    pub text: String,
+    /// Only offered after this check of the step was not met
+    pub after: Option<String>,
+}
+
+/// The right input of a step
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenDocument {
+    /// predict: a sensible guess
+    pub number: Option<f64>,
+    /// run: flags that pass
+    pub flags: Option<String>,
+    /// reflect: an answer
+    pub text: Option<String>,
+    /// kernel: file with a solution
+    pub file: Option<String>,
+    /// profile: file that can be imported instead
+    pub import: Option<String>,
+}

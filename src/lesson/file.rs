@@ -1,0 +1,99 @@
+//! A course file: its text, read into a document, and problems that point at its lines.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::locate::{Part, Position, locate};
+use super::problem::Problem;
+use super::source::Source;
+
+/// A course file with its text, able to point at its lines.
+pub(super) struct File {
+    name: String,
+    pub(super) text: Arc<String>,
+}
+
+impl File {
+    pub(super) fn open(source: &Source, path: &str) -> Result<Self, Problem> {
+        let name = source.display(path);
+        match source.read(path) {
+            Ok(text) => Ok(Self {
+                name,
+                text: Arc::new(text),
+            }),
+            Err(message) => Err(Problem::new(&name, &Arc::default(), None, message)),
+        }
+    }
+
+    pub(super) fn parse<T: DeserializeOwned>(&self, problems: &mut Vec<Problem>) -> Option<T> {
+        serde_yaml::from_str(&self.text)
+            .map_err(|error| problems.push(self.unreadable(&error)))
+            .ok()
+    }
+
+    fn unreadable(&self, error: &serde_yaml::Error) -> Problem {
+        let position = error.location().map(|at| Position {
+            line: at.line(),
+            column: at.column(),
+        });
+        let text = error.to_string();
+        // The report shows the place itself.
+        let message = text
+            .rsplit_once(" at line ")
+            .map_or(text.as_str(), |(message, _)| message)
+            .to_string();
+        let position =
+            position.map(|start| repeated_key(&self.text, start, &message).unwrap_or(start));
+        let problem = Problem::new(&self.name, &self.text, position, message);
+        match nearest_key(&problem.message) {
+            Some(key) => problem.with_help(format!("did you mean `{key}`?")),
+            None => problem,
+        }
+    }
+
+    pub(super) fn problem(&self, path: &[Part], message: impl Into<String>) -> Problem {
+        Problem::new(
+            &self.name,
+            &self.text,
+            locate(&self.text, path),
+            message.into(),
+        )
+    }
+}
+
+/// Where the key of serde's "duplicate field `a`" stands for the second time in the mapping that begins at `start`.
+fn repeated_key(text: &str, start: Position, message: &str) -> Option<Position> {
+    let key = message
+        .split_once("duplicate field `")?
+        .1
+        .trim_end_matches('`');
+    let is_key = |line: &str| {
+        // Only a hyphen or nothing stands before the first key of a mapping.
+        let (before, rest) = line.split_at_checked(start.column - 1)?;
+        (before.trim_matches([' ', '-']).is_empty() && rest.strip_prefix(key)?.starts_with(':'))
+            .then_some(())
+    };
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .skip(start.line - 1)
+        .filter(|(_, line)| is_key(line).is_some());
+    let (index, _) = lines.nth(1)?;
+    Some(Position {
+        line: index + 1,
+        column: start.column,
+    })
+}
+
+/// The allowed key most like the unknown one of serde's "unknown field `a`, expected one of `b`, `c`".
+fn nearest_key(message: &str) -> Option<String> {
+    let (_, list) = message.split_once("unknown field ")?;
+    let mut names = list.split('`').skip(1).step_by(2);
+    let unknown = names.next()?;
+    names
+        .map(|name| (strsim::jaro_winkler(unknown, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name.to_string())
+}

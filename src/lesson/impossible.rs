@@ -1,0 +1,103 @@
+//! Checks that cannot fail or cannot pass, and questions that cannot be answered, whatever a run measures.
+
+use super::check::Check;
+use super::locate::Part;
+use super::quiz::Quiz;
+use crate::analysis::Metric;
+
+/// Why a check could never pass, or never fail.
+pub(super) fn impossible(check: &Check) -> Vec<String> {
+    let mut messages = Vec::new();
+    let bounds: Vec<f64> = check.at_least.into_iter().chain(check.at_most).collect();
+    if bounds.is_empty() {
+        messages.push("a check has `at_least`, `at_most` or both".into());
+    }
+    if bounds.iter().any(|bound| !bound.is_finite()) {
+        messages.push("a bound is not a finite number".into());
+    }
+    if let (Some(least), Some(most)) = (check.at_least, check.at_most)
+        && least > most
+    {
+        messages.push(format!("nothing is at least {least} and at most {most}"));
+    }
+    if check.at_most.is_some_and(|bound| bound < 0.0) {
+        messages.push("no figure of a run is below zero, so this can never pass".into());
+    }
+    if check.at_least.is_some_and(|bound| bound <= 0.0) && check.at_most.is_none() {
+        messages.push("every figure of a run is at least zero, so this can never fail".into());
+    }
+    messages.extend(impossible_confidence(check));
+    messages.extend(impossible_ratio(check));
+    messages
+}
+
+fn impossible_confidence(check: &Check) -> Option<String> {
+    let confidence = check.confidence?;
+    if !(confidence > 0.5 && confidence < 1.0) {
+        return Some(format!(
+            "a confidence lies between 0.5 and 1, such as 0.95; this is {confidence}"
+        ));
+    }
+    if !check.measure.has_spread() {
+        let text = format!(
+            "{} is one number without a spread over steps: it cannot have a confidence",
+            check.measure
+        );
+        return Some(text);
+    }
+    // An interval with a width never lies within a single point.
+    (check.at_least.is_some() && check.at_least == check.at_most).then(|| {
+        "a time never equals a number exactly: leave room between `at_least` and `at_most`".into()
+    })
+}
+
+fn impossible_ratio(check: &Check) -> Option<String> {
+    let denominator = check.measure.denominator.as_ref()?;
+    if denominator.metric.may_be_zero() {
+        return Some(format!(
+            "{} can be zero, so nothing is divided by it",
+            denominator.metric
+        ));
+    }
+    if *denominator == check.measure.numerator {
+        return Some("a figure over itself is always 1".into());
+    }
+    let share = check.measure.numerator.metric == Metric::ParametersWithGradient
+        && denominator.metric == Metric::ParameterTensors;
+    (share && check.at_least.is_some_and(|bound| bound > 1.0))
+        .then(|| "not more than all parameters can have a gradient, so this can never pass".into())
+}
+
+pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(Vec<Part<'static>>, String)> {
+    let mut problems = Vec::new();
+    match quiz {
+        Quiz::Choices(choices) => {
+            let path = vec![Part::Key("choices")];
+            let correct = choices.iter().filter(|choice| choice.correct).count();
+            if choices.len() < 2 {
+                problems.push((path.clone(), "a quiz has at least two choices".into()));
+            }
+            if correct != 1 {
+                problems.push((
+                    path.clone(),
+                    format!("exactly one choice is `correct: true`, not {correct}"),
+                ));
+            }
+            for (i, choice) in choices.iter().enumerate() {
+                if choice.because.trim().is_empty() {
+                    let path = vec![Part::Key("choices"), Part::Index(i), Part::Key("because")];
+                    problems.push((path, "every choice says why it is right or wrong".into()));
+                }
+            }
+        }
+        Quiz::Number(number) => {
+            let path = vec![Part::Key("number")];
+            if !number.answer.is_finite() || !(0.0..1.0).contains(&number.tolerance) {
+                let message =
+                    "the answer is a finite number and the tolerance a share from 0 to below 1";
+                problems.push((path, message.into()));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,147 @@
+//! Reading a course: files to documents, documents to a [`Course`], and every problem on the way.
+
+use std::collections::BTreeMap;
+
+use super::course::{Course, Lesson, Session};
+use super::document::{FORMAT, LessonDocument, SessionDocument, WorkshopDocument};
+use super::file::File;
+use super::locate::Part;
+use super::problem::{Problem, Problems};
+use super::source::Source;
+use super::step_reader::StepReader;
+use super::validate;
+
+/// Says whether the run command takes these flags for this target; the error is what it would print.
+pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
+
+const WORKSHOP: &str = "workshop.yaml";
+
+impl Course {
+    /// Reads and checks all of a course.
+    pub fn load(source: &Source) -> Result<Self, Problems> {
+        Self::load_with(source, &|_, _| Ok(()))
+    }
+
+    /// Like [`Course::load`], with every run step's flags checked by the command that will take them.
+    pub fn load_with(source: &Source, commands: CommandCheck) -> Result<Self, Problems> {
+        let mut problems = Vec::new();
+        let course = read(source, commands, &mut problems);
+        match course {
+            Some(course) if problems.is_empty() => Ok(course),
+            _ => Err(Problems(problems)),
+        }
+    }
+}
+
+fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) -> Option<Course> {
+    let file = File::open(source, WORKSHOP)
+        .map_err(|problem| problems.push(problem))
+        .ok()?;
+    let workshop: WorkshopDocument = file.parse(problems)?;
+    if workshop.format != FORMAT {
+        let message = format!(
+            "this is format {}; this program reads format {FORMAT}",
+            workshop.format
+        );
+        problems.push(file.problem(&[Part::Key("format")], message));
+        return None;
+    }
+    validate::workshop(&workshop, source, &file, problems);
+
+    let mut files = BTreeMap::new();
+    let mut lessons = BTreeMap::new();
+    for session in &workshop.sessions {
+        for id in session.lessons.iter().filter(|id| validate::is_id(id)) {
+            let Some((file, lesson)) = read_lesson(source, &session.id, id, commands, problems)
+            else {
+                continue;
+            };
+            files.insert(id.clone(), file);
+            lessons.insert(id.clone(), lesson);
+        }
+    }
+    let course = Course {
+        title: workshop.title,
+        version: workshop.version,
+        summary: workshop.summary,
+        sessions: workshop.sessions.into_iter().map(Session::from).collect(),
+        lessons,
+        reference: read_reference(source, problems),
+    };
+    validate::course(&course, &file, &files, problems);
+    Some(course)
+}
+
+fn read_lesson(
+    source: &Source,
+    session: &str,
+    id: &str,
+    commands: CommandCheck,
+    problems: &mut Vec<Problem>,
+) -> Option<(File, Lesson)> {
+    let file = File::open(source, &format!("{session}/{id}.yaml"))
+        .map_err(|problem| problems.push(problem))
+        .ok()?;
+    let document: LessonDocument = file.parse(problems)?;
+    if document.id != id {
+        let message = format!(
+            "the id is `{}`, but {WORKSHOP} calls this lesson `{id}`",
+            document.id
+        );
+        problems.push(file.problem(&[Part::Key("id")], message));
+    }
+    let before = problems.len();
+    let steps = document
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(index, step)| {
+            StepReader {
+                file: &file,
+                lesson: id,
+                index,
+                commands,
+                problems,
+            }
+            .read(step)
+        })
+        .collect();
+    // A lesson whose steps could not all be read would only cause misleading problems further on.
+    (problems.len() == before).then(|| {
+        let lesson = Lesson {
+            id: id.to_string(),
+            session: session.to_string(),
+            title: document.title,
+            minutes: document.minutes,
+            level: document.level,
+            requires: document.requires,
+            objectives: document.objectives,
+            steps,
+        };
+        (file, lesson)
+    })
+}
+
+fn read_reference(source: &Source, problems: &mut Vec<Problem>) -> BTreeMap<String, String> {
+    let mut pages = BTreeMap::new();
+    for name in source.files("reference", "md") {
+        match File::open(source, &format!("reference/{name}")) {
+            Ok(file) => drop(pages.insert(name, file.text.to_string())),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    pages
+}
+
+impl From<SessionDocument> for Session {
+    fn from(document: SessionDocument) -> Self {
+        Self {
+            id: document.id,
+            title: document.title,
+            minutes: document.minutes,
+            objectives: document.objectives,
+            lessons: document.lessons,
+            planned: document.planned,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `run.metric`, `run.metric.p90` and `run.metric / run.metric`: how lessons name what runs measured.
+
+use std::fmt;
+
+use crate::analysis::{Metric, Statistic, Unit};
+
+/// A run of the course: the lesson and the step that starts it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunName {
+    pub lesson: String,
+    pub step: String,
+}
+
+impl RunName {
+    /// Reads `step` (of `lesson`) or `lesson/step`.
+    pub fn parse(text: &str, lesson: &str) -> Self {
+        match text.split_once('/') {
+            Some((lesson, step)) => Self {
+                lesson: lesson.into(),
+                step: step.into(),
+            },
+            None => Self {
+                lesson: lesson.into(),
+                step: text.into(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.lesson, self.step)
+    }
+}
+
+/// One figure of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    pub run: RunName,
+    pub metric: Metric,
+    pub statistic: Statistic,
+}
+
+/// A figure, or one over another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    pub numerator: Term,
+    pub denominator: Option<Term>,
+}
+
+impl Quantity {
+    /// Reads a quantity; a run without a lesson is one of `lesson`. The error says what was expected.
+    pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
+        // A fraction bar has spaces around it; the slash inside `lesson/step` has none.
+        let mut terms = text.split(" / ");
+        let numerator = Term::parse(terms.next().unwrap_or_default().trim(), lesson)?;
+        let denominator = terms
+            .next()
+            .map(|term| Term::parse(term.trim(), lesson))
+            .transpose()?;
+        if terms.next().is_some() {
+            return Err(format!("`{text}` has more than one fraction bar"));
+        }
+        Ok(Self {
+            numerator,
+            denominator,
+        })
+    }
+
+    /// Every run it needs.
+    pub fn runs(&self) -> impl Iterator<Item = &RunName> {
+        std::iter::once(&self.numerator.run).chain(self.denominator.as_ref().map(|term| &term.run))
+    }
+
+    /// Whether a spread over steps belongs to it, so that a confidence makes sense.
+    pub fn has_spread(&self) -> bool {
+        let spread = |term: &Term| term.metric.is_per_step() && term.statistic == Statistic::Median;
+        spread(&self.numerator) && self.denominator.as_ref().is_none_or(spread)
+    }
+
+    /// A ratio is a pure number.
+    pub fn unit(&self) -> Unit {
+        if self.denominator.is_some() || self.numerator.statistic == Statistic::Spread {
+            Unit::One
+        } else {
+            self.numerator.metric.unit()
+        }
+    }
+}
+
+impl Term {
+    fn parse(text: &str, lesson: &str) -> Result<Self, String> {
+        let mut parts = text.split('.');
+        let (Some(run), Some(metric)) = (parts.next(), parts.next()) else {
+            return Err(format!(
+                "`{text}` names no figure: write `run.metric`, such as `baseline.total_ms`"
+            ));
+        };
+        let metric: Metric = metric.parse().map_err(|error| format!("{error}"))?;
+        let statistic = match parts.next() {
+            None => Statistic::Median,
+            Some(name) => statistic(name, metric)?,
+        };
+        if parts.next().is_some() || run.is_empty() || run.contains(char::is_whitespace) {
+            return Err(format!(
+                "`{text}` is not of the form `run.metric` or `run.metric.p90`"
+            ));
+        }
+        Ok(Self {
+            run: RunName::parse(run, lesson),
+            metric,
+            statistic,
+        })
+    }
+}
+
+fn statistic(name: &str, metric: Metric) -> Result<Statistic, String> {
+    if !metric.is_per_step() {
+        return Err(format!(
+            "{metric} is one number for a whole run: it has no `{name}`"
+        ));
+    }
+    Statistic::ALL
+        .into_iter()
+        .find(|statistic| statistic.name() == name)
+        .ok_or_else(|| {
+            let names = Statistic::ALL.map(Statistic::name).join(", ");
+            format!("`{name}` is no statistic; there are: {names}")
+        })
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.run.step, self.metric)?;
+        if self.statistic != Statistic::Median {
+            write!(f, ".{}", self.statistic.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.denominator {
+            None => write!(f, "{}", self.numerator),
+            Some(denominator) => write!(f, "{} / {denominator}", self.numerator),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_ratios_are_read_with_their_runs() {
+        let one = Quantity::parse("baseline.total_ms.p90", "first").unwrap();
+        assert_eq!(
+            one.numerator.run,
+            RunName {
+                lesson: "first".into(),
+                step: "baseline".into()
+            }
+        );
+        assert_eq!(
+            (one.numerator.metric, one.numerator.statistic),
+            (Metric::TotalMs, Statistic::P90)
+        );
+        assert!(!one.has_spread());
+
+        let ratio = Quantity::parse("baseline.total_ms / second/fused.total_ms", "first").unwrap();
+        assert!(ratio.has_spread());
+        let runs: Vec<String> = ratio.runs().map(ToString::to_string).collect();
+        assert_eq!(runs, ["first/baseline", "second/fused"]);
+        assert_eq!(ratio.unit(), Unit::One);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_answered_with_what_can() {
+        for (text, expected) in [
+            ("total_ms", "run.metric"),
+            ("baseline.speed", "samples_per_s"),
+            ("baseline.total_ms.p99", "median, p10, p90"),
+            ("baseline.final_loss.p90", "one number for a whole run"),
+            (
+                "a.total_ms / b.total_ms / c.total_ms",
+                "more than one fraction bar",
+            ),
+            ("a b.total_ms", "run.metric"),
+            ("", "run.metric"),
+        ] {
+            let error = Quantity::parse(text, "first").unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a course comes from: the one inside the program, or a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/lessons");
+
+/// Larger files are no lessons.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Where course files are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    BuiltIn,
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// The folder if one is given, else the built-in course.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        folder.map_or(Source::BuiltIn, Source::Folder)
+    }
+
+    /// How a report names a file of this course.
+    pub fn display(&self, path: &str) -> String {
+        match self {
+            Source::BuiltIn => format!("lessons/{path}"),
+            Source::Folder(folder) => folder.join(path).display().to_string(),
+        }
+    }
+
+    /// The text at `path`, relative to the course; the error says what to do.
+    pub fn read(&self, path: &str) -> Result<String, String> {
+        let bytes = match self {
+            Source::BuiltIn => BUILT_IN
+                .get_file(path)
+                .map(|file| file.contents().to_vec())
+                .ok_or_else(|| "the built-in course has no such file".to_string())?,
+            Source::Folder(folder) => read_file(&folder.join(path))?,
+        };
+        String::from_utf8(bytes).map_err(|error| {
+            format!(
+                "is not UTF-8 text: byte {} cannot be read",
+                error.utf8_error().valid_up_to() + 1
+            )
+        })
+    }
+
+    /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
+    pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
+        let mut names: Vec<String> = match self {
+            Source::BuiltIn => BUILT_IN
+                .get_dir(folder)
+                .map(|dir| {
+                    dir.files()
+                        .map(|file| file.path().to_path_buf())
+                        .collect::<Vec<_>>()
+                })
+                .unwrap_or_default(),
+            Source::Folder(root) => fs::read_dir(root.join(folder))
+                .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+                .unwrap_or_default(),
+        }
+        .iter()
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .filter_map(|path| Some(path.file_name()?.to_str()?.to_string()))
+        .collect();
+        names.sort();
+        names
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    let bytes = fs::metadata(path)
+        .map_err(|error| format!("cannot be read: {error}"))?
+        .len();
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "has {bytes} bytes; a course file has at most {MOST_BYTES}"
+        ));
+    }
+    fs::read(path).map_err(|error| format!("cannot be read: {error}"))
+}

@@ -1,0 +1,187 @@
+//! What limits how many waves an AMD compute unit holds.
+//!
+//! Figures are those of LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`: register file sizes and granules, wave slots, local
+//! data share), which allocates these registers, and of AMD's instruction set guides.
+
+/// Limits of one GPU architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// `gfx90a`.
+    pub name: &'static str,
+    /// Lanes of a wave as compute kernels are usually compiled.
+    pub wave_size: u32,
+    pub simds_per_compute_unit: u32,
+    pub max_waves_per_simd: u32,
+    /// Vector registers a lane, shared by the waves of a SIMD.
+    pub vector_registers: u32,
+    /// Vector registers are handed out in multiples of this.
+    pub vector_register_granule: u32,
+    /// Whether accumulation registers come out of the same file (MI200 and later) or have one of their own (MI100).
+    pub unified_registers: bool,
+    /// Bytes of local data share a compute unit.
+    pub lds: u32,
+    /// Local data share is handed out in multiples of this many bytes.
+    pub lds_granule: u32,
+    /// Scalar registers shared by the waves of a SIMD; `None` where every wave has a full set.
+    pub scalar_registers: Option<u32>,
+}
+
+/// Workgroups of several waves a compute unit holds: each needs a barrier.
+pub const MAX_BARRIERS: u32 = 16;
+
+const CDNA: Architecture = Architecture {
+    name: "gfx90a",
+    wave_size: 64,
+    simds_per_compute_unit: 4,
+    max_waves_per_simd: 8,
+    vector_registers: 512,
+    vector_register_granule: 8,
+    unified_registers: true,
+    lds: 64 << 10,
+    lds_granule: 512,
+    scalar_registers: Some(800),
+};
+
+const RDNA: Architecture = Architecture {
+    name: "gfx1030",
+    wave_size: 32,
+    simds_per_compute_unit: 2,
+    max_waves_per_simd: 16,
+    vector_registers: 1024,
+    vector_register_granule: 16,
+    unified_registers: false,
+    lds: 64 << 10,
+    lds_granule: 512,
+    scalar_registers: None,
+};
+
+/// RDNA 3 and 4 with the full register file.
+const RDNA_FULL: Architecture = Architecture {
+    name: "gfx1100",
+    vector_registers: 1536,
+    vector_register_granule: 24,
+    lds_granule: 1024,
+    ..RDNA
+};
+
+/// RDNA 3 with the register file of RDNA 2.
+const RDNA_SMALL: Architecture = Architecture {
+    name: "gfx1102",
+    lds_granule: 1024,
+    ..RDNA
+};
+
+const KNOWN: &[Architecture] = &[
+    Architecture {
+        name: "gfx906",
+        max_waves_per_simd: 10,
+        vector_registers: 256,
+        vector_register_granule: 4,
+        unified_registers: false,
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx908",
+        max_waves_per_simd: 10,
+        vector_registers: 256,
+        vector_register_granule: 4,
+        unified_registers: false,
+        ..CDNA
+    },
+    CDNA,
+    Architecture {
+        name: "gfx940",
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx941",
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx942",
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx950",
+        lds: 160 << 10,
+        lds_granule: 1280,
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx1010",
+        max_waves_per_simd: 20,
+        vector_register_granule: 8,
+        ..RDNA
+    },
+    RDNA,
+    Architecture {
+        name: "gfx1031",
+        ..RDNA
+    },
+    Architecture {
+        name: "gfx1032",
+        ..RDNA
+    },
+    RDNA_FULL,
+    Architecture {
+        name: "gfx1101",
+        ..RDNA_FULL
+    },
+    RDNA_SMALL,
+    Architecture {
+        name: "gfx1103",
+        ..RDNA_SMALL
+    },
+    Architecture {
+        name: "gfx1150",
+        ..RDNA_SMALL
+    },
+    Architecture {
+        name: "gfx1151",
+        ..RDNA_FULL
+    },
+    Architecture {
+        name: "gfx1200",
+        ..RDNA_FULL
+    },
+    Architecture {
+        name: "gfx1201",
+        ..RDNA_FULL
+    },
+];
+
+/// The architecture called `name`, features such as `:sramecc+:xnack-` apart.
+pub fn find(name: &str) -> Option<&'static Architecture> {
+    let base = name.split(':').next().unwrap_or(name).trim();
+    KNOWN.iter().find(|known| known.name == base)
+}
+
+/// `gfx_target_version` of the kernel driver as a name: 90402 is gfx942, 90010 is gfx90a.
+pub fn name_of_target_version(version: u64) -> Option<String> {
+    let (major, minor, step) = (version / 10_000, version / 100 % 100, version % 100);
+    (major > 0).then(|| format!("gfx{major}{minor}{step:x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_versions_become_names() {
+        for (version, name) in [
+            (90010, "gfx90a"),
+            (90402, "gfx942"),
+            (90500, "gfx950"),
+            (110_000, "gfx1100"),
+        ] {
+            assert_eq!(name_of_target_version(version).as_deref(), Some(name));
+        }
+        assert_eq!(name_of_target_version(0), None, "a processor");
+    }
+
+    #[test]
+    fn features_do_not_hide_an_architecture() {
+        assert_eq!(find("gfx90a:sramecc+:xnack-").unwrap().name, "gfx90a");
+        assert!(find("gfx000").is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! Which hardware counters to ask for, and which of them fit into one run of the program.
+//!
+//! A hardware block has a few registers that count, so a set of counters may need several runs. Too many in one run and
+//! rocprofv3 refuses ("Request exceeds the capabilities of the hardware to collect") or crashes, in some versions after
+//! the program has started. The planner therefore stays within what every block is known to count at once.
+
+use std::collections::BTreeMap;
+
+/// Counters a block counts at once on CDNA, as rocprof-compute's own settings have them.
+const BLOCKS: &[(&str, usize)] = &[
+    ("SQ", 8),
+    ("TA", 2),
+    ("TD", 2),
+    ("TCP", 4),
+    ("TCC", 4),
+    ("CPC", 2),
+    ("CPF", 2),
+    ("SPI", 2),
+    ("GRBM", 2),
+    ("GDS", 4),
+];
+
+/// Counters the tutor's tables are made from.
+pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
+    let mut counters: Vec<String> = ["SQ_WAVES", "GRBM_COUNT", "GRBM_GUI_ACTIVE"]
+        .map(str::to_owned)
+        .to_vec();
+    let architecture = architecture.unwrap_or_default();
+    let is_mi300 = ["gfx940", "gfx941", "gfx942", "gfx950"].contains(&architecture);
+    let is_mi200 = architecture == "gfx90a";
+    if !is_mi300 && !is_mi200 && architecture != "gfx908" {
+        // Counters of other GPUs go by other names, and some can count only one at a time.
+        return counters;
+    }
+    let instructions = [
+        "SQ_INSTS_VALU",
+        "SQ_ACTIVE_INST_VALU",
+        "SQ_THREAD_CYCLES_VALU",
+        "SQ_LDS_BANK_CONFLICT",
+        "SQ_LDS_IDX_ACTIVE",
+        "TCC_HIT_sum",
+        "TCC_MISS_sum",
+    ];
+    counters.extend(instructions.map(str::to_owned));
+    let memory = if is_mi300 { "TCC_EA0" } else { "TCC_EA" };
+    for request in ["RDREQ", "RDREQ_32B", "WRREQ", "WRREQ_64B"] {
+        counters.push(format!("{memory}_{request}_sum"));
+    }
+    if is_mi300 {
+        counters.push("TCC_BUBBLE_sum".to_owned());
+    }
+    if is_mi300 || is_mi200 {
+        for kind in ["F16", "F32", "F64"] {
+            for operation in ["ADD", "MUL", "TRANS", "FMA"] {
+                counters.push(format!("SQ_INSTS_VALU_{operation}_{kind}"));
+            }
+        }
+        for kind in ["F16", "BF16", "F32", "F64"] {
+            counters.push(format!("SQ_INSTS_VALU_MFMA_MOPS_{kind}"));
+        }
+    }
+    counters
+}
+
+/// Counters in sets that fit one run each, in as few runs as this simple packing finds.
+pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String>> {
+    let is_cdna = architecture.is_none_or(|name| name.starts_with("gfx9"));
+    let mut passes: Vec<Pass> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for counter in counters {
+        if !seen.insert(counter) {
+            continue;
+        }
+        let block = block_of(counter).filter(|_| is_cdna);
+        let place = passes.iter_mut().find(|pass| pass.has_room(block));
+        match place {
+            Some(pass) => pass.add(counter, block),
+            None => {
+                let mut pass = Pass::default();
+                pass.add(counter, block);
+                passes.push(pass);
+            }
+        }
+    }
+    passes.into_iter().map(|pass| pass.counters).collect()
+}
+
+#[derive(Default)]
+struct Pass {
+    counters: Vec<String>,
+    used: BTreeMap<&'static str, usize>,
+    /// Holds a counter whose needs are unknown, and nothing beside it.
+    is_full: bool,
+}
+
+impl Pass {
+    fn has_room(&self, block: Option<(&'static str, usize)>) -> bool {
+        match block {
+            Some((name, limit)) => {
+                !self.is_full && self.used.get(name).copied().unwrap_or(0) < limit
+            }
+            None => self.counters.is_empty(),
+        }
+    }
+
+    fn add(&mut self, counter: &str, block: Option<(&'static str, usize)>) {
+        self.counters.push(counter.to_owned());
+        match block {
+            Some((name, _)) => *self.used.entry(name).or_default() += 1,
+            // A metric such as FETCH_SIZE is computed from several counters: alone it fits, in company often not.
+            None => self.is_full = true,
+        }
+    }
+}
+
+/// The block of a plain counter with the number it counts at once; `None` for a derived metric or an unknown block.
+fn block_of(counter: &str) -> Option<(&'static str, usize)> {
+    let prefix = counter.split('_').next()?;
+    // The instruction cache is counted by the sequencer's registers.
+    let prefix = if prefix == "SQC" { "SQ" } else { prefix };
+    BLOCKS.iter().copied().find(|(name, _)| *name == prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(counters: &[&str]) -> Vec<String> {
+        counters.iter().map(|&counter| counter.to_owned()).collect()
+    }
+
+    #[test]
+    fn no_pass_asks_a_block_for_more_than_it_counts() {
+        for architecture in [Some("gfx90a"), Some("gfx942"), None] {
+            let counters = default_counters(Some("gfx942"));
+            let passes = passes(&counters, architecture);
+            for pass in &passes {
+                for (block, limit) in BLOCKS {
+                    let used = pass
+                        .iter()
+                        .filter(|c| block_of(c).is_some_and(|(name, _)| name == *block));
+                    assert!(used.count() <= *limit, "{pass:?}");
+                }
+            }
+            let mut all: Vec<_> = passes.into_iter().flatten().collect();
+            let mut wanted = counters;
+            all.sort();
+            wanted.sort();
+            assert_eq!(all, wanted, "every counter is collected once");
+        }
+    }
+
+    #[test]
+    fn derived_metrics_run_alone() {
+        let passes = passes(
+            &names(&["SQ_WAVES", "FETCH_SIZE", "WRITE_SIZE", "TCC_HIT_sum"]),
+            Some("gfx942"),
+        );
+        assert_eq!(
+            passes,
+            [
+                names(&["SQ_WAVES", "TCC_HIT_sum"]),
+                names(&["FETCH_SIZE"]),
+                names(&["WRITE_SIZE"])
+            ]
+        );
+    }
+
+    #[test]
+    fn gpus_that_count_one_at_a_time_get_one_at_a_time() {
+        let passes = passes(
+            &names(&["SQ_WAVES", "GRBM_COUNT", "SQ_WAVES"]),
+            Some("gfx1151"),
+        );
+        assert_eq!(passes, [names(&["SQ_WAVES"]), names(&["GRBM_COUNT"])]);
+    }
+}

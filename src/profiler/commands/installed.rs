@@ -1,0 +1,218 @@
+//! Which profiler is installed, and which version.
+
+use std::env;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Tool;
+use super::version::{Flag, Version};
+
+/// A tool found on this machine, or assumed.
+#[derive(Clone, Debug, Default)]
+pub struct Installed {
+    pub program: PathBuf,
+    /// rocprofv3 and rocprof-sys: the version of ROCm; rocprof-compute: its own. `None` when it does not say.
+    pub version: Option<Version>,
+    /// What `--help` prints; empty when it could not be asked.
+    pub help: String,
+}
+
+/// Oldest version of each tool that is supported: what an unknown version is taken for.
+pub const OLDEST_ROCM: Version = Version(6, 2);
+pub const OLDEST_COMPUTE: Version = Version(3, 0);
+
+impl Installed {
+    /// A tool that is not there, for showing what its command line would be.
+    pub fn assumed(tool: Tool, version: Version) -> Self {
+        Installed {
+            program: PathBuf::from(tool.programs()[0]),
+            version: Some(version),
+            help: String::new(),
+        }
+    }
+
+    /// Whether the tool takes `flag`: by its own help where it has one, else by the table of versions.
+    pub fn knows(&self, flag: &Flag) -> bool {
+        if names_flags(&self.help) {
+            return mentions(&self.help, flag.name);
+        }
+        match self.version {
+            Some(version) => flag.is_in(version),
+            None => flag.until.is_none() && [OLDEST_ROCM, OLDEST_COMPUTE].contains(&flag.since),
+        }
+    }
+
+    /// Whether the version is known to be at least `version`.
+    pub fn is_at_least(&self, version: Version) -> bool {
+        self.version.is_some_and(|installed| installed >= version)
+    }
+}
+
+fn names_flags(help: &str) -> bool {
+    help.matches("--").count() > 5
+}
+
+/// Whether `flag` stands in the help as a word of its own.
+fn mentions(help: &str, flag: &str) -> bool {
+    help.match_indices(flag).any(|(at, _)| {
+        let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let before = help[..at].chars().next_back();
+        let after = help[at + flag.len()..].chars().next();
+        !before.is_some_and(is_part_of_word) && !after.is_some_and(is_part_of_word)
+    })
+}
+
+/// The tool as it is installed, on the PATH or in ROCm's folder; `None` when it is not.
+pub fn find(tool: Tool) -> Option<Installed> {
+    let program = tool.programs().iter().find_map(|name| locate(name))?;
+    let help = ask(&program, help_words(tool)).unwrap_or_default();
+    let version = ask(&program, &["--version"])
+        .and_then(|text| version_in(tool, &text))
+        .or_else(|| version_from_help(tool, &help))
+        .or_else(|| version_of_installation(tool, &program));
+    Some(Installed {
+        program,
+        version,
+        help,
+    })
+}
+
+fn help_words(tool: Tool) -> &'static [&'static str] {
+    match tool {
+        Tool::RocprofCompute => &["profile", "--help"],
+        Tool::RocprofV3 | Tool::RocprofSys => &["--help"],
+    }
+}
+
+/// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
+pub fn locate(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let rocm = env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("bin"));
+    env::split_paths(&path)
+        .chain(rocm)
+        .chain([PathBuf::from("/opt/rocm/bin")])
+        .map(|folder| folder.join(name))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path)
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// How long a tool may take to tell its version; Python tools on a network file system are slow.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a program prints, on both streams; `None` when it cannot be started or does not end.
+fn ask(program: &Path, words: &[&str]) -> Option<String> {
+    let (mut reader, writer) = std::io::pipe().ok()?;
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone().ok()?)
+        .stderr(writer);
+    let mut child = command.spawn().ok()?;
+    // It holds the ends of the pipe that would keep the reader waiting.
+    drop(command);
+    let output = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = reader.by_ref().take(1 << 20).read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let started = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if started.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    output.join().ok()
+}
+
+/// The version in what `--version` printed.
+fn version_in(tool: Tool, text: &str) -> Option<Version> {
+    // rocprof-compute counts its own versions; the others are told apart by ROCm's.
+    let labels: &[&str] = match tool {
+        Tool::RocprofV3 => &["rocm_version"],
+        Tool::RocprofSys => &["rocm:", "rocm version"],
+        Tool::RocprofCompute => &["compute version", "omniperf version"],
+    };
+    let lower = text.to_lowercase();
+    labels.iter().find_map(|label| {
+        let after = &lower[lower.find(label)? + label.len()..];
+        after.trim_start_matches([' ', ':', '=', '\t']).parse().ok()
+    })
+}
+
+/// rocprofv3 had no `--version` before 7.0; what its help offers tells the version apart.
+fn version_from_help(tool: Tool, help: &str) -> Option<Version> {
+    if tool != Tool::RocprofV3 || !names_flags(help) {
+        return None;
+    }
+    let offers = |flag| mentions(help, flag);
+    Some(if offers("--agent-index") {
+        Version(7, 0)
+    } else if offers("--collection-period") || offers("--list-avail") {
+        Version(6, 4)
+    } else if offers("--pmc") {
+        Version(6, 3)
+    } else {
+        OLDEST_ROCM
+    })
+}
+
+/// ROCm notes its version in `.info/version` beside `bin`.
+fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
+    if tool == Tool::RocprofCompute {
+        return None;
+    }
+    let real = std::fs::canonicalize(program).ok()?;
+    let root = real.parent()?.parent()?;
+    std::fs::read_to_string(root.join(".info/version"))
+        .ok()?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_tools_print() {
+        let rocprofv3 =
+            "             version: 1.0.0\n        git_revision: abc\n        rocm_version: 7.0.2\n";
+        assert_eq!(version_in(Tool::RocprofV3, rocprofv3), Some(Version(7, 0)));
+        let compute = "----\nrocprofiler-compute version: 3.2.0 (release)\nGit revision:     dc8dc2c3\n----\n";
+        assert_eq!(
+            version_in(Tool::RocprofCompute, compute),
+            Some(Version(3, 2))
+        );
+        let sys = "rocprof-sys-run v1.1.0 (rev: 1234, compiler: GNU v11.4.0, rocm: v7.0.0)";
+        assert_eq!(version_in(Tool::RocprofSys, sys), Some(Version(7, 0)));
+        assert_eq!(
+            version_in(Tool::RocprofV3, "error: unrecognized arguments: --version"),
+            None
+        );
+    }
+
+    #[test]
+    fn help_decides_over_the_table() {
+        let flag = Flag::new("--pmc", Version(6, 3), "");
+        let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
+        let installed = Installed {
+            version: Some(Version(7, 0)),
+            help: help.to_owned(),
+            ..Installed::default()
+        };
+        assert!(!installed.knows(&flag));
+        assert!(!mentions("--pmc-groups", "--pmc"));
+        assert!(mentions("[--pmc [PMC ...]]", "--pmc"));
+    }
+}

@@ -1,0 +1,163 @@
+//! rocprofv3: traces and hardware counters. Versions are those of ROCm.
+
+use super::counters::{default_counters, passes};
+use super::installed::Installed;
+use super::line::{Builder, CommandLine};
+use super::version::{Flag, Version};
+use super::{Request, Task};
+
+const V6_2: Version = Version(6, 2);
+const V6_3: Version = Version(6, 3);
+/// From here on several `--pmc` are several passes, and input files in plain text are no longer read.
+const V7_13: Version = Version(7, 13);
+
+const KERNEL_TRACE: Flag = Flag::new(
+    "--kernel-trace",
+    V6_2,
+    "records every kernel the device runs, with start and end",
+);
+const HIP_TRACE: Flag = Flag::new("--hip-trace", V6_2, "records the program's calls into HIP");
+const MARKER_TRACE: Flag = Flag::new(
+    "--marker-trace",
+    V6_2,
+    "records ranges the program marks itself (ROCTx)",
+);
+const MEMORY_COPY_TRACE: Flag = Flag::new(
+    "--memory-copy-trace",
+    V6_2,
+    "records copies between host and device",
+);
+const RUNTIME_TRACE: Flag = Flag::new(
+    "--runtime-trace",
+    V6_3,
+    "records HIP calls, kernels, copies, allocations and the program's own markers",
+);
+const STATS: Flag = Flag::new(
+    "--stats",
+    V6_2,
+    "adds a summary: calls, total, mean, least and most per kernel",
+);
+const TRUNCATE: Flag = Flag::new(
+    "--truncate-kernels",
+    V6_2,
+    "shortens kernel names to the function's; instances of one template then share a name",
+);
+const PMC: Flag = Flag::new(
+    "--pmc",
+    V6_3,
+    "hardware counters to read at every kernel, as many as fit one run of the program",
+);
+const INPUT: Flag = Flag::new(
+    "-i",
+    V6_2,
+    "reads counters and options from a file, one run of the program for each set",
+);
+const OUTPUT_FORMAT: Flag = Flag::new(
+    "--output-format",
+    V6_2,
+    "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0",
+);
+const DIRECTORY: Flag = Flag::new("-d", V6_2, "folder for the output");
+const NAME: Flag = Flag::new(
+    "-o",
+    V6_2,
+    "name the output files begin with; %pid% keeps several processes from writing over each other",
+);
+
+/// Every flag that is used, for checks against a tool's own help.
+pub const FLAGS: &[Flag] = &[
+    KERNEL_TRACE,
+    HIP_TRACE,
+    MARKER_TRACE,
+    MEMORY_COPY_TRACE,
+    RUNTIME_TRACE,
+    STATS,
+    TRUNCATE,
+    PMC,
+    INPUT,
+    OUTPUT_FORMAT,
+    DIRECTORY,
+    NAME,
+];
+
+pub fn build(request: &Request, installed: &Installed) -> CommandLine {
+    let mut line = Builder::new(
+        &request.launcher,
+        installed,
+        installed.program.as_os_str(),
+        "ROCm's tracer: follows the program and writes down what it does on the GPU",
+    );
+    match &request.task {
+        Task::Runtime => {
+            runtime_trace(&mut line);
+            line.flag(&OUTPUT_FORMAT, ["pftrace"]);
+        }
+        Task::Counters(counters) => {
+            count(&mut line, request, installed, counters);
+            line.flag(&OUTPUT_FORMAT, ["csv"]);
+        }
+        Task::InputFile(path) => {
+            line.flag(&INPUT, [path]);
+            if installed.is_at_least(V7_13)
+                && path.extension().is_some_and(|extension| extension == "txt")
+            {
+                line.note("rocprofv3 7.13 and later read no input files in plain text: turn it into JSON or YAML with a list of `jobs`.");
+            }
+            line.flag(&OUTPUT_FORMAT, ["csv"]);
+        }
+        _ => {
+            line.switch(&KERNEL_TRACE);
+            line.switch(&STATS);
+            line.switch(&TRUNCATE);
+            line.flag(&OUTPUT_FORMAT, ["csv"]);
+        }
+    }
+    line.flag(&DIRECTORY, [&request.folder]);
+    line.flag(&NAME, [&format!("{}_%pid%", request.name)]);
+    line.target(&request.target);
+    line.finish(request.folder.clone())
+}
+
+fn runtime_trace(line: &mut Builder<'_>) {
+    if line.switch(&RUNTIME_TRACE) {
+        return;
+    }
+    line.note("--runtime-trace came with ROCm 6.3; the flags it stands for are given one by one.");
+    for flag in [&HIP_TRACE, &KERNEL_TRACE, &MEMORY_COPY_TRACE, &MARKER_TRACE] {
+        line.switch(flag);
+    }
+}
+
+fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, counters: &[String]) {
+    let architecture = request.architecture.as_deref();
+    let defaults;
+    let counters = if counters.is_empty() {
+        defaults = default_counters(architecture);
+        &defaults
+    } else {
+        counters
+    };
+    let passes = passes(counters, architecture);
+    let takes_several = installed.is_at_least(V7_13);
+    if installed.knows(&PMC) && (passes.len() <= 1 || takes_several) {
+        for pass in &passes {
+            line.flag(&PMC, pass);
+        }
+    } else {
+        let path = request.folder.join("counters.txt");
+        let sets = passes
+            .iter()
+            .map(|pass| format!("pmc: {}\n", pass.join(" ")));
+        line.file(path.clone(), sets.collect());
+        line.flag(&INPUT, [path]);
+    }
+    if passes.len() > 1 {
+        line.note(format!(
+            "The counters do not fit into the hardware at once: the program runs {} times, each time with other counters, so it should be short and do the same each time.",
+            passes.len()
+        ));
+    }
+    if architecture.is_none() {
+        line.note("The GPU's architecture is not known here; --arch gfx942, for example, chooses counters that it has.");
+    }
+}

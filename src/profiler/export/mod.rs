@@ -1,0 +1,5 @@
+//! A profile written for other programs.
+
+pub mod csv;
+pub mod json;
+pub mod perfetto;

@@ -1,0 +1,77 @@
+//! The timeline as trace events in JSON, which ui.perfetto.dev and chrome://tracing open.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use crate::profiler::model::Profile;
+use crate::profiler::name;
+use crate::profiler::show::timeline::{Row, device_label, rows};
+
+/// Streams the trace: a profile of a million launches needs no second copy in memory.
+pub fn write(profile: &Profile, output: &mut dyn Write) -> io::Result<()> {
+    let rows = rows(profile);
+    // Perfetto keeps microseconds in a double: from an early origin nanoseconds survive.
+    let origin = rows
+        .values()
+        .filter_map(|spans| spans.first())
+        .map(|span| span.time.start)
+        .min()
+        .unwrap_or(0);
+    write!(output, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    let mut separator = "";
+    for (track, (row, spans)) in rows.iter().enumerate() {
+        let (process, thread) = titles(profile, row);
+        // Tracks of a process are put together by its title.
+        let group = rows
+            .keys()
+            .position(|other| titles(profile, other).0 == process);
+        let (pid, tid) = (group.unwrap_or(0) + 1, track + 1);
+        let metadata = [("process_name", process), ("thread_name", thread)].map(
+            |(kind, title)| json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": title}}),
+        );
+        for event in metadata {
+            write!(output, "{separator}\n{event}")?;
+            separator = ",";
+        }
+        for span in spans {
+            let full_name = profile.name(span.name);
+            let event = json!({
+                "ph": "X",
+                "name": name::short(full_name),
+                "pid": pid,
+                "tid": tid,
+                "ts": microseconds(span.time.start.abs_diff(origin)),
+                "dur": microseconds(span.time.duration()),
+                "args": {"name": full_name},
+            });
+            write!(output, "{separator}\n{event}")?;
+        }
+    }
+    write!(output, "\n]}}\n")
+}
+
+fn microseconds(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn titles(profile: &Profile, row: &Row) -> (String, String) {
+    match *row {
+        Row::Kernels {
+            process,
+            agent,
+            queue,
+        } => (
+            device_label(profile, process, agent),
+            queue.map_or("kernels".to_owned(), |queue| format!("queue {queue}")),
+        ),
+        Row::Copies { process } => (
+            format!("copies, {}", profile.process(process).label),
+            "copies".to_owned(),
+        ),
+        Row::Calls { process, thread } => (
+            format!("host, {}", profile.process(process).label),
+            thread.map_or("calls".to_owned(), |thread| format!("thread {thread}")),
+        ),
+    }
+}

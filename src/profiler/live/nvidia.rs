@@ -1,0 +1,55 @@
+//! NVIDIA GPUs through the driver's management library.
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+
+use super::{GpuStatus, Source};
+
+pub struct Nvidia {
+    library: Nvml,
+}
+
+impl Nvidia {
+    /// `None` where the library or the driver is missing.
+    pub fn open() -> Option<Self> {
+        let library = Nvml::init().ok()?;
+        let count = library.device_count().ok()?;
+        (count > 0).then_some(Nvidia { library })
+    }
+}
+
+impl Source for Nvidia {
+    fn read(&mut self) -> Vec<GpuStatus> {
+        let count = self.library.device_count().unwrap_or(0);
+        (0..count).filter_map(|index| self.status(index)).collect()
+    }
+
+    fn describe(&self) -> &'static str {
+        "NVIDIA driver (NVML)"
+    }
+}
+
+impl Nvidia {
+    fn status(&self, index: u32) -> Option<GpuStatus> {
+        let device = self.library.device_by_index(index).ok()?;
+        let memory = device.memory_info().ok();
+        Some(GpuStatus {
+            id: device.uuid().unwrap_or_else(|_| index.to_string()),
+            name: device.name().ok(),
+            busy: device
+                .utilization_rates()
+                .ok()
+                .map(|rates| f64::from(rates.gpu)),
+            memory_used: memory.as_ref().map(|memory| memory.used),
+            memory_total: memory.as_ref().map(|memory| memory.total),
+            temperature: device
+                .temperature(TemperatureSensor::Gpu)
+                .ok()
+                .map(f64::from),
+            power: device
+                .power_usage()
+                .ok()
+                .map(|milliwatts| f64::from(milliwatts) / 1e3),
+        })
+    }
+}

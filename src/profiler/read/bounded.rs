@@ -1,0 +1,48 @@
+//! Readers that refuse input that would fill the memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Bytes between two delimiters. Real names and messages stay far below.
+const LONGEST: usize = 8 << 20;
+
+/// Passes bytes on as long as a delimiter turns up often enough, so that no string or line can grow without end.
+pub struct LongestRun<R> {
+    input: R,
+    delimiter: u8,
+    run: usize,
+}
+
+impl<R: Read> LongestRun<R> {
+    pub fn new(input: R, delimiter: u8) -> BufReader<Self> {
+        BufReader::with_capacity(
+            1 << 16,
+            LongestRun {
+                input,
+                delimiter,
+                run: 0,
+            },
+        )
+    }
+}
+
+impl<R: Read> Read for LongestRun<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        match memchr::memrchr(self.delimiter, &buffer[..count]) {
+            Some(last) => self.run = count - last,
+            None => self.run += count,
+        }
+        if self.run > LONGEST {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "more than 8 MiB without an end in sight: this is no profile",
+            ));
+        }
+        Ok(count)
+    }
+}
+
+/// The lines of a text, without their ends; a line that is no UTF-8 or has no end is an error.
+pub fn lines(input: impl Read) -> impl Iterator<Item = io::Result<String>> {
+    LongestRun::new(input, b'\n').lines()
+}

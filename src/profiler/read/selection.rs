@@ -1,0 +1,175 @@
+//! Which files of a folder are read, in which order, and which of them say the same thing twice.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Format, Taken};
+use crate::profiler::model::{ProcessId, Profile};
+
+/// Folders deeper than this belong to something else.
+const DEEPEST: usize = 8;
+
+/// The file itself, or every file below the folder.
+pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    collect(path, DEEPEST, &mut files)?;
+    Ok(files)
+}
+
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !std::fs::metadata(path)?.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        // A link could lead back up.
+        if !entry.file_type()?.is_symlink() {
+            collect(&entry.path(), depth - 1, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// Databases first, then JSON, then the rest: the fuller form of a run is read, and the others are passed over.
+pub fn in_order(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+    files.sort_by_key(|path| {
+        let rank = match extension(path).as_str() {
+            "db" => 0,
+            "json" => 1,
+            _ => 2,
+        };
+        // timestamps.csv has undisturbed times: it is read before the tables of counters beside it.
+        let is_counter_table = stem(path).starts_with("pmc_perf");
+        (rank, is_counter_table, path.clone())
+    });
+    files
+}
+
+fn extension(path: &Path) -> String {
+    path.extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// What rocprofv3 puts between the name of a run and the extension.
+const PARTS: &[&str] = &[
+    "_kernel_trace",
+    "_kernel_stats",
+    "_hip_api_trace",
+    "_hip_api_stats",
+    "_hsa_api_trace",
+    "_hsa_api_stats",
+    "_memory_copy_trace",
+    "_memory_copy_stats",
+    "_memory_allocation_trace",
+    "_memory_allocation_stats",
+    "_scratch_memory_trace",
+    "_scratch_memory_stats",
+    "_marker_api_trace",
+    "_marker_api_stats",
+    "_rccl_api_trace",
+    "_rccl_api_stats",
+    "_domain_stats",
+    "_counter_collection",
+    "_agent_info",
+    "_pc_sampling_host_trap",
+    "_pc_sampling_stochastic",
+    "_results",
+];
+
+/// Folder and name of the run a file belongs to.
+fn run_of(path: &Path) -> PathBuf {
+    let stem = stem(path);
+    let run = PARTS
+        .iter()
+        .find_map(|part| stem.strip_suffix(part))
+        .unwrap_or(&stem);
+    path.with_file_name(run)
+}
+
+/// Why a file need not be read, given those that were.
+pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
+    let run = run_of(path);
+    let same_run = taken.iter().find(|taken| {
+        matches!(taken.format, Format::Rocpd | Format::RocprofV3Json) && run_of(&taken.path) == run
+    })?;
+    Some(format!(
+        "tells what {} told",
+        same_run
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+    ))
+}
+
+/// The process a file is about, by its name and the folder of its pass.
+pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
+    let pass = path
+        .components()
+        .filter_map(|part| {
+            let part = part.as_os_str().to_str()?;
+            let number = part
+                .strip_prefix("pass_")
+                .or_else(|| part.strip_prefix("pmc_"))?;
+            number.parse::<u32>().ok()
+        })
+        .next_back();
+    let run = run_of(path);
+    let label = run.file_name().unwrap_or_default().to_string_lossy();
+    profile.process_id(&label, pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_read_instead_of_the_csv_beside_it() {
+        let files = [
+            "out/a_kernel_trace.csv",
+            "out/a_results.db",
+            "out/b_kernel_trace.csv",
+        ];
+        let ordered = in_order(files.iter().map(PathBuf::from).collect());
+        assert_eq!(ordered[0], Path::new("out/a_results.db"));
+        let taken = [Taken {
+            path: ordered[0].clone(),
+            format: Format::Rocpd,
+            rows: 1,
+        }];
+        assert!(told_already(Path::new("out/a_kernel_trace.csv"), &taken).is_some());
+        assert!(told_already(Path::new("out/b_kernel_trace.csv"), &taken).is_none());
+        assert!(told_already(Path::new("other/a_kernel_trace.csv"), &taken).is_none());
+    }
+
+    #[test]
+    fn passes_and_processes_are_told_apart() {
+        let mut profile = Profile::default();
+        let one = process(
+            Path::new("out/pass_1/908_counter_collection.csv"),
+            &mut profile,
+        );
+        let two = process(
+            Path::new("out/pass_2/908_counter_collection.csv"),
+            &mut profile,
+        );
+        let same = process(Path::new("out/pass_1/908_kernel_trace.csv"), &mut profile);
+        assert_ne!(one, two);
+        assert_eq!(one, same);
+        assert_eq!(profile.process(two).pass, Some(2));
+        assert_eq!(profile.process(two).label, "908");
+    }
+}

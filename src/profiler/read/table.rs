@@ -1,0 +1,276 @@
+//! CSV as profilers write it: columns by name, rows streamed, memory bounded, every error with its place.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use super::damage::{Damage, Place};
+
+/// Bytes of one row. Kernel names run to kilobytes and the widest rows to 30 KB; beyond this a quote was left open.
+const LONGEST_ROW: usize = 4 << 20;
+const MOST_COLUMNS: usize = 1 << 16;
+
+/// A CSV file with a header.
+pub struct Table<R> {
+    path: PathBuf,
+    input: R,
+    parser: csv_core::Reader,
+    /// Fields of the current row, one after the other, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    columns: Vec<String>,
+    headers: Vec<String>,
+    /// Line the next byte of `input` stands in.
+    line: u64,
+}
+
+impl<R: BufRead> Table<R> {
+    pub fn open(path: &Path, input: R) -> Result<Self, Damage> {
+        let mut table = Table {
+            path: path.to_owned(),
+            input,
+            parser: csv_core::Reader::new(),
+            bytes: vec![0; 1 << 12],
+            ends: vec![0; 64],
+            columns: Vec::new(),
+            headers: Vec::new(),
+            line: 1,
+        };
+        let headers: Vec<String> = match table.next_row()? {
+            Some(row) => (0..row.ends.len())
+                .map(|column| String::from_utf8_lossy(row.bytes(column)).trim().to_owned())
+                .collect(),
+            None => Vec::new(),
+        };
+        table.columns = headers.iter().map(|header| normalised(header)).collect();
+        table.headers = headers;
+        Ok(table)
+    }
+
+    /// Names in lower case with `_` for spaces and hyphens.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Names as the file spells them.
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// The first column that has one of `names`.
+    pub fn find(&self, names: &[&str]) -> Option<usize> {
+        names
+            .iter()
+            .find_map(|name| self.columns.iter().position(|column| column == name))
+    }
+
+    pub fn has(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.find(&[name]).is_some())
+    }
+
+    /// The next row; `None` after the last. `Err` says that the file cannot be followed any further.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Damage> {
+        self.skip_line_ends()?;
+        let line = self.line;
+        let (mut length, mut fields) = (0, 0);
+        loop {
+            let input = self
+                .input
+                .fill_buf()
+                .map_err(|error| Damage::io(&self.path, &error))?;
+            let (result, consumed, written, ended) =
+                self.parser
+                    .read_record(input, &mut self.bytes[length..], &mut self.ends[fields..]);
+            self.line += memchr::memchr_iter(b'\n', &input[..consumed]).count() as u64;
+            self.input.consume(consumed);
+            length += written;
+            fields += ended;
+            match result {
+                csv_core::ReadRecordResult::InputEmpty => {}
+                csv_core::ReadRecordResult::OutputFull => self.make_room_for_bytes(line)?,
+                csv_core::ReadRecordResult::OutputEndsFull => self.make_room_for_fields(line)?,
+                csv_core::ReadRecordResult::Record => break,
+                csv_core::ReadRecordResult::End => return Ok(None),
+            }
+        }
+        Ok(Some(Row {
+            path: &self.path,
+            line,
+            bytes: &self.bytes[..length],
+            ends: &self.ends[..fields],
+            columns: &self.columns,
+        }))
+    }
+
+    /// The parser would skip them too, but then the row's own line would be unknown.
+    fn skip_line_ends(&mut self) -> Result<(), Damage> {
+        loop {
+            let input = self
+                .input
+                .fill_buf()
+                .map_err(|error| Damage::io(&self.path, &error))?;
+            match input.first() {
+                Some(b'\n') => self.line += 1,
+                Some(b'\r') => {}
+                _ => return Ok(()),
+            }
+            self.input.consume(1);
+        }
+    }
+
+    fn make_room_for_bytes(&mut self, line: u64) -> Result<(), Damage> {
+        if self.bytes.len() >= LONGEST_ROW {
+            return Err(Damage::new(
+                Place::line(&self.path, line),
+                "a row is longer than 4 MiB; a quotation mark was probably left open",
+            ));
+        }
+        self.bytes.resize(self.bytes.len() * 2, 0);
+        Ok(())
+    }
+
+    fn make_room_for_fields(&mut self, line: u64) -> Result<(), Damage> {
+        if self.ends.len() >= MOST_COLUMNS {
+            return Err(Damage::new(
+                Place::line(&self.path, line),
+                "a row has more than 65536 fields",
+            ));
+        }
+        self.ends.resize(self.ends.len() * 2, 0);
+        Ok(())
+    }
+}
+
+fn normalised(header: &str) -> String {
+    header.to_lowercase().replace([' ', '-'], "_")
+}
+
+/// A row of a [`Table`].
+pub struct Row<'a> {
+    path: &'a Path,
+    line: u64,
+    bytes: &'a [u8],
+    ends: &'a [usize],
+    columns: &'a [String],
+}
+
+impl<'a> Row<'a> {
+    /// An error unless the row has as many fields as the header.
+    pub fn check_width(&self) -> Result<(), Damage> {
+        if self.ends.len() == self.columns.len() {
+            return Ok(());
+        }
+        let place = Place {
+            column: Some(self.ends.len() as u64),
+            ..Place::line(self.path, self.line)
+        };
+        let problem = if self.ends.len() < self.columns.len() {
+            "the file was probably cut off here: profile again, and let the program end by itself"
+        } else {
+            "a name with a comma is probably not quoted"
+        };
+        Err(Damage::new(
+            place,
+            format!(
+                "the row has {} fields where the header names {}; {problem}",
+                self.ends.len(),
+                self.columns.len()
+            ),
+        ))
+    }
+
+    /// Bytes of a field; empty when the row has no such field.
+    pub fn bytes(&self, column: usize) -> &'a [u8] {
+        let start = match column {
+            0 => 0,
+            _ => self.ends.get(column - 1).copied().unwrap_or(0),
+        };
+        let end = self.ends.get(column).copied().unwrap_or(start);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+
+    pub fn text(&self, column: usize) -> Result<&'a str, Damage> {
+        std::str::from_utf8(self.bytes(column))
+            .map(str::trim)
+            .map_err(|_| self.damage(column, "is not UTF-8 text".to_owned()))
+    }
+
+    /// A whole number, also when a program wrote it with a fraction, an exponent, in hex or as `Agent 4`. `None` for an empty field.
+    pub fn whole(&self, column: usize) -> Result<Option<u64>, Damage> {
+        let bytes = self.bytes(column);
+        if let Some(number) = decimal(bytes) {
+            return Ok(Some(number));
+        }
+        let text = self.text(column)?;
+        let text = text.strip_prefix("Agent ").unwrap_or(text);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Some(hex) = text.strip_prefix("0x") {
+            return u64::from_str_radix(hex, 16).map(Some).map_err(|_| {
+                self.damage(
+                    column,
+                    format!("`{}` is no hexadecimal number", shown(text)),
+                )
+            });
+        }
+        match text.parse::<f64>() {
+            // The largest float below 2^63.
+            Ok(number) if (0.0..=9.223_372_036_854_775e18).contains(&number) => {
+                Ok(Some(number.round() as u64))
+            }
+            _ => Err(self.damage(
+                column,
+                format!("`{}` is no number from 0 to 2^63", shown(text)),
+            )),
+        }
+    }
+
+    /// A finite number. `None` for an empty field, `N/A` and `nan`, which profilers write for "no value".
+    pub fn number(&self, column: usize) -> Result<Option<f64>, Damage> {
+        if let Some(number) = decimal(self.bytes(column)) {
+            return Ok(Some(number as f64));
+        }
+        let text = self.text(column)?;
+        if text.is_empty() || text.eq_ignore_ascii_case("n/a") || text.eq_ignore_ascii_case("nan") {
+            return Ok(None);
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(self.damage(column, format!("`{}` is no finite number", shown(text)))),
+        }
+    }
+
+    /// Whether a number was written with an exponent, as spreadsheets do when they round it.
+    pub fn is_in_scientific_notation(&self, column: usize) -> bool {
+        self.bytes(column).iter().any(|b| matches!(b, b'e' | b'E'))
+    }
+
+    pub fn damage(&self, column: usize, problem: String) -> Damage {
+        let place = Place {
+            column: Some(column as u64 + 1),
+            name: self.columns.get(column).cloned(),
+            ..Place::line(self.path, self.line)
+        };
+        Damage::new(place, problem)
+    }
+}
+
+/// At most 18 digits and nothing else: what nearly every field is.
+fn decimal(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() || bytes.len() > 18 {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |number, &byte| {
+        byte.is_ascii_digit()
+            .then(|| number * 10 + u64::from(byte - b'0'))
+    })
+}
+
+/// The beginning of a text, for a message.
+pub fn shown(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

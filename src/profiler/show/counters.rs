@@ -1,0 +1,189 @@
+//! Hardware counters by kernel, with what is derived from them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::derived::{DERIVED, Derived, Good};
+use super::text::{Align, TextTable, figure};
+use crate::profiler::model::Profile;
+use crate::profiler::name;
+
+/// A counter over the launches of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CounterSummary {
+    pub launches: u64,
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+/// Counters of all launches of one kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelCounters {
+    /// Full name.
+    pub kernel: String,
+    /// Launches a counter was collected for.
+    pub launches: u64,
+    pub counters: BTreeMap<String, CounterSummary>,
+    /// Mean time of a launch; from launches without counters where the profile has them.
+    pub mean_ns: Option<f64>,
+}
+
+impl KernelCounters {
+    /// Mean of a counter per launch.
+    pub fn mean(&self, counter: &str) -> Option<f64> {
+        self.counters.get(counter).map(|summary| summary.mean)
+    }
+
+    /// Value of a derived metric.
+    pub fn derived(&self, metric: &Derived) -> Option<f64> {
+        (metric.value)(&|counter| self.mean(counter)).filter(|value| value.is_finite())
+    }
+}
+
+/// Kernels with counters, the one with the most time first.
+pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
+    let mut kernels: BTreeMap<&str, KernelCounters> = BTreeMap::new();
+    let mut launches: HashSet<(&str, _, _, _)> = HashSet::new();
+    for sample in &profile.counters {
+        let kernel = profile.kernel_name(sample.variant);
+        let entry = kernels.entry(kernel).or_insert_with(|| KernelCounters {
+            kernel: kernel.to_owned(),
+            launches: 0,
+            counters: BTreeMap::new(),
+            mean_ns: None,
+        });
+        let start = sample.time.map(|time| time.start);
+        if launches.insert((kernel, sample.lane, sample.dispatch, start)) {
+            entry.launches += 1;
+        }
+        let counter = profile.name(sample.counter);
+        match entry.counters.get_mut(counter) {
+            Some(summary) => summary.add(sample.value),
+            None => {
+                let first = CounterSummary {
+                    launches: 1,
+                    mean: sample.value,
+                    min: sample.value,
+                    max: sample.value,
+                };
+                entry.counters.insert(counter.to_owned(), first);
+            }
+        }
+    }
+    let times = mean_times(profile);
+    let mut kernels: Vec<KernelCounters> = kernels
+        .into_values()
+        .map(|mut kernel| {
+            kernel.mean_ns = times
+                .get(kernel.kernel.as_str())
+                .map(|(sum, count)| sum / *count as f64);
+            kernel
+        })
+        .collect();
+    let total = |kernel: &KernelCounters| kernel.mean_ns.unwrap_or(0.0) * kernel.launches as f64;
+    kernels.sort_by(|a, b| total(b).total_cmp(&total(a)));
+    kernels
+}
+
+impl CounterSummary {
+    fn add(&mut self, value: f64) {
+        self.launches += 1;
+        // A running mean: a sum of large counters could lose its last digits.
+        self.mean += (value - self.mean) / self.launches as f64;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+}
+
+/// Sum and number of the launches' times, by kernel.
+fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
+    let mut times: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
+    for dispatch in &profile.dispatches {
+        if let Some(time) = dispatch.time {
+            let entry = times
+                .entry(profile.kernel_name(dispatch.variant))
+                .or_default();
+            entry.0 += time.duration() as f64;
+            entry.1 += 1;
+        }
+    }
+    times
+}
+
+/// A table for each of the first `limit` kernels: what is derived first, then the counters.
+pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
+    let kernels = counters(profile);
+    let mut tables: Vec<TextTable> = kernels.iter().take(limit).map(table).collect();
+    if let (Some(last), true) = (tables.last_mut(), kernels.len() > limit) {
+        last.notes.push(format!(
+            "{} more kernels have counters",
+            kernels.len() - limit
+        ));
+    }
+    tables
+}
+
+/// Counters shown for a kernel; rocprof-compute collects thousands, most of them per channel.
+const COUNTERS_SHOWN: usize = 24;
+
+fn table(kernel: &KernelCounters) -> TextTable {
+    let mut table = TextTable::new(
+        format!(
+            "Counters of {} ({} launches)",
+            name::short(&kernel.kernel),
+            kernel.launches
+        ),
+        &[
+            ("metric", Align::Left),
+            ("mean a launch", Align::Right),
+            ("good", Align::Left),
+        ],
+    );
+    for metric in DERIVED {
+        if let Some(value) = kernel.derived(metric) {
+            let verdict = match (metric.good, metric.good.holds(value)) {
+                (Good::AtLeast(bound), Some(holds)) => {
+                    format!("{} (from {bound}%)", yes_or_no(holds))
+                }
+                (Good::AtMost(bound), Some(holds)) => {
+                    format!("{} (up to {bound}%)", yes_or_no(holds))
+                }
+                _ => "-".to_owned(),
+            };
+            table.rows.push(vec![
+                metric.name.to_owned(),
+                format!("{} {}", figure(value), metric.unit)
+                    .trim()
+                    .to_owned(),
+                verdict,
+            ]);
+            if metric.good.holds(value) == Some(false) {
+                table
+                    .notes
+                    .push(format!("{}: {}", metric.name, metric.meaning));
+            }
+        }
+    }
+    let is_one_channel = |name: &str| name.ends_with(']');
+    let plain: Vec<_> = kernel
+        .counters
+        .iter()
+        .filter(|(name, _)| !is_one_channel(name))
+        .collect();
+    for (name, summary) in plain.iter().take(COUNTERS_SHOWN) {
+        table
+            .rows
+            .push(vec![(*name).clone(), figure(summary.mean), "-".to_owned()]);
+    }
+    let left_out = kernel.counters.len() - plain.len().min(COUNTERS_SHOWN);
+    if left_out > 0 {
+        table.notes.push(format!(
+            "{left_out} more counters: export the profile to see them all"
+        ));
+    }
+    table
+}
+
+fn yes_or_no(holds: bool) -> &'static str {
+    if holds { "yes" } else { "no" }
+}

@@ -1,0 +1,202 @@
+//! Metrics derived from hardware counters, each with its formula and the range that is good.
+
+/// Which values of a metric are good, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Good {
+    AtLeast(f64),
+    AtMost(f64),
+    /// A quantity, not a quality.
+    Depends,
+}
+
+impl Good {
+    /// Whether `value` is in the range; `None` where there is none.
+    pub fn holds(&self, value: f64) -> Option<bool> {
+        match self {
+            Good::AtLeast(bound) => Some(value >= *bound),
+            Good::AtMost(bound) => Some(value <= *bound),
+            Good::Depends => None,
+        }
+    }
+}
+
+/// A counter's mean per launch, by name.
+pub type Counters<'a> = &'a dyn Fn(&str) -> Option<f64>;
+
+/// A metric computed from counters, or a derived counter the profiler reports under that name.
+pub struct Derived {
+    pub name: &'static str,
+    pub unit: &'static str,
+    /// In words, and what to make of a bad value.
+    pub meaning: &'static str,
+    pub formula: &'static str,
+    pub good: Good,
+    /// `None` when a counter of the formula was not collected.
+    pub value: fn(Counters) -> Option<f64>,
+}
+
+/// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware: a kernel bound by memory has idle
+/// arithmetic units and is none the worse for it. 0 % or 100 % as the ideal is what AMD's counter descriptions name.
+pub const DERIVED: &[Derived] = &[
+    Derived {
+        name: "Occupancy",
+        unit: "%",
+        meaning: "waves resident on the device, of those it could hold; low values leave nothing to switch to while memory is waited for",
+        formula: "OccupancyPercent",
+        good: Good::AtLeast(50.0),
+        value: |counter| counter("OccupancyPercent"),
+    },
+    Derived {
+        name: "VALU busy",
+        unit: "%",
+        meaning: "time the vector units had an instruction; near 100 the kernel is bound by arithmetic",
+        formula: "VALUBusy",
+        good: Good::Depends,
+        value: |counter| counter("VALUBusy"),
+    },
+    Derived {
+        name: "Active lanes",
+        unit: "%",
+        meaning: "lanes that took part in vector instructions; branches within a wave and workgroups that are no multiple of it lower the share",
+        formula: "100 x SQ_THREAD_CYCLES_VALU / (64 x SQ_ACTIVE_INST_VALU)",
+        good: Good::AtLeast(90.0),
+        value: |counter| {
+            counter("VALUUtilization").or_else(|| {
+                let cycles = counter("SQ_THREAD_CYCLES_VALU")?;
+                percent_of(cycles, 64.0 * counter("SQ_ACTIVE_INST_VALU")?)
+            })
+        },
+    },
+    Derived {
+        name: "L2 hits",
+        unit: "%",
+        meaning: "requests to the L2 cache that it could answer; a stream of data read once cannot do better than its line size allows",
+        formula: "100 x TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)",
+        good: Good::AtLeast(50.0),
+        value: |counter| {
+            counter("L2CacheHit").or_else(|| {
+                let hits = counter("TCC_HIT_sum")?;
+                percent_of(hits, hits + counter("TCC_MISS_sum")?)
+            })
+        },
+    },
+    Derived {
+        name: "Memory unit stalled",
+        unit: "%",
+        meaning: "time the memory units waited; access in larger, neighbouring pieces",
+        formula: "MemUnitStalled",
+        good: Good::AtMost(10.0),
+        value: |counter| counter("MemUnitStalled"),
+    },
+    Derived {
+        name: "Write unit stalled",
+        unit: "%",
+        meaning: "time writes waited to leave; fewer or wider stores help",
+        formula: "WriteUnitStalled",
+        good: Good::AtMost(10.0),
+        value: |counter| counter("WriteUnitStalled"),
+    },
+    Derived {
+        name: "Stalled by LDS",
+        unit: "%",
+        meaning: "time the arithmetic waited for local memory; 0 is ideal",
+        formula: "ALUStalledByLDS",
+        good: Good::AtMost(5.0),
+        value: |counter| counter("ALUStalledByLDS"),
+    },
+    Derived {
+        name: "LDS bank conflicts",
+        unit: "%",
+        meaning: "cycles of local memory lost because lanes of a wave wanted the same bank; pad rows to an odd number of words",
+        formula: "100 x SQ_LDS_BANK_CONFLICT / SQ_LDS_IDX_ACTIVE",
+        good: Good::AtMost(5.0),
+        value: |counter| {
+            percent_of(
+                counter("SQ_LDS_BANK_CONFLICT")?,
+                counter("SQ_LDS_IDX_ACTIVE")?,
+            )
+        },
+    },
+    Derived {
+        name: "GPU busy",
+        unit: "%",
+        meaning: "cycles in which the device had any work while counters ran",
+        formula: "100 x GRBM_GUI_ACTIVE / GRBM_COUNT",
+        good: Good::AtLeast(90.0),
+        value: |counter| {
+            counter("GPUBusy")
+                .or_else(|| percent_of(counter("GRBM_GUI_ACTIVE")?, counter("GRBM_COUNT")?))
+        },
+    },
+    Derived {
+        name: "Vector instructions a wave",
+        unit: "",
+        meaning: "length of the program in vector instructions",
+        formula: "SQ_INSTS_VALU / SQ_WAVES",
+        good: Good::Depends,
+        value: |counter| ratio(counter("SQ_INSTS_VALU")?, counter("SQ_WAVES")?),
+    },
+    Derived {
+        name: "Memory traffic",
+        unit: "bytes",
+        meaning: "bytes between L2 and memory, per launch",
+        formula: "bytes_from_memory + bytes_to_memory",
+        good: Good::Depends,
+        value: memory_bytes,
+    },
+    Derived {
+        name: "Operations",
+        unit: "FLOP",
+        meaning: "floating-point operations as issued, per launch: every lane of a wave counts, also one that is switched off",
+        formula: "64 x (ADD + MUL + TRANS + 2 x FMA) + 512 x MFMA_MOPS, over F16, BF16, F32 and F64",
+        good: Good::Depends,
+        value: operations,
+    },
+];
+
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
+}
+
+fn percent_of(a: f64, b: f64) -> Option<f64> {
+    ratio(100.0 * a, b)
+}
+
+/// Bytes between L2 and memory in both directions.
+///
+/// Read requests are of 32 or 64 bytes on MI200, and of 128 too on MI300 (`TCC_BUBBLE`); writes of 32 or 64. The formulas are
+/// those of rocprofiler's FETCH_SIZE and WRITE_SIZE, which report KiB and are taken where they were collected.
+pub fn memory_bytes(counter: Counters) -> Option<f64> {
+    if let (Some(fetched), Some(written)) = (counter("FETCH_SIZE"), counter("WRITE_SIZE")) {
+        return Some(1024.0 * (fetched + written));
+    }
+    let mi200 = |name: &str| counter(&format!("TCC_EA_{name}_sum"));
+    let mi300 = |name: &str| counter(&format!("TCC_EA0_{name}_sum"));
+    let reads = match (mi200("RDREQ"), mi200("RDREQ_32B")) {
+        (Some(all), Some(small)) => 64.0 * (all - small) + 32.0 * small,
+        _ => {
+            let (all, small) = (mi300("RDREQ")?, mi300("RDREQ_32B")?);
+            let large = counter("TCC_BUBBLE_sum")?;
+            128.0 * large + 64.0 * (all - large - small) + 32.0 * small
+        }
+    };
+    let write = |name: &str| mi200(name).or_else(|| mi300(name));
+    let (all, full) = (write("WRREQ")?, write("WRREQ_64B")?);
+    Some(reads + 64.0 * full + 32.0 * (all - full))
+}
+
+/// Floating-point operations as issued; `None` unless all the counters of the formula were collected.
+pub fn operations(counter: Counters) -> Option<f64> {
+    let mut vector = 0.0;
+    for kind in ["F16", "F32", "F64"] {
+        let issued = |operation: &str| counter(&format!("SQ_INSTS_VALU_{operation}_{kind}"));
+        vector += issued("ADD")? + issued("MUL")? + issued("TRANS")? + 2.0 * issued("FMA")?;
+    }
+    let mut matrix = 0.0;
+    for kind in ["F16", "BF16", "F32", "F64"] {
+        matrix += counter(&format!("SQ_INSTS_VALU_MFMA_MOPS_{kind}"))?;
+    }
+    // Only GPUs with 8-bit matrix instructions have this one.
+    matrix += counter("SQ_INSTS_VALU_MFMA_MOPS_F8").unwrap_or(0.0);
+    Some(64.0 * vector + 512.0 * matrix)
+}

@@ -1,0 +1,305 @@
+//! Where the time on the device goes.
+
+use std::collections::HashMap;
+
+use super::parts::Parts;
+use super::text::{Align, TextTable, or_not_reported, percent, time};
+use crate::profiler::model::{Profile, StatisticKind, Variant, VariantId};
+use crate::profiler::name;
+
+/// What counts as one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    FullName,
+    /// The bare function name; instances of a template are put together.
+    ShortName,
+    /// The full name with workgroup, grid and registers.
+    Variant,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hotspot {
+    pub name: String,
+    /// Part of the model, where the run told.
+    pub part: Option<String>,
+    /// Launch shape, when grouped by it.
+    pub variant: Option<Variant>,
+    pub calls: u64,
+    pub total_ns: f64,
+    pub min_ns: Option<f64>,
+    pub max_ns: Option<f64>,
+    /// Of the time of all kernels; kernels that overlap count twice.
+    pub percent: f64,
+    /// Launch shapes put together in this line; 0 where the file has only a summary.
+    pub variants: usize,
+}
+
+impl Hotspot {
+    pub fn mean_ns(&self) -> f64 {
+        self.total_ns / self.calls.max(1) as f64
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hotspots {
+    /// Longest total first.
+    pub kernels: Vec<Hotspot>,
+    pub total_ns: f64,
+    /// Launches without a usable time, which are in no line.
+    pub untimed: u64,
+    /// Whether the lines come from a summary the profiler computed instead of single launches.
+    pub from_summary: bool,
+}
+
+/// Kernels by total time. From single launches where the profile has them, else from the profiler's own summary.
+pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
+    let timed = profile
+        .dispatches
+        .iter()
+        .any(|dispatch| dispatch.time.is_some());
+    let mut found = if timed || !has_summary(profile) {
+        from_dispatches(profile, group)
+    } else {
+        from_summary(profile, group)
+    };
+    found.total_ns = found.kernels.iter().map(|kernel| kernel.total_ns).sum();
+    for kernel in &mut found.kernels {
+        kernel.percent = match found.total_ns {
+            total if total > 0.0 => 100.0 * kernel.total_ns / total,
+            _ => 0.0,
+        };
+        kernel.part = parts.of(&kernel.name);
+    }
+    found.kernels.sort_by(|a, b| {
+        b.total_ns
+            .total_cmp(&a.total_ns)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    found
+}
+
+fn has_summary(profile: &Profile) -> bool {
+    profile
+        .statistics
+        .iter()
+        .any(|statistic| statistic.kind == StatisticKind::Kernel)
+}
+
+/// Sums over one launch shape.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    calls: u64,
+    total: u64,
+    min: u64,
+    max: u64,
+}
+
+fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
+    let mut by_variant: HashMap<VariantId, Sums> = HashMap::new();
+    let mut untimed = 0;
+    for dispatch in &profile.dispatches {
+        let Some(time) = dispatch.time else {
+            untimed += 1;
+            continue;
+        };
+        let duration = time.duration();
+        let sums = by_variant.entry(dispatch.variant).or_insert(Sums {
+            min: u64::MAX,
+            ..Sums::default()
+        });
+        sums.calls += 1;
+        sums.total = sums.total.saturating_add(duration);
+        sums.min = sums.min.min(duration);
+        sums.max = sums.max.max(duration);
+    }
+    let mut lines = Lines::new(group);
+    for (id, sums) in by_variant {
+        let variant = *profile.variant(id);
+        let line = lines.line(profile.kernel_name(id), Some(variant));
+        line.add(
+            sums.calls,
+            sums.total as f64,
+            Some(sums.min as f64),
+            Some(sums.max as f64),
+        );
+        line.variants += 1;
+    }
+    Hotspots {
+        kernels: lines.kernels,
+        untimed,
+        ..Hotspots::default()
+    }
+}
+
+fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
+    let mut lines = Lines::new(group);
+    for statistic in &profile.statistics {
+        if statistic.kind == StatisticKind::Kernel {
+            let line = lines.line(profile.name(statistic.name), None);
+            line.add(
+                statistic.calls,
+                statistic.total_ns,
+                statistic.min_ns,
+                statistic.max_ns,
+            );
+        }
+    }
+    Hotspots {
+        kernels: lines.kernels,
+        from_summary: true,
+        ..Hotspots::default()
+    }
+}
+
+/// Lines found by what counts as one kernel.
+struct Lines {
+    group: GroupBy,
+    kernels: Vec<Hotspot>,
+    index: HashMap<(String, Option<Variant>), usize>,
+}
+
+impl Lines {
+    fn new(group: GroupBy) -> Self {
+        Lines {
+            group,
+            kernels: Vec::new(),
+            index: HashMap::new(),
+        }
+    }
+
+    fn line(&mut self, full_name: &str, variant: Option<Variant>) -> &mut Hotspot {
+        let (name, variant) = match self.group {
+            GroupBy::FullName => (full_name, None),
+            GroupBy::ShortName => (name::short(full_name), None),
+            GroupBy::Variant => (full_name, variant),
+        };
+        let at = *self
+            .index
+            .entry((name.to_owned(), variant))
+            .or_insert_with(|| {
+                self.kernels.push(Hotspot {
+                    name: name.to_owned(),
+                    part: None,
+                    variant,
+                    calls: 0,
+                    total_ns: 0.0,
+                    min_ns: None,
+                    max_ns: None,
+                    percent: 0.0,
+                    variants: 0,
+                });
+                self.kernels.len() - 1
+            });
+        &mut self.kernels[at]
+    }
+}
+
+impl Hotspot {
+    fn add(&mut self, calls: u64, total: f64, min: Option<f64>, max: Option<f64>) {
+        self.calls += calls;
+        self.total_ns += total;
+        self.min_ns = pick(self.min_ns, min, f64::min);
+        self.max_ns = pick(self.max_ns, max, f64::max);
+    }
+}
+
+fn pick(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
+        _ => a.or(b),
+    }
+}
+
+impl Hotspots {
+    /// The longest `limit` kernels.
+    pub fn table(&self, limit: usize) -> TextTable {
+        let with_shape = self.kernels.iter().any(|kernel| kernel.variant.is_some());
+        let with_part = self.kernels.iter().any(|kernel| kernel.part.is_some());
+        let mut columns = vec![
+            ("kernel", Align::Left),
+            ("calls", Align::Right),
+            ("total", Align::Right),
+            ("mean", Align::Right),
+            ("min", Align::Right),
+            ("max", Align::Right),
+            ("share", Align::Right),
+        ];
+        if with_shape {
+            columns.extend([
+                ("workgroup", Align::Right),
+                ("grid", Align::Right),
+                ("VGPRs", Align::Right),
+            ]);
+        }
+        if with_part {
+            columns.push(("part of the model", Align::Left));
+        }
+        let mut table = TextTable::new(
+            format!(
+                "Kernels by time on the device ({} in all)",
+                time(self.total_ns)
+            ),
+            &columns,
+        );
+        for kernel in self.kernels.iter().take(limit) {
+            let mut row = vec![
+                kernel.name.clone(),
+                kernel.calls.to_string(),
+                time(kernel.total_ns),
+                time(kernel.mean_ns()),
+                or_not_reported(kernel.min_ns.map(time)),
+                or_not_reported(kernel.max_ns.map(time)),
+                percent(kernel.percent),
+            ];
+            if with_shape {
+                let variant = kernel.variant.as_ref();
+                row.push(or_not_reported(
+                    variant.and_then(|v| v.workgroup).map(|w| axes(&w)),
+                ));
+                row.push(or_not_reported(
+                    variant.and_then(|v| v.grid).map(|g| axes(&g)),
+                ));
+                row.push(or_not_reported(
+                    variant.and_then(|v| v.vgpr).map(|n| n.to_string()),
+                ));
+            }
+            if with_part {
+                row.push(kernel.part.clone().unwrap_or_default());
+            }
+            table.rows.push(row);
+        }
+        if self.kernels.len() > limit {
+            let rest: f64 = self.kernels[limit..]
+                .iter()
+                .map(|kernel| kernel.percent)
+                .sum();
+            table.notes.push(format!(
+                "{} more kernels take {}",
+                self.kernels.len() - limit,
+                percent(rest)
+            ));
+        }
+        if self.untimed > 0 {
+            table.notes.push(format!(
+                "{} launches have no usable time and are left out",
+                self.untimed
+            ));
+        }
+        if self.from_summary {
+            table.notes.push(
+                "from the profiler's own summary; the file has no single launches".to_owned(),
+            );
+        }
+        table
+    }
+}
+
+/// `64x1x1` as `64`, `16x16x1` as `16x16`.
+fn axes<T: std::fmt::Display + PartialEq + From<u8>>(axes: &[T; 3]) -> String {
+    let one = T::from(1);
+    match (axes[1] == one, axes[2] == one) {
+        (true, true) => axes[0].to_string(),
+        (false, true) => format!("{}x{}", axes[0], axes[1]),
+        _ => format!("{}x{}x{}", axes[0], axes[1], axes[2]),
+    }
+}

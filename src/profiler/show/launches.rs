@@ -1,0 +1,179 @@
+//! What launching kernels costs: the host's call, the way to the device, and the pause between kernels.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::text::{Align, TextTable, or_not_reported, percent, time};
+use crate::profiler::model::{Interval, ProcessId, Profile};
+
+/// Median, spread and sum of a set of durations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Durations {
+    pub count: u64,
+    pub total_ns: f64,
+    pub median_ns: f64,
+    pub p90_ns: f64,
+}
+
+impl Durations {
+    pub fn of(mut durations: Vec<i64>) -> Option<Self> {
+        durations.sort_unstable();
+        // The nearest rank: a value that was measured.
+        let at = |share: f64| {
+            let rank = (share * durations.len() as f64).ceil() as usize;
+            durations
+                .get(rank.saturating_sub(1))
+                .map(|&value| value as f64)
+        };
+        Some(Durations {
+            count: durations.len() as u64,
+            total_ns: durations.iter().map(|&value| value as f64).sum(),
+            median_ns: at(0.5)?,
+            p90_ns: at(0.9)?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LaunchOverhead {
+    pub launches: u64,
+    /// From the end of a kernel to the start of the next on the same queue, where it did not start before.
+    pub gaps: Option<Durations>,
+    /// Kernels that started before the one ahead of them in the queue had ended.
+    pub overlapping: u64,
+    /// Share of the queues' time spent in those gaps, from 0 to 1.
+    pub gap_share: Option<f64>,
+    /// The host's calls that launch a kernel.
+    pub calls: Option<Durations>,
+    /// From the beginning of the launching call to the kernel's start; includes waiting for kernels ahead.
+    pub queueing: Option<Durations>,
+}
+
+/// API calls that launch a kernel, in the spelling of HIP and HSA.
+fn launches_a_kernel(function: &str) -> bool {
+    function.contains("LaunchKernel")
+        || function.contains("LaunchCooperativeKernel")
+        || function == "hipGraphLaunch"
+}
+
+pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
+    let (gaps, overlapping, span) = gaps_in_queues(profile);
+    let gaps = Durations::of(gaps);
+    let gap_share = gaps.filter(|_| span > 0.0).map(|gaps| gaps.total_ns / span);
+    let launching: Vec<(ProcessId, Option<u64>, Interval)> = profile
+        .calls
+        .iter()
+        .filter(|call| launches_a_kernel(profile.name(call.function)))
+        .map(|call| (profile.lane(call.lane).process, call.correlation, call.time))
+        .collect();
+    LaunchOverhead {
+        launches: profile.dispatches.len() as u64,
+        gaps,
+        overlapping,
+        gap_share,
+        calls: Durations::of(
+            launching
+                .iter()
+                .map(|(_, _, time)| time.duration() as i64)
+                .collect(),
+        ),
+        queueing: Durations::of(queueing(profile, &launching)),
+    }
+}
+
+/// Gaps, overlapping kernels, and the nanoseconds all queues span.
+fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
+    let mut queues: BTreeMap<_, Vec<Interval>> = BTreeMap::new();
+    for dispatch in &profile.dispatches {
+        if let Some(time) = dispatch.time {
+            let lane = profile.lane(dispatch.lane);
+            let queue = (lane.process, lane.agent, lane.queue);
+            queues.entry(queue).or_default().push(time);
+        }
+    }
+    let (mut gaps, mut overlapping, mut span) = (Vec::new(), 0, 0.0);
+    for times in queues.values_mut() {
+        times.sort_by_key(|time| (time.start, time.end));
+        let Some(first) = times.first().copied() else {
+            continue;
+        };
+        let mut end = first.end;
+        for time in &times[1..] {
+            if time.start >= end {
+                gaps.push(time.start - end);
+            } else {
+                overlapping += 1;
+            }
+            end = end.max(time.end);
+        }
+        span += end.abs_diff(first.start) as f64;
+    }
+    (gaps, overlapping, span)
+}
+
+fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, Interval)]) -> Vec<i64> {
+    let starts: HashMap<(ProcessId, u64), i64> = launching
+        .iter()
+        .filter_map(|(process, correlation, time)| Some(((*process, (*correlation)?), time.start)))
+        .collect();
+    profile
+        .dispatches
+        .iter()
+        .filter_map(|dispatch| {
+            let process = profile.lane(dispatch.lane).process;
+            let called = starts.get(&(process, dispatch.correlation?))?;
+            // Clocks of host and device are aligned by the profiler, not perfectly.
+            Some(dispatch.time?.start.checked_sub(*called)?.max(0))
+        })
+        .collect()
+}
+
+impl LaunchOverhead {
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new(
+            format!("Launch overhead over {} launches", self.launches),
+            &[
+                ("", Align::Left),
+                ("count", Align::Right),
+                ("median", Align::Right),
+                ("90 % below", Align::Right),
+                ("total", Align::Right),
+            ],
+        );
+        let lines = [
+            ("gap between kernels of a queue", self.gaps),
+            ("launching call on the host", self.calls),
+            ("from that call to the kernel's start", self.queueing),
+        ];
+        for (name, durations) in lines {
+            let cell = |figure: fn(&Durations) -> f64| {
+                or_not_reported(durations.as_ref().map(|durations| time(figure(durations))))
+            };
+            table.rows.push(vec![
+                name.to_owned(),
+                or_not_reported(durations.map(|durations| durations.count.to_string())),
+                cell(|d| d.median_ns),
+                cell(|d| d.p90_ns),
+                cell(|d| d.total_ns),
+            ]);
+        }
+        if let Some(share) = self.gap_share {
+            table.notes.push(format!(
+                "the queues stood still for {} of their time",
+                percent(100.0 * share)
+            ));
+        }
+        if self.overlapping > 0 {
+            table.notes.push(format!(
+                "{} kernels started before the one ahead had ended",
+                self.overlapping
+            ));
+        }
+        if self.calls.is_none() {
+            table.notes.push(
+                "the host's calls are in a runtime trace (profile rocprofv3 --kind runtime)"
+                    .to_owned(),
+            );
+        }
+        table
+    }
+}

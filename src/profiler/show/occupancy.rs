@@ -1,0 +1,309 @@
+//! How many waves a compute unit can hold of a kernel, from the registers and local memory its launch asked for.
+
+use std::fmt;
+
+use super::text::{Align, TextTable, percent};
+use crate::profiler::architecture::{self, Architecture, MAX_BARRIERS};
+use crate::profiler::model::{Profile, Variant, VariantId};
+use crate::profiler::name;
+
+/// What keeps more waves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiter {
+    /// Nothing: every slot is taken.
+    WaveSlots,
+    VectorRegisters,
+    ScalarRegisters,
+    LocalMemory,
+    /// A compute unit holds 16 workgroups of several waves.
+    Barriers,
+}
+
+impl fmt::Display for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limiter::WaveSlots => "wave slots",
+            Limiter::VectorRegisters => "vector registers",
+            Limiter::ScalarRegisters => "scalar registers",
+            Limiter::LocalMemory => "local memory",
+            Limiter::Barriers => "barriers",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Occupancy {
+    pub waves_per_workgroup: u32,
+    /// Resident at once, for a launch large enough.
+    pub workgroups_per_compute_unit: u32,
+    pub waves_per_compute_unit: u32,
+    pub max_waves_per_compute_unit: u32,
+    /// The tightest limit; the first where several are equal.
+    pub limiter: Limiter,
+}
+
+impl Occupancy {
+    /// From 0 to 100.
+    pub fn percent(&self) -> f64 {
+        100.0 * f64::from(self.waves_per_compute_unit) / f64::from(self.max_waves_per_compute_unit)
+    }
+}
+
+/// Theoretical occupancy; `None` where the launch's workgroup or registers are not reported, or the workgroup cannot run.
+pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occupancy> {
+    let size = u32::try_from(variant.workgroup_size()?).ok()?;
+    let waves_per_workgroup = size.div_ceil(architecture.wave_size);
+    let simds = architecture.simds_per_compute_unit;
+    let max_waves = architecture.max_waves_per_simd * simds;
+    let by_waves = |waves_per_simd: u32| waves_per_simd.saturating_mul(simds) / waves_per_workgroup;
+    let limits = [
+        (
+            Limiter::WaveSlots,
+            by_waves(architecture.max_waves_per_simd),
+        ),
+        (
+            Limiter::VectorRegisters,
+            by_waves(waves_by_vector_registers(variant, architecture)?),
+        ),
+        (
+            Limiter::ScalarRegisters,
+            by_waves(waves_by_scalar_registers(variant, architecture)),
+        ),
+        (
+            Limiter::LocalMemory,
+            workgroups_by_local_memory(variant, architecture),
+        ),
+        (
+            Limiter::Barriers,
+            if waves_per_workgroup > 1 {
+                MAX_BARRIERS
+            } else {
+                u32::MAX
+            },
+        ),
+    ];
+    let &(limiter, workgroups) = limits.iter().min_by_key(|(_, workgroups)| *workgroups)?;
+    (workgroups > 0).then(|| Occupancy {
+        waves_per_workgroup,
+        workgroups_per_compute_unit: workgroups,
+        waves_per_compute_unit: workgroups * waves_per_workgroup,
+        max_waves_per_compute_unit: max_waves,
+        limiter,
+    })
+}
+
+fn waves_by_vector_registers(variant: &Variant, architecture: &Architecture) -> Option<u32> {
+    let vector = variant.vgpr?;
+    let accumulation = variant.accum_vgpr.unwrap_or(0);
+    let granule = architecture.vector_register_granule;
+    let used = if architecture.unified_registers {
+        // Accumulation registers begin at a multiple of 4 behind the others.
+        vector.next_multiple_of(4).checked_add(accumulation)?
+    } else {
+        vector.max(accumulation)
+    };
+    let used = used.max(1).checked_next_multiple_of(granule)?;
+    Some((architecture.vector_registers / used).min(architecture.max_waves_per_simd))
+}
+
+fn waves_by_scalar_registers(variant: &Variant, architecture: &Architecture) -> u32 {
+    let (Some(file), Some(used)) = (architecture.scalar_registers, variant.sgpr) else {
+        return architecture.max_waves_per_simd;
+    };
+    // Handed out in 16s.
+    let used = used.max(1).checked_next_multiple_of(16).unwrap_or(u32::MAX);
+    (file / used).min(architecture.max_waves_per_simd)
+}
+
+fn workgroups_by_local_memory(variant: &Variant, architecture: &Architecture) -> u32 {
+    match variant.lds {
+        None | Some(0) => u32::MAX,
+        Some(bytes) => bytes
+            .checked_next_multiple_of(architecture.lds_granule)
+            .map_or(0, |allocated| architecture.lds / allocated),
+    }
+}
+
+/// Occupancy of a launch with the waves it has and those the whole device could hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelOccupancy {
+    pub variant: VariantId,
+    pub occupancy: Occupancy,
+    /// Waves of the launch.
+    pub waves: Option<u64>,
+    /// Waves of it that the device could hold at once.
+    pub resident: Option<u64>,
+}
+
+/// Occupancy of every launch shape for which it can be told, in the order they first appear.
+pub fn kernels(profile: &Profile) -> Vec<KernelOccupancy> {
+    let mut seen = std::collections::HashSet::new();
+    let mut kernels = Vec::new();
+    for dispatch in &profile.dispatches {
+        if !seen.insert(dispatch.variant) {
+            continue;
+        }
+        let Some(gpu) = profile.gpu_of(dispatch.lane) else {
+            continue;
+        };
+        let variant = profile.variant(dispatch.variant);
+        let Some(architecture) = architecture::find(&gpu.name) else {
+            continue;
+        };
+        if let Some(occupancy) = occupancy(variant, architecture) {
+            let waves_per_unit = u64::from(occupancy.waves_per_compute_unit);
+            kernels.push(KernelOccupancy {
+                variant: dispatch.variant,
+                waves: waves(variant, &occupancy),
+                resident: gpu.compute_units.map(|units| units * waves_per_unit),
+                occupancy,
+            });
+        }
+    }
+    kernels
+}
+
+fn waves(variant: &Variant, occupancy: &Occupancy) -> Option<u64> {
+    let items = variant
+        .grid?
+        .iter()
+        .try_fold(1u64, |items, &axis| items.checked_mul(axis.max(1)))?;
+    let workgroups = items.div_ceil(variant.workgroup_size()?);
+    workgroups.checked_mul(u64::from(occupancy.waves_per_workgroup))
+}
+
+pub fn table(profile: &Profile, limit: usize) -> TextTable {
+    let mut table = TextTable::new(
+        "Theoretical occupancy, from the registers and local memory of each launch",
+        &[
+            ("kernel", Align::Left),
+            ("workgroup", Align::Right),
+            ("VGPRs", Align::Right),
+            ("LDS", Align::Right),
+            ("occupancy", Align::Right),
+            ("limited by", Align::Left),
+            ("waves / device", Align::Right),
+        ],
+    );
+    let kernels = kernels(profile);
+    for kernel in kernels.iter().take(limit) {
+        let variant = profile.variant(kernel.variant);
+        let fill = match (kernel.waves, kernel.resident) {
+            (Some(waves), Some(resident)) => format!("{waves} / {resident}"),
+            (Some(waves), None) => waves.to_string(),
+            _ => "not reported".to_owned(),
+        };
+        table.rows.push(vec![
+            name::short(profile.kernel_name(kernel.variant)).to_owned(),
+            variant.workgroup_size().unwrap_or(0).to_string(),
+            match (variant.vgpr, variant.accum_vgpr) {
+                (Some(vector), Some(accumulation)) if accumulation > 0 => {
+                    format!("{vector}+{accumulation}")
+                }
+                (Some(vector), _) => vector.to_string(),
+                _ => "not reported".to_owned(),
+            },
+            variant
+                .lds
+                .map_or("not reported".to_owned(), |bytes| bytes.to_string()),
+            percent(kernel.occupancy.percent()),
+            kernel.occupancy.limiter.to_string(),
+            fill,
+        ]);
+    }
+    if kernels.iter().any(|kernel| kernel.waves < kernel.resident) {
+        table.notes.push(
+            "a launch with fewer waves than the device holds leaves compute units empty, whatever its occupancy".to_owned(),
+        );
+    }
+    table
+        .notes
+        .push("register files and granules from LLVM's AMDGPU backend".to_owned());
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiler::model::Profile;
+
+    fn launch(workgroup: u32, lds: u32, vgpr: u32, accum: u32, sgpr: u32) -> Variant {
+        let mut profile = Profile::default();
+        Variant {
+            workgroup: Some([workgroup, 1, 1]),
+            lds: Some(lds),
+            vgpr: Some(vgpr),
+            accum_vgpr: Some(accum),
+            sgpr: Some(sgpr),
+            ..Variant::unknown(profile.name_id("kernel"))
+        }
+    }
+
+    fn of(variant: Variant, architecture: &str) -> (f64, Limiter) {
+        let occupancy = occupancy(&variant, architecture::find(architecture).unwrap()).unwrap();
+        (occupancy.percent(), occupancy.limiter)
+    }
+
+    /// Each case calculated by hand.
+    #[test]
+    fn limits_are_those_of_the_architecture() {
+        // 64 registers a lane: 512 / 64 = 8 waves, all slots.
+        assert_eq!(
+            of(launch(256, 0, 64, 0, 32), "gfx90a"),
+            (100.0, Limiter::WaveSlots)
+        );
+        // 72: 512 / 72 = 7 waves a SIMD, 28 a unit = 7 workgroups of 4 waves of at most 8.
+        assert_eq!(
+            of(launch(256, 0, 72, 0, 32), "gfx90a"),
+            (87.5, Limiter::VectorRegisters)
+        );
+        // 128 + 128 accumulation registers share one file on MI200: 512 / 256 = 2 waves.
+        assert_eq!(
+            of(launch(256, 0, 128, 128, 32), "gfx942"),
+            (25.0, Limiter::VectorRegisters)
+        );
+        // On MI100 they have files of their own: 256 / 128 = 2 waves of 10.
+        assert_eq!(
+            of(launch(256, 0, 128, 128, 32), "gfx908"),
+            (20.0, Limiter::VectorRegisters)
+        );
+        // 32 KiB of 64: two workgroups of 4 waves of 32.
+        assert_eq!(
+            of(launch(256, 32 << 10, 32, 0, 32), "gfx942"),
+            (25.0, Limiter::LocalMemory)
+        );
+        // MI350 has 160 KiB in pieces of 1280 bytes: 26 for a workgroup, so that 4 of them fit into 128, not 5.
+        assert_eq!(
+            of(launch(256, 32 << 10, 32, 0, 32), "gfx950"),
+            (50.0, Limiter::LocalMemory)
+        );
+        // 112 scalar registers: 800 / 112 = 7 waves.
+        assert_eq!(
+            of(launch(64, 0, 32, 0, 112), "gfx90a"),
+            (87.5, Limiter::ScalarRegisters)
+        );
+        // 5 waves a workgroup fit 6 times into 32 slots: 30 of 32.
+        assert_eq!(
+            of(launch(320, 0, 32, 0, 32), "gfx90a"),
+            (93.75, Limiter::WaveSlots)
+        );
+        // RDNA 3: 1536 / 192 = 8 of 16 waves of 32 lanes.
+        assert_eq!(
+            of(launch(256, 0, 192, 0, 0), "gfx1100"),
+            (50.0, Limiter::VectorRegisters)
+        );
+    }
+
+    #[test]
+    fn what_is_not_reported_gives_no_occupancy() {
+        let mut variant = launch(256, 0, 64, 0, 32);
+        variant.vgpr = None;
+        let mi300 = architecture::find("gfx942").unwrap();
+        assert_eq!(occupancy(&variant, mi300), None);
+        assert_eq!(
+            occupancy(&launch(256, 80 << 10, 8, 0, 8), mi300),
+            None,
+            "more than a unit has"
+        );
+    }
+}

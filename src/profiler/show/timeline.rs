@@ -1,0 +1,216 @@
+//! What ran when, and where the device waited.
+
+use std::collections::BTreeMap;
+
+use super::text::{Align, TextTable, percent, time};
+use crate::profiler::model::{Interval, NameId, ProcessId, Profile};
+use crate::profiler::name;
+
+/// A bar of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    pub name: NameId,
+    pub time: Interval,
+}
+
+/// What a row of the timeline shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    Kernels {
+        process: ProcessId,
+        agent: Option<u64>,
+        queue: Option<u64>,
+    },
+    Copies {
+        process: ProcessId,
+    },
+    Calls {
+        process: ProcessId,
+        thread: Option<u64>,
+    },
+}
+
+/// Rows of bars, each sorted by start.
+pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
+    let mut rows: BTreeMap<Row, Vec<Span>> = BTreeMap::new();
+    for dispatch in &profile.dispatches {
+        if let Some(time) = dispatch.time {
+            let lane = profile.lane(dispatch.lane);
+            let row = Row::Kernels {
+                process: lane.process,
+                agent: lane.agent,
+                queue: lane.queue,
+            };
+            let name = profile.variant(dispatch.variant).kernel;
+            rows.entry(row).or_default().push(Span { name, time });
+        }
+    }
+    for copy in &profile.copies {
+        let process = profile.lane(copy.lane).process;
+        let span = Span {
+            name: copy.direction,
+            time: copy.time,
+        };
+        rows.entry(Row::Copies { process }).or_default().push(span);
+    }
+    for call in &profile.calls {
+        let lane = profile.lane(call.lane);
+        let row = Row::Calls {
+            process: lane.process,
+            thread: lane.thread,
+        };
+        let span = Span {
+            name: call.function,
+            time: call.time,
+        };
+        rows.entry(row).or_default().push(span);
+    }
+    for spans in rows.values_mut() {
+        spans.sort_by_key(|span| (span.time.start, span.time.end));
+    }
+    rows
+}
+
+/// A time in which nothing ran on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    pub time: Interval,
+    /// What ran before and after.
+    pub before: NameId,
+    pub after: NameId,
+}
+
+/// How busy a device was from its first kernel or copy to its last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activity {
+    pub process: ProcessId,
+    pub agent: Option<u64>,
+    pub span: Interval,
+    /// Nanoseconds in which at least one kernel or copy ran.
+    pub busy_ns: u64,
+    /// Longest first.
+    pub gaps: Vec<Gap>,
+}
+
+impl Activity {
+    /// Share of the span in which nothing ran, from 0 to 1; `None` for a span of no length.
+    pub fn idle_share(&self) -> Option<f64> {
+        let span = self.span.duration();
+        (span > 0).then(|| 1.0 - self.busy_ns as f64 / span as f64)
+    }
+}
+
+/// Activity of each device and process with timed kernels.
+pub fn activity(profile: &Profile) -> Vec<Activity> {
+    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<Span>> = BTreeMap::new();
+    for dispatch in &profile.dispatches {
+        if let Some(time) = dispatch.time {
+            let lane = profile.lane(dispatch.lane);
+            let name = profile.variant(dispatch.variant).kernel;
+            let device = work.entry((lane.process, lane.agent)).or_default();
+            device.push(Span { name, time });
+        }
+    }
+    for copy in &profile.copies {
+        let process = profile.lane(copy.lane).process;
+        let span = Span {
+            name: copy.direction,
+            time: copy.time,
+        };
+        for agent in [copy.source, copy.destination] {
+            // A copy keeps the devices at both ends busy; processors have no kernels and thus no entry.
+            if let Some(device) = work.get_mut(&(process, agent)) {
+                device.push(span);
+            }
+        }
+    }
+    work.into_iter()
+        .filter_map(|((process, agent), spans)| activity_of(process, agent, spans))
+        .collect()
+}
+
+fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> Option<Activity> {
+    spans.sort_by_key(|span| (span.time.start, span.time.end));
+    let first = *spans.first()?;
+    // What ends last so far: a short kernel may run inside a long one.
+    let mut last = first;
+    let mut busy_ns = first.time.duration();
+    let mut gaps = Vec::new();
+    for span in &spans[1..] {
+        if span.time.start > last.time.end {
+            gaps.push(Gap {
+                time: Interval {
+                    start: last.time.end,
+                    end: span.time.start,
+                },
+                before: last.name,
+                after: span.name,
+            });
+        }
+        if span.time.end > last.time.end {
+            busy_ns += span.time.end.abs_diff(span.time.start.max(last.time.end));
+            last = *span;
+        }
+    }
+    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.time.duration()));
+    Some(Activity {
+        process,
+        agent,
+        span: Interval {
+            start: first.time.start,
+            end: last.time.end,
+        },
+        busy_ns,
+        gaps,
+    })
+}
+
+/// The devices' idle share with their longest gaps.
+pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
+    let mut table = TextTable::new(
+        "Device activity, from the first kernel to the last",
+        &[
+            ("device", Align::Left),
+            ("span", Align::Right),
+            ("busy", Align::Right),
+            ("idle", Align::Right),
+            ("gaps", Align::Right),
+        ],
+    );
+    for activity in activity(profile) {
+        table.rows.push(vec![
+            device_label(profile, activity.process, activity.agent),
+            time(activity.span.duration() as f64),
+            time(activity.busy_ns as f64),
+            super::text::or_not_reported(activity.idle_share().map(|share| percent(100.0 * share))),
+            activity.gaps.len().to_string(),
+        ]);
+        for gap in activity.gaps.iter().take(gaps_shown) {
+            table.notes.push(format!(
+                "gap of {} between {} and {}",
+                time(gap.time.duration() as f64),
+                name::short(profile.name(gap.before)),
+                name::short(profile.name(gap.after)),
+            ));
+        }
+    }
+    table
+}
+
+/// `gfx942 (agent 4)`, with the process where there are several.
+pub fn device_label(profile: &Profile, process: ProcessId, agent: Option<u64>) -> String {
+    let known = agent.and_then(|number| profile.agent(number));
+    let mut label = match (known, agent) {
+        (Some(known), Some(number)) => format!("{} (agent {number})", known.name),
+        (None, Some(number)) => format!("agent {number}"),
+        _ => "device".to_owned(),
+    };
+    if profile.processes().len() > 1 {
+        let process = profile.process(process);
+        label.push_str(&format!(", {}", process.label));
+        if let Some(pass) = process.pass {
+            label.push_str(&format!(" pass {pass}"));
+        }
+    }
+    label
+}

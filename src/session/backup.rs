@@ -1,0 +1,101 @@
+//! Resets that can be undone: progress stays in the events, workbench files are copied before they go.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::SessionError;
+use super::event::{Event, Scope};
+use super::log::{now, replace};
+use super::place::{check_name, create_private};
+use super::store::Session;
+
+/// backups/ID/backup.json
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    scope: Scope,
+    by: String,
+    time: String,
+    workbench: Vec<String>,
+}
+
+impl Session {
+    /// Takes back the progress in `scope` and the named workbench files, and returns the backup's name.
+    ///
+    /// The files are copied and noted before anything is taken away.
+    pub fn reset(
+        &mut self,
+        scope: Scope,
+        workbench: &[String],
+        by: &str,
+    ) -> Result<String, SessionError> {
+        let name = format!("reset-{}", self.state().backups.len() + 1);
+        let folder = self.place.backups().join(&name);
+        create_private(&folder)?;
+        let mut kept = Vec::new();
+        for file in workbench {
+            check_name(file)?;
+            if self.place.workbench().join(file).is_file() {
+                copy(&self.place.workbench(), &folder, file)?;
+                kept.push(file.clone());
+            }
+        }
+        let manifest = Manifest {
+            scope: scope.clone(),
+            by: by.into(),
+            time: now(),
+            workbench: kept.clone(),
+        };
+        let path = folder.join("backup.json");
+        let text = serde_json::to_vec_pretty(&manifest)
+            .map_err(|error| SessionError::io("writing", &path)(error.into()))?;
+        replace(&path, &text)?;
+        self.record(Event::Reset {
+            backup: name.clone(),
+            scope,
+            by: by.into(),
+        })?;
+        for file in kept {
+            let path = self.place.workbench().join(file);
+            fs::remove_file(&path).map_err(SessionError::io("removing", &path))?;
+        }
+        Ok(name)
+    }
+
+    /// Undoes a reset. Workbench files written since are kept beside the backup.
+    pub fn restore(&mut self, backup: &str, by: &str) -> Result<(), SessionError> {
+        let known = self
+            .state()
+            .backups
+            .get(backup)
+            .ok_or_else(|| SessionError::NoBackup(backup.into()))?;
+        if known.restored {
+            return Err(SessionError::AlreadyRestored(backup.into()));
+        }
+        let folder = self.place.backups().join(backup);
+        let path = folder.join("backup.json");
+        let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
+        let manifest: Manifest = serde_json::from_slice(&text)
+            .map_err(|error| SessionError::io("reading", &path)(error.into()))?;
+        let replaced = folder.join("replaced");
+        for file in &manifest.workbench {
+            check_name(file)?;
+            if self.place.workbench().join(file).exists() {
+                create_private(&replaced)?;
+                copy(&self.place.workbench(), &replaced, file)?;
+            }
+            copy(&folder, &self.place.workbench(), file)?;
+        }
+        self.record(Event::Restored {
+            backup: backup.into(),
+            by: by.into(),
+        })
+    }
+}
+
+fn copy(from: &Path, to: &Path, file: &str) -> Result<(), SessionError> {
+    let (from, to) = (from.join(file), to.join(file));
+    let content = fs::read(&from).map_err(SessionError::io("reading", &from))?;
+    replace(&to, &content)
+}

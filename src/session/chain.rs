@@ -1,0 +1,99 @@
+//! One line of `events.jsonl`: a record, its checksum, and the checksum of the line before.
+//!
+//! `{"hash":H,"previous":P,"record":R}` with H = SHA-256 of P, a newline and the bytes of R. A line proves itself intact
+//! without its neighbours, and the links show whether lines were removed, added or reordered. This finds damage and
+//! careless edits; whoever rewrites the whole file can compute new checksums.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// `previous` of the first line.
+pub const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    hash: &'a str,
+    previous: &'a str,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+/// A line that is what was written.
+pub struct Intact<'a> {
+    pub hash: &'a str,
+    pub previous: &'a str,
+    /// JSON of the record.
+    pub record: &'a str,
+}
+
+/// Why a line is not what was written.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Broken {
+    #[error("it cannot be read ({0})")]
+    Unreadable(String),
+    #[error("its checksum does not match")]
+    Checksum,
+}
+
+/// The line for `record`, newline included, and its hash.
+pub fn encode(previous: &str, record: &str) -> (String, String) {
+    let hash = hash(previous, record);
+    (
+        format!("{{\"hash\":\"{hash}\",\"previous\":\"{previous}\",\"record\":{record}}}\n"),
+        hash,
+    )
+}
+
+/// Reads a line without its newline.
+pub fn decode(line: &[u8]) -> Result<Intact<'_>, Broken> {
+    let line: Line =
+        serde_json::from_slice(line).map_err(|error| Broken::Unreadable(error.to_string()))?;
+    let record = line.record.get();
+    if hash(line.previous, record) != line.hash {
+        return Err(Broken::Checksum);
+    }
+    Ok(Intact {
+        hash: line.hash,
+        previous: line.previous,
+        record,
+    })
+}
+
+fn hash(previous: &str, record: &str) -> String {
+    let mut digest = Sha256::new();
+    digest.update(previous);
+    digest.update("\n");
+    digest.update(record);
+    hexadecimal(&digest.finalize())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+    bytes.iter().flat_map(digits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reads_back_and_every_changed_byte_is_noticed() {
+        let (line, hash) = encode(START, r#"{"n":1,"text":"ä"}"#);
+        let intact = decode(line.trim_end().as_bytes())
+            .map_err(|error| error.to_string())
+            .unwrap();
+        assert_eq!(
+            (intact.hash, intact.previous, intact.record),
+            (hash.as_str(), START, r#"{"n":1,"text":"ä"}"#)
+        );
+        for position in 0..line.len() - 1 {
+            let mut damaged = line.trim_end().as_bytes().to_vec();
+            damaged[position] ^= 1;
+            assert!(decode(&damaged).is_err(), "byte {position}");
+        }
+    }
+}

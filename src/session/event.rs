@@ -1,0 +1,189 @@
+//! What happens in a session: one record a line of `events.jsonl`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the records. A reader upgrades older ones and refuses newer ones.
+pub const FORMAT: u32 = 1;
+
+/// One line's content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Counted from 1; the order of events, whatever the clock says.
+    pub n: u64,
+    /// UTC, RFC 3339. For people: a clock may be set back, so nothing is computed from it.
+    pub time: String,
+    pub event: Event,
+}
+
+impl Record {
+    /// Reads a record; an event of a kind that only a newer program knows is [`Event::Unknown`].
+    pub(super) fn read(text: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Outside {
+            n: u64,
+            time: String,
+        }
+        match serde_json::from_str(text) {
+            Err(error) if error.is_data() && error.to_string().starts_with("unknown variant") => {
+                let Outside { n, time } = serde_json::from_str(text)?;
+                Ok(Self {
+                    n,
+                    time,
+                    event: Event::Unknown,
+                })
+            }
+            read => read,
+        }
+    }
+}
+
+/// A step of a lesson.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StepRef {
+    pub lesson: String,
+    pub step: String,
+}
+
+impl StepRef {
+    pub fn new(lesson: impl Into<String>, step: impl Into<String>) -> Self {
+        Self {
+            lesson: lesson.into(),
+            step: step.into(),
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// First record of every log.
+    Created {
+        format: u32,
+        version: String,
+        learner: String,
+        host: String,
+    },
+    /// First record of a log that replaced a longer one.
+    Compacted {
+        format: u32,
+        version: String,
+        previous_hash: String,
+        previous_records: u64,
+        state: Box<serde_json::Value>,
+    },
+    Opened {
+        version: String,
+        host: String,
+        pid: u32,
+        course: String,
+        course_version: String,
+    },
+    StepEntered {
+        at: StepRef,
+    },
+    /// Seconds of attention, by a clock that cannot be set.
+    TimeSpent {
+        at: StepRef,
+        seconds: f64,
+    },
+    Predicted {
+        at: StepRef,
+        value: f64,
+    },
+    RunStarted {
+        run: String,
+        at: Option<StepRef>,
+        target: String,
+        command: Vec<String>,
+        host: String,
+    },
+    /// `values` holds the figures of the summary by metric name; what was not reported is absent.
+    RunFinished {
+        run: String,
+        exit: RunExit,
+        values: BTreeMap<String, f64>,
+    },
+    Checked {
+        at: StepRef,
+        check: String,
+        verdict: String,
+        value: Option<f64>,
+    },
+    Answered {
+        at: StepRef,
+        answer: f64,
+        correct: bool,
+    },
+    HintShown {
+        at: StepRef,
+        hint: u32,
+    },
+    Reflected {
+        at: StepRef,
+        text: String,
+    },
+    StepDone {
+        at: StepRef,
+    },
+    StepSkipped {
+        at: StepRef,
+        note: String,
+    },
+    Unlocked {
+        lesson: String,
+        by: String,
+    },
+    Reset {
+        backup: String,
+        scope: Scope,
+        by: String,
+    },
+    Restored {
+        backup: String,
+        by: String,
+    },
+    Message {
+        from: String,
+        text: String,
+    },
+    /// Something about the session itself, such as a repair.
+    Note {
+        text: String,
+    },
+    /// An event of a newer program, kept in the log and otherwise passed over.
+    #[serde(skip)]
+    Unknown,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunExit {
+    Status(i32),
+    Signal(i32),
+    /// The tutor ended first.
+    Lost,
+}
+
+/// What a reset takes back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    Step(StepRef),
+    /// A lesson, the lessons of a session, or those of a stage.
+    Lessons(Vec<String>),
+    All,
+}
+
+impl Scope {
+    pub fn covers(&self, lesson: &str, step: &str) -> bool {
+        match self {
+            Scope::Step(at) => at.lesson == lesson && at.step == step,
+            Scope::Lessons(lessons) => lessons.iter().any(|id| id == lesson),
+            Scope::All => true,
+        }
+    }
+}

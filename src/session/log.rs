@@ -1,0 +1,251 @@
+//! Reading, mending and extending `events.jsonl`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::chain::{self, START};
+use super::error::SessionError;
+use super::event::{Event, FORMAT, Record};
+use super::place::create_private;
+
+/// The time now, in UTC and RFC 3339, to the second.
+pub(super) fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    let whole = now.replace_nanosecond(0).unwrap_or(now);
+    whole
+        .format(&Rfc3339)
+        .unwrap_or_else(|_| "1970-01-01T00:00:00Z".into())
+}
+
+/// A line that is not what was written, or lines that are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// From 1.
+    pub line: usize,
+    pub why: String,
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Every intact record, in order.
+    pub records: Vec<Record>,
+    pub damage: Vec<Damage>,
+    /// Hash of the last intact line; [`START`] when there is none.
+    pub last_hash: String,
+    /// Bytes up to the end of the last complete line.
+    pub whole_bytes: usize,
+    /// Bytes after it that are no line.
+    pub torn_bytes: usize,
+    /// Whether the last line is intact but lacks its newline.
+    pub lacks_newline: bool,
+}
+
+/// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
+pub fn scan(path: &Path) -> Result<Scan, SessionError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(SessionError::io("reading", path)(error)),
+    };
+    scan_bytes(&bytes, path)
+}
+
+fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
+    let mut scan = Scan {
+        last_hash: START.to_string(),
+        ..Scan::default()
+    };
+    let mut after_damage = false;
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let content = line.strip_suffix(b"\n");
+        let damage = |why: String| Damage {
+            line: index + 1,
+            why,
+        };
+        match chain::decode(content.unwrap_or(line)) {
+            Ok(intact) => {
+                // A broken link right behind a damaged line is explained by that line.
+                if intact.previous != scan.last_hash && !after_damage {
+                    scan.damage
+                        .push(damage("lines before it are missing or were changed".into()));
+                }
+                after_damage = false;
+                scan.last_hash = intact.hash.to_string();
+                scan.lacks_newline = content.is_none();
+                match Record::read(intact.record) {
+                    Ok(record) => scan.records.push(upgrade(record, path)?),
+                    Err(error) => scan
+                        .damage
+                        .push(damage(format!("its record cannot be understood ({error})"))),
+                }
+            }
+            Err(_) if content.is_none() => {
+                scan.torn_bytes = line.len();
+                break;
+            }
+            Err(broken) => {
+                after_damage = true;
+                scan.damage.push(damage(broken.to_string()));
+            }
+        }
+        scan.whole_bytes += line.len();
+    }
+    Ok(scan)
+}
+
+/// Brings a record of an older format to this one. There is only one format so far.
+fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
+    match record.event {
+        Event::Created { format, .. } | Event::Compacted { format, .. } if format > FORMAT => {
+            Err(SessionError::NewerFormat {
+                path: path.to_path_buf(),
+                found: format,
+                known: FORMAT,
+            })
+        }
+        _ => Ok(record),
+    }
+}
+
+/// The open end of a log.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+    /// Bytes that are known to be whole lines on the disk.
+    bytes: u64,
+    last_hash: String,
+    next: u64,
+    /// Whether a failed write may have left part of a line behind.
+    torn: bool,
+}
+
+impl Log {
+    /// Opens the log behind its last intact record. Torn bytes are moved to `backups`; the text says what was done.
+    pub fn open(
+        path: &Path,
+        scan: &Scan,
+        backups: &Path,
+    ) -> Result<(Self, Option<String>), SessionError> {
+        let io = |action| SessionError::io(action, path);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(io("opening"))?;
+        let mut bytes = scan.whole_bytes as u64;
+        let mut note = None;
+        if scan.torn_bytes > 0 {
+            let kept = keep_torn(path, scan, backups)?;
+            file.set_len(bytes).map_err(io("mending"))?;
+            note = Some(format!(
+                "The last line was cut off when the tutor or the machine stopped. Its {} bytes were moved to {kept}; everything before is intact.",
+                scan.torn_bytes
+            ));
+        } else if scan.lacks_newline {
+            file.write_all(b"\n").map_err(io("mending"))?;
+            bytes += 1;
+            note = Some("The last line lacked its end and was completed; nothing is lost.".into());
+        }
+        // What was found whole needs no waiting for the disk.
+        if note.is_some() || scan.whole_bytes == 0 {
+            file.sync_all().map_err(io("saving"))?;
+            sync_folder(path).map_err(io("saving"))?;
+        }
+        let next = scan.records.last().map_or(0, |record| record.n) + 1;
+        let log = Self {
+            path: path.to_path_buf(),
+            file,
+            bytes,
+            last_hash: scan.last_hash.clone(),
+            next,
+            torn: false,
+        };
+        Ok((log, note))
+    }
+
+    /// Writes `events` and returns when they are on the disk. After a failure the file is as it was before.
+    pub fn append(&mut self, events: &[Event]) -> Result<Vec<Record>, SessionError> {
+        let mut lines = String::new();
+        let mut last_hash = self.last_hash.clone();
+        let mut records = Vec::with_capacity(events.len());
+        for (event, n) in events.iter().zip(self.next..) {
+            let record = Record {
+                n,
+                time: now(),
+                event: event.clone(),
+            };
+            let text = serde_json::to_string(&record).map_err(|error| self.error(error.into()))?;
+            let (line, hash) = chain::encode(&last_hash, &text);
+            lines.push_str(&line);
+            last_hash = hash;
+            records.push(record);
+        }
+        self.write(lines.as_bytes())
+            .map_err(|error| self.error(error))?;
+        self.bytes += lines.len() as u64;
+        self.last_hash = last_hash;
+        self.next += records.len() as u64;
+        Ok(records)
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.bytes)?;
+        }
+        self.torn = true;
+        if let Err(error) = self
+            .file
+            .write_all(lines)
+            .and_then(|()| self.file.sync_data())
+        {
+            self.torn = self.file.set_len(self.bytes).is_err();
+            return Err(error);
+        }
+        self.torn = false;
+        Ok(())
+    }
+
+    pub fn last_hash(&self) -> &str {
+        &self.last_hash
+    }
+
+    fn error(&self, source: io::Error) -> SessionError {
+        SessionError::io("saving to", &self.path)(source)
+    }
+}
+
+fn keep_torn(path: &Path, scan: &Scan, backups: &Path) -> Result<String, SessionError> {
+    let bytes = fs::read(path).map_err(SessionError::io("reading", path))?;
+    create_private(backups)?;
+    let name = format!("torn-{}-{}.txt", scan.records.len() + 1, scan.torn_bytes);
+    let target = backups.join(&name);
+    fs::write(&target, bytes.get(scan.whole_bytes..).unwrap_or_default())
+        .map_err(SessionError::io("writing", &target))?;
+    Ok(format!("backups/{name}"))
+}
+
+/// Makes a new or renamed file in its folder survive a power cut.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent()
+        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Replaces a file in one step: readers see the old content or the new one.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SessionError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let io = |action| SessionError::io(action, path);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io("writing"))?;
+    file.write_all(content).map_err(io("writing"))?;
+    file.as_file().sync_all().map_err(io("saving"))?;
+    file.persist(path)
+        .map_err(|error| io("replacing")(error.error))?;
+    sync_folder(path).map_err(io("saving"))
+}

@@ -1,0 +1,138 @@
+//! What is open, what is done, and what comes next: the course's rules applied to a learner's state.
+
+use super::event::RunExit;
+use super::state::{State, Status, StepProgress};
+use crate::lesson::{Course, Lesson, Step, StepKind};
+
+/// Whether a lesson can be begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    Open,
+    /// The lessons that have to be done first.
+    Locked(Vec<String>),
+}
+
+/// How far a lesson is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LessonProgress {
+    /// Steps done or skipped.
+    pub finished: usize,
+    pub of: usize,
+    pub skipped: usize,
+    pub minutes: f64,
+    pub attempts: u32,
+    pub hints: usize,
+}
+
+impl LessonProgress {
+    pub fn is_finished(&self) -> bool {
+        self.finished == self.of
+    }
+}
+
+/// A lesson opens when all it requires is finished, or when an instructor opened it.
+pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
+    if state.unlocked.contains_key(&lesson.id) {
+        return Access::Open;
+    }
+    let missing: Vec<String> = lesson
+        .requires
+        .iter()
+        .filter(|id| {
+            course
+                .lesson(id)
+                .is_some_and(|required| !progress(state, required).is_finished())
+        })
+        .cloned()
+        .collect();
+    if missing.is_empty() {
+        Access::Open
+    } else {
+        Access::Locked(missing)
+    }
+}
+
+pub fn progress(state: &State, lesson: &Lesson) -> LessonProgress {
+    let steps: Vec<&StepProgress> = lesson
+        .steps
+        .iter()
+        .filter_map(|step| state.step(&lesson.id, &step.id))
+        .collect();
+    let skipped = steps
+        .iter()
+        .filter(|step| matches!(step.status, Status::Skipped(_)))
+        .count();
+    let done = steps
+        .iter()
+        .filter(|step| step.status == Status::Done)
+        .count();
+    LessonProgress {
+        finished: done + skipped,
+        of: lesson.steps.len(),
+        skipped,
+        minutes: steps.iter().map(|step| step.seconds).sum::<f64>() / 60.0,
+        attempts: steps.iter().map(|step| step.attempts).sum(),
+        hints: steps.iter().map(|step| step.hints.len()).sum(),
+    }
+}
+
+/// Whether every required check of a step was met when it was last evaluated.
+pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
+    let passed = |id: &str| {
+        progress
+            .checks
+            .get(id)
+            .is_some_and(|result| result.verdict == "passed")
+    };
+    step.checks
+        .iter()
+        .filter(|check| check.required)
+        .all(|check| passed(&check.id))
+}
+
+/// Whether a step's kind, its checks and what was done leave nothing to do.
+pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool {
+    let ran = || {
+        let finished = |id: &String| {
+            state
+                .runs
+                .get(id)
+                .is_some_and(|run| run.exit == Some(RunExit::Status(0)))
+        };
+        progress.runs.iter().any(finished)
+    };
+    let asked_for = match &step.kind {
+        StepKind::Read | StepKind::Compare { .. } => true,
+        StepKind::Predict { .. } => progress.prediction.is_some(),
+        StepKind::Run { .. } => ran(),
+        StepKind::Profile { .. } => progress.attempts > 0,
+        StepKind::Quiz(_) => progress.answers.iter().any(|answer| answer.correct),
+        StepKind::Kernel { .. } => !step.checks.is_empty(),
+        StepKind::Reflect => progress
+            .reflection
+            .as_ref()
+            .is_some_and(|text| !text.is_empty()),
+    };
+    asked_for && checks_passed(step, progress)
+}
+
+/// The first unfinished step of the first open lesson; none when everything open is finished.
+pub fn next<'a>(course: &'a Course, state: &State) -> Option<(&'a Lesson, &'a Step)> {
+    let unfinished = |lesson: &str, step: &Step| {
+        state
+            .step(lesson, &step.id)
+            .is_none_or(|progress| progress.status == Status::Open)
+    };
+    course
+        .lessons()
+        .filter(|lesson| access(course, state, lesson) == Access::Open)
+        .find_map(|lesson| {
+            Some((
+                lesson,
+                lesson
+                    .steps
+                    .iter()
+                    .find(|step| unfinished(&lesson.id, step))?,
+            ))
+        })
+}

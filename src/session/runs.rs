@@ -1,0 +1,93 @@
+//! Measurements of the runs a learner started, by step.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::error::SessionError;
+use super::event::RunExit;
+use super::state::State;
+use crate::analysis::Measurements;
+use crate::lesson::{Course, RunName, Runs, StepKind};
+
+/// Repeats of a command that are compared with each other; older ones are left aside.
+const MOST_REPEATS: usize = 12;
+
+/// Where a run's event stream is kept, below the session's `runs`.
+pub fn events_file(runs: &Path, run: &str) -> PathBuf {
+    runs.join(run).join("events.jsonl")
+}
+
+/// Measurements of every run step of a course, read from the session's files.
+#[derive(Debug, Default)]
+pub struct MeasuredRuns(HashMap<RunName, Vec<Measurements>>);
+
+impl MeasuredRuns {
+    /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
+    /// A run whose files were removed counts as not run.
+    pub fn read(course: &Course, state: &State, runs: &Path) -> Result<Self, SessionError> {
+        let mut measured = HashMap::new();
+        for lesson in course.lessons() {
+            for step in lesson
+                .steps
+                .iter()
+                .filter(|step| matches!(step.kind, StepKind::Run { .. }))
+            {
+                let name = RunName {
+                    lesson: lesson.id.clone(),
+                    step: step.id.clone(),
+                };
+                let repeats = repeats(state, &name)
+                    .into_iter()
+                    .filter_map(|run| read(runs, run).transpose());
+                let repeats = repeats.collect::<Result<Vec<_>, _>>()?;
+                measured.insert(name, repeats);
+            }
+        }
+        Ok(Self(measured))
+    }
+}
+
+impl Runs for MeasuredRuns {
+    fn of(&self, name: &RunName) -> &[Measurements] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The finished runs of a step with the newest one's command, oldest first.
+fn repeats<'a>(state: &'a State, name: &RunName) -> Vec<&'a str> {
+    let Some(step) = state.step(&name.lesson, &name.step) else {
+        return Vec::new();
+    };
+    let finished = |id: &&String| {
+        state
+            .runs
+            .get(*id)
+            .is_some_and(|run| run.exit == Some(RunExit::Status(0)))
+    };
+    let finished: Vec<&String> = step.runs.iter().filter(finished).collect();
+    let circumstances = |id: &String| state.runs.get(id).map(|run| (&run.command, &run.host));
+    let newest = finished.last().and_then(|id| circumstances(id));
+    let mut same: Vec<&str> = finished
+        .iter()
+        .rev()
+        .take_while(|id| circumstances(id) == newest)
+        .take(MOST_REPEATS)
+        .map(|id| id.as_str())
+        .collect();
+    same.reverse();
+    same
+}
+
+fn read(runs: &Path, run: &str) -> Result<Option<Measurements>, SessionError> {
+    let path = events_file(runs, run);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(SessionError::io("opening", &path)(error)),
+    };
+    Measurements::read(BufReader::new(file))
+        .map(Some)
+        .map_err(SessionError::io("reading", &path))
+}

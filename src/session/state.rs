@@ -1,0 +1,258 @@
+//! Where a learner stands, computed from the events alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, Record, RunExit, Scope, StepRef};
+
+/// The sum of all events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub learner: String,
+    /// Title and version of the course last opened.
+    pub course: Option<(String, String)>,
+    /// Where the learner was last.
+    pub position: Option<StepRef>,
+    /// By lesson, then by step.
+    pub lessons: BTreeMap<String, BTreeMap<String, StepProgress>>,
+    /// Lessons opened by an instructor, with who did it.
+    pub unlocked: BTreeMap<String, String>,
+    /// By run.
+    pub runs: BTreeMap<String, Run>,
+    pub backups: BTreeMap<String, Backup>,
+    pub messages: Vec<Message>,
+    pub notes: Vec<String>,
+    /// Events this program does not know.
+    pub unknown_events: u64,
+    /// The last record's number and time.
+    pub records: u64,
+    pub last_time: String,
+}
+
+/// One step, as far as the learner came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepProgress {
+    pub status: Status,
+    pub seconds: f64,
+    /// Runs started and answers given.
+    pub attempts: u32,
+    /// Places of the hints shown, from 1.
+    pub hints: BTreeSet<u32>,
+    pub prediction: Option<f64>,
+    pub answers: Vec<AnswerGiven>,
+    pub reflection: Option<String>,
+    /// Last verdict of each check.
+    pub checks: BTreeMap<String, CheckResult>,
+    /// Oldest first.
+    pub runs: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    #[default]
+    Open,
+    Done,
+    /// With the learner's reason.
+    Skipped(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerGiven {
+    /// A number, or the position of a choice.
+    pub answer: f64,
+    pub correct: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    pub verdict: String,
+    pub value: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub target: String,
+    pub command: Vec<String>,
+    pub host: String,
+    pub at: Option<StepRef>,
+    pub started: String,
+    /// None while it runs.
+    pub exit: Option<RunExit>,
+    /// Figures by metric name; what was not reported is absent.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// What a reset took away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backup {
+    pub scope: Scope,
+    pub by: String,
+    pub time: String,
+    pub removed: BTreeMap<String, BTreeMap<String, StepProgress>>,
+    pub restored: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub from: String,
+    pub text: String,
+    pub time: String,
+}
+
+impl State {
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut state = Self::default();
+        for record in records {
+            state.apply(record);
+        }
+        state
+    }
+
+    pub fn step(&self, lesson: &str, step: &str) -> Option<&StepProgress> {
+        self.lessons.get(lesson)?.get(step)
+    }
+
+    pub fn apply(&mut self, record: &Record) {
+        match &record.event {
+            Event::Created { learner, .. } => self.learner.clone_from(learner),
+            Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
+                Ok(earlier) => *self = earlier,
+                Err(error) => self.notes.push(format!(
+                    "The state before compacting cannot be understood: {error}"
+                )),
+            },
+            Event::Opened {
+                course,
+                course_version,
+                ..
+            } => {
+                self.course = Some((course.clone(), course_version.clone()));
+            }
+            Event::StepEntered { at } => self.position = Some(at.clone()),
+            Event::TimeSpent { at, seconds } => {
+                // A negative or unknown time would spoil the sum for good.
+                if seconds.is_finite() && *seconds > 0.0 {
+                    self.at(at).seconds += seconds;
+                }
+            }
+            Event::Predicted { at, value } => self.at(at).prediction = Some(*value),
+            Event::RunStarted {
+                run,
+                at,
+                target,
+                command,
+                host,
+            } => {
+                if let Some(at) = at {
+                    let step = self.at(at);
+                    step.attempts += 1;
+                    step.runs.push(run.clone());
+                }
+                let started = Run {
+                    target: target.clone(),
+                    command: command.clone(),
+                    host: host.clone(),
+                    at: at.clone(),
+                    started: record.time.clone(),
+                    exit: None,
+                    values: BTreeMap::new(),
+                };
+                self.runs.insert(run.clone(), started);
+            }
+            Event::RunFinished { run, exit, values } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.exit = Some(exit.clone());
+                    run.values.clone_from(values);
+                }
+            }
+            Event::Checked {
+                at,
+                check,
+                verdict,
+                value,
+            } => {
+                let result = CheckResult {
+                    verdict: verdict.clone(),
+                    value: *value,
+                };
+                self.at(at).checks.insert(check.clone(), result);
+            }
+            Event::Answered {
+                at,
+                answer,
+                correct,
+            } => {
+                let step = self.at(at);
+                step.attempts += 1;
+                step.answers.push(AnswerGiven {
+                    answer: *answer,
+                    correct: *correct,
+                });
+            }
+            Event::HintShown { at, hint } => drop(self.at(at).hints.insert(*hint)),
+            Event::Reflected { at, text } => self.at(at).reflection = Some(text.clone()),
+            Event::StepDone { at } => self.at(at).status = Status::Done,
+            Event::StepSkipped { at, note } => self.at(at).status = Status::Skipped(note.clone()),
+            Event::Unlocked { lesson, by } => {
+                drop(self.unlocked.insert(lesson.clone(), by.clone()))
+            }
+            Event::Reset { backup, scope, by } => self.reset(record, backup, scope, by),
+            Event::Restored { backup, .. } => self.restore(backup),
+            Event::Message { from, text } => {
+                self.messages.push(Message {
+                    from: from.clone(),
+                    text: text.clone(),
+                    time: record.time.clone(),
+                });
+            }
+            Event::Note { text } => self.notes.push(text.clone()),
+            Event::Unknown => self.unknown_events += 1,
+        }
+        self.records = record.n;
+        self.last_time.clone_from(&record.time);
+    }
+
+    fn at(&mut self, at: &StepRef) -> &mut StepProgress {
+        self.lessons
+            .entry(at.lesson.clone())
+            .or_default()
+            .entry(at.step.clone())
+            .or_default()
+    }
+
+    fn reset(&mut self, record: &Record, backup: &str, scope: &Scope, by: &str) {
+        let mut removed: BTreeMap<String, BTreeMap<String, StepProgress>> = BTreeMap::new();
+        for (lesson, steps) in &mut self.lessons {
+            let (gone, kept) = std::mem::take(steps)
+                .into_iter()
+                .partition(|(step, _)| scope.covers(lesson, step));
+            *steps = kept;
+            let gone: BTreeMap<String, StepProgress> = gone;
+            if !gone.is_empty() {
+                removed.insert(lesson.clone(), gone);
+            }
+        }
+        self.lessons.retain(|_, steps| !steps.is_empty());
+        let kept = Backup {
+            scope: scope.clone(),
+            by: by.to_string(),
+            time: record.time.clone(),
+            removed,
+            restored: false,
+        };
+        self.backups.insert(backup.to_string(), kept);
+    }
+
+    /// Steps that were begun again since the reset give way to the ones restored.
+    fn restore(&mut self, backup: &str) {
+        let Some(kept) = self.backups.get_mut(backup) else {
+            return;
+        };
+        kept.restored = true;
+        for (lesson, steps) in std::mem::take(&mut kept.removed) {
+            self.lessons.entry(lesson).or_default().extend(steps);
+        }
+    }
+}

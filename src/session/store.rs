@@ -1,0 +1,247 @@
+//! An open session: the one that may write.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::chain::{self, START};
+use super::error::SessionError;
+use super::event::{Event, FORMAT, Record, RunExit, StepRef};
+use super::lock::{self, Lock};
+use super::log::{self, Damage, Log};
+use super::place::{Place, check_name, host_name};
+use super::state::State;
+
+/// A session this process holds. Dropping it writes the cache and lets the lock go.
+#[derive(Debug)]
+pub struct Session {
+    pub place: Place,
+    state: State,
+    log: Log,
+    /// Events that happened but could not be written yet; they go first with the next write.
+    unsaved: Vec<Event>,
+    damage: Vec<Damage>,
+    /// The lock outlives the log: fields are dropped in this order.
+    _lock: Lock,
+}
+
+impl Session {
+    /// Opens the session at `place`, or begins it there. Repairs are noted in the session itself.
+    pub fn open(place: Place) -> Result<Self, SessionError> {
+        place.create()?;
+        let (lock, crashed) = lock::acquire(&place.lock())?;
+        let scan = log::scan(&place.events())?;
+        let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
+        let mut session = Self {
+            state: State::of(&scan.records),
+            log,
+            unsaved: Vec::new(),
+            damage: scan.damage,
+            _lock: lock,
+            place,
+        };
+        let first = scan.records.is_empty().then(|| session.created());
+        let repaired = repaired.map(|text| Event::Note { text });
+        let crashed = crashed.map(|holder| Event::Note {
+            text: format!("The tutor before this one ({holder}) did not end in order."),
+        });
+        let lost = session
+            .state
+            .runs
+            .iter()
+            .filter(|(_, run)| run.exit.is_none())
+            .map(|(run, _)| Event::RunFinished {
+                run: run.clone(),
+                exit: RunExit::Lost,
+                values: BTreeMap::new(),
+            });
+        let found = first
+            .into_iter()
+            .chain(repaired)
+            .chain(crashed)
+            .chain(lost)
+            .collect();
+        session.record_all(found)?;
+        Ok(session)
+    }
+
+    fn created(&self) -> Event {
+        Event::Created {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            learner: self.place.learner.clone(),
+            host: host_name(),
+        }
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Lines of the log that are not what was written; everything else was kept.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// Events that are not on the disk yet because writing failed.
+    pub fn unsaved(&self) -> usize {
+        self.unsaved.len()
+    }
+
+    /// Records what happened. When this returns `Ok` the event is on the disk.
+    ///
+    /// After an error the event counts all the same and is kept in memory; it is written with the next one.
+    pub fn record(&mut self, event: Event) -> Result<(), SessionError> {
+        self.record_all(vec![event])
+    }
+
+    /// Records several events with one write.
+    pub fn record_all(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
+        for event in &events {
+            reads_back(event)?;
+        }
+        for event in events {
+            let record = Record {
+                n: self.state.records + 1,
+                time: log::now(),
+                event,
+            };
+            self.state.apply(&record);
+            self.unsaved.push(record.event);
+        }
+        self.save()
+    }
+
+    /// Writes what could not be written before.
+    pub fn save(&mut self) -> Result<(), SessionError> {
+        if !self.unsaved.is_empty() {
+            self.log.append(&self.unsaved)?;
+            self.unsaved.clear();
+        }
+        Ok(())
+    }
+
+    /// Notes that a tutor with this course is at work.
+    pub fn opened(&mut self, course: &str, course_version: &str) -> Result<(), SessionError> {
+        self.record(Event::Opened {
+            version: env!("CARGO_PKG_VERSION").into(),
+            host: host_name(),
+            pid: std::process::id(),
+            course: course.into(),
+            course_version: course_version.into(),
+        })
+    }
+
+    /// Notes that a run was started. `run` is the name of its folder below `runs`.
+    pub fn start_run(
+        &mut self,
+        run: &str,
+        at: Option<StepRef>,
+        target: &str,
+        command: Vec<String>,
+    ) -> Result<(), SessionError> {
+        check_name(run)?;
+        let host = host_name();
+        self.record(Event::RunStarted {
+            run: run.into(),
+            at,
+            target: target.into(),
+            command,
+            host,
+        })
+    }
+
+    /// Notes how a run ended. A figure that is no finite number is left out, as one that was not reported.
+    pub fn finish_run(
+        &mut self,
+        run: &str,
+        exit: RunExit,
+        mut values: BTreeMap<String, f64>,
+    ) -> Result<(), SessionError> {
+        values.retain(|_, value| value.is_finite());
+        self.record(Event::RunFinished {
+            run: run.into(),
+            exit,
+            values,
+        })
+    }
+
+    /// Writes `state.json` for other readers. Cheap enough for the end of a step, not for every event.
+    pub fn write_cache(&self) -> Result<(), SessionError> {
+        write_cache(&self.place.state(), &self.state)
+    }
+
+    /// Hash of the last line: what a report quotes so that a hand-in can be checked.
+    pub fn last_hash(&self) -> &str {
+        self.log.last_hash()
+    }
+
+    /// Replaces the log by one that begins with its sum; the long one is kept among the backups.
+    pub fn compact(mut self) -> Result<(), SessionError> {
+        self.save()?;
+        let events = self.place.events();
+        let state = serde_json::to_value(&self.state)
+            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
+        let kept = self
+            .place
+            .backups()
+            .join(format!("events-{}.jsonl", self.state.records));
+        fs::copy(&events, &kept).map_err(SessionError::io("copying to", &kept))?;
+        File::open(&kept)
+            .and_then(|file| file.sync_all())
+            .map_err(SessionError::io("saving", &kept))?;
+        let first = Record {
+            n: self.state.records + 1,
+            time: log::now(),
+            event: Event::Compacted {
+                format: FORMAT,
+                version: env!("CARGO_PKG_VERSION").into(),
+                previous_hash: self.last_hash().to_string(),
+                previous_records: self.state.records,
+                state: Box::new(state),
+            },
+        };
+        let text = serde_json::to_string(&first)
+            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
+        let (line, _) = chain::encode(START, &text);
+        log::replace(&events, line.as_bytes())
+    }
+}
+
+/// JSON has no NaN and no infinity: an event that holds one would be written and never be read again.
+fn reads_back(event: &Event) -> Result<(), SessionError> {
+    let text = serde_json::to_string(event)
+        .map_err(|error| SessionError::NotRecordable(error.to_string()))?;
+    match serde_json::from_str::<Event>(&text) {
+        Ok(read) if read == *event => Ok(()),
+        Ok(_) => Err(SessionError::NotRecordable("a number is not finite".into())),
+        Err(error) => Err(SessionError::NotRecordable(error.to_string())),
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The events are the truth; a cache that cannot be written is rebuilt by whoever needs it.
+        drop(self.save());
+        drop(self.write_cache());
+    }
+}
+
+fn write_cache(path: &Path, state: &State) -> Result<(), SessionError> {
+    let text = serde_json::to_vec(state)
+        .map_err(|error| SessionError::io("writing", path)(error.into()))?;
+    log::replace(path, &text)
+}
+
+/// The state of a session that may be open elsewhere, from its events; nothing is written.
+pub fn read_only(place: &Place) -> Result<(State, Vec<Damage>), SessionError> {
+    let scan = log::scan(&place.events())?;
+    if scan.records.is_empty() {
+        let why = "it has no events".into();
+        return Err(SessionError::NoSession {
+            path: place.folder.clone(),
+            why,
+        });
+    }
+    Ok((State::of(&scan.records), scan.damage))
+}

@@ -1,0 +1,384 @@
+//! The built-in course, and a learner's way through it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use tempfile::TempDir;
+use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
+use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind, Verdict, live, schema};
+use tinyllama_tutor::session::event::{RunExit, StepRef};
+use tinyllama_tutor::session::progress::{self, Access};
+use tinyllama_tutor::session::runs::MeasuredRuns;
+use tinyllama_tutor::session::state::Status;
+use tinyllama_tutor::session::{Place, Session};
+
+fn course() -> Course {
+    Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// What a run of the course reports when all is well: forty steps of `ms`.
+fn stream(ms: f64, flops: f64) -> String {
+    let mut lines: Vec<String> = (0..40)
+        .map(|n| {
+            let ms = ms * (1.0 + 0.02 * (f64::from((n * 17 + 5) % 40) / 39.0 - 0.5));
+            format!(
+                r#"{{"t":0,"event":"step","n":{n},"of":40,"measured":true,"loss":6.0,"total_ms":{ms},"forward_ms":{},"backward_ms":{},"optimizer_ms":1.0,"synchronized":true,"launches":null,"bytes_in_use":null,"bytes_reserved":null,"samples_per_s":1.0}}"#,
+                ms * 0.3,
+                ms * 0.6
+            )
+        })
+        .collect();
+    lines.push(format!(
+        r#"{{"t":1,"event":"parts","source":"counted","parts":[],"flops_per_step":{flops},"bytes_per_step":1e9,"achieved_flops_per_s":null}}"#
+    ));
+    lines.push(
+        r#"{"t":1,"event":"summary","complete":true,"steps":43,"measured_steps":40,"samples":320,"samples_per_s":80.0,"tokens_per_s":1e4,"total_ms":null,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"first_step_ms":200.0,"launches_per_step":null,"peak_bytes_in_use":null,"peak_bytes_reserved":null,"first_loss":6.95,"final_loss":5.2,"parameters":2617600,"parameter_tensors":38,"parameters_with_gradient":38,"repeatability":{"repeats":2,"identical":true,"loss_difference":0.0,"gradient_difference":0.0,"differing_parameter":null}}"#
+            .to_string(),
+    );
+    lines.join("\n")
+}
+
+/// A learner at the built-in course.
+struct Learner {
+    _folder: TempDir,
+    session: Session,
+    runs: usize,
+}
+
+impl Learner {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let place = Place {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        Self {
+            session: Session::open(place).unwrap(),
+            _folder: folder,
+            runs: 0,
+        }
+    }
+
+    fn run(&mut self, lesson: &Lesson, step: &Step, flags: &[String], exit: RunExit) {
+        self.runs += 1;
+        let name = format!("run-{}", self.runs);
+        let folder = self.session.place.runs().join(&name);
+        fs::create_dir(&folder).unwrap();
+        let batch = if flags.iter().any(|flag| flag == "--batch-size") {
+            2.0
+        } else {
+            1.0
+        };
+        let length = if flags.iter().any(|flag| flag == "--seq-len") {
+            2.0
+        } else {
+            1.0
+        };
+        fs::write(
+            folder.join("events.jsonl"),
+            stream(100.0 * batch * length, 1.8e10 * batch),
+        )
+        .unwrap();
+        let at = StepRef::new(&lesson.id, &step.id);
+        self.session
+            .start_run(&name, Some(at), "v1", flags.to_vec())
+            .unwrap();
+        self.session
+            .finish_run(&name, exit, BTreeMap::new())
+            .unwrap();
+    }
+
+    /// Walks a step's golden path.
+    fn solve(&mut self, course: &Course, lesson: &Lesson, step: &Step) {
+        let at = StepRef::new(&lesson.id, &step.id);
+        self.session.enter(lesson, step).unwrap();
+        match &step.kind {
+            StepKind::Read => {}
+            StepKind::Predict { .. } => self
+                .session
+                .predict(at, step.golden.number.unwrap())
+                .unwrap(),
+            StepKind::Quiz(quiz) => {
+                let marked = self
+                    .session
+                    .answer(at, quiz, quiz.solution().unwrap())
+                    .unwrap()
+                    .unwrap();
+                assert!(marked.correct, "{}/{}", lesson.id, step.id);
+            }
+            StepKind::Reflect => self
+                .session
+                .reflect(at, step.golden.text.as_ref().unwrap())
+                .unwrap(),
+            StepKind::Run { flags, .. } => {
+                let before = self.session.check(course, lesson, step).unwrap();
+                assert!(
+                    before
+                        .iter()
+                        .all(|outcome| outcome.verdict != Verdict::Passed),
+                    "{}/{} passes before its run",
+                    lesson.id,
+                    step.id
+                );
+                self.run(
+                    lesson,
+                    step,
+                    step.golden.flags.as_ref().unwrap_or(flags),
+                    RunExit::Status(0),
+                );
+                self.session.check(course, lesson, step).unwrap();
+            }
+            _ => drop(self.session.check(course, lesson, step).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn every_step_of_the_built_in_course_can_be_done_in_order() {
+    let course = course();
+    let mut learner = Learner::new();
+    let mut steps = 0;
+    while let Some((lesson, step)) = progress::next(&course, learner.session.state()) {
+        learner.solve(&course, lesson, step);
+        let done = learner.session.state().step(&lesson.id, &step.id).unwrap();
+        assert!(
+            progress::checks_passed(step, done),
+            "{}/{}: {:?}",
+            lesson.id,
+            step.id,
+            done.checks
+        );
+        steps += 1;
+        assert!(steps < 1000, "stuck at {}/{}", lesson.id, step.id);
+    }
+    let all: usize = course.lessons().map(|lesson| lesson.steps.len()).sum();
+    assert_eq!(steps, all);
+    for lesson in course.lessons() {
+        assert!(
+            progress::progress(learner.session.state(), lesson).is_finished(),
+            "{}",
+            lesson.id
+        );
+    }
+}
+
+#[test]
+fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
+    let course = course();
+    let mut learner = Learner::new();
+    let (first, second) = (
+        course.lesson("welcome").unwrap(),
+        course.lesson("first-baseline").unwrap(),
+    );
+    let access = |learner: &Learner| progress::access(&course, learner.session.state(), second);
+    assert_eq!(access(&learner), Access::Locked(vec!["welcome".into()]));
+    for step in &first.steps {
+        learner
+            .session
+            .skip(StepRef::new(&first.id, &step.id), "seen before")
+            .unwrap();
+    }
+    assert_eq!(access(&learner), Access::Open);
+    assert_eq!(
+        progress::progress(learner.session.state(), first).skipped,
+        first.steps.len()
+    );
+
+    let mut other = Learner::new();
+    let unlock = tinyllama_tutor::session::Event::Unlocked {
+        lesson: second.id.clone(),
+        by: "teacher".into(),
+    };
+    other.session.record(unlock).unwrap();
+    assert_eq!(access(&other), Access::Open);
+}
+
+#[test]
+fn a_run_that_failed_completes_nothing() {
+    let course = course();
+    let lesson = course.lesson("welcome").unwrap();
+    let step = lesson.step("first-contact").unwrap();
+    let mut learner = Learner::new();
+    learner.run(lesson, step, &[], RunExit::Signal(9));
+    let outcomes = learner.session.check(&course, lesson, step).unwrap();
+    assert_ne!(outcomes[0].verdict, Verdict::Passed);
+    assert!(!progress::is_complete(
+        step,
+        learner
+            .session
+            .state()
+            .step("welcome", "first-contact")
+            .unwrap(),
+        learner.session.state()
+    ));
+}
+
+#[test]
+fn a_run_that_misses_a_required_check_leaves_the_step_open() {
+    let course = course();
+    let lesson = course.lesson("bottleneck").unwrap();
+    let step = lesson.step("twice-the-work").unwrap();
+    let mut learner = Learner::new();
+    learner.run(
+        lesson,
+        lesson.step("work").unwrap(),
+        &[],
+        RunExit::Status(0),
+    );
+    let status = |learner: &Learner| {
+        learner
+            .session
+            .state()
+            .step(&lesson.id, &step.id)
+            .unwrap()
+            .status
+            .clone()
+    };
+    learner.run(lesson, step, &[], RunExit::Status(0));
+    let outcomes = learner.session.check(&course, lesson, step).unwrap();
+    assert_eq!(
+        (outcomes[0].verdict.clone(), status(&learner)),
+        (Verdict::NotYet, Status::Open)
+    );
+    learner.run(
+        lesson,
+        step,
+        step.golden.flags.as_ref().unwrap(),
+        RunExit::Status(0),
+    );
+    let outcomes = learner.session.check(&course, lesson, step).unwrap();
+    assert_eq!(
+        (outcomes[0].verdict.clone(), status(&learner)),
+        (Verdict::Passed, Status::Done)
+    );
+}
+
+#[test]
+fn hints_come_one_after_the_other_and_some_only_after_a_failed_check() {
+    let course = course();
+    let lesson = course.lesson("first-baseline").unwrap();
+    let step = lesson.step("baseline").unwrap();
+    let at = StepRef::new(&lesson.id, &step.id);
+    let mut learner = Learner::new();
+    let first = learner
+        .session
+        .next_hint(at.clone(), step)
+        .unwrap()
+        .unwrap();
+    assert_eq!((first.number, first.of), (1, 1));
+    assert_eq!(learner.session.next_hint(at.clone(), step).unwrap(), None);
+    learner.session.check(&course, lesson, step).unwrap();
+    let second = learner.session.next_hint(at, step).unwrap().unwrap();
+    assert_eq!((second.number, second.of), (2, 2));
+    assert_ne!(first.text, second.text);
+}
+
+#[test]
+fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
+    let course = course();
+    let lesson = course.lesson("first-baseline").unwrap();
+    let quiz = lesson.step("two-figures").unwrap();
+    let StepKind::Quiz(questions @ Quiz::Choices(choices)) = &quiz.kind else {
+        panic!("{quiz:?}")
+    };
+    let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
+    let at = StepRef::new(&lesson.id, &quiz.id);
+    let mut learner = Learner::new();
+    let marked = learner
+        .session
+        .answer(at.clone(), questions, Answer::Choice(wrong))
+        .unwrap()
+        .unwrap();
+    assert!(!marked.correct && !marked.because.is_empty());
+    assert_eq!(
+        learner
+            .session
+            .answer(at, questions, Answer::Choice(99))
+            .unwrap(),
+        None
+    );
+    let state = learner.session.state().step(&lesson.id, &quiz.id).unwrap();
+    assert!(!progress::is_complete(quiz, state, learner.session.state()));
+
+    let guess = StepRef::new(&lesson.id, "guess-time");
+    learner.session.predict(guess.clone(), 5.0).unwrap();
+    learner.session.predict(guess, 50.0).unwrap();
+    assert_eq!(
+        learner
+            .session
+            .state()
+            .step(&lesson.id, "guess-time")
+            .unwrap()
+            .prediction,
+        Some(5.0)
+    );
+}
+
+#[test]
+fn texts_show_measured_values_once_there_are_any() {
+    let course = course();
+    let lesson = course.lesson("first-baseline").unwrap();
+    let text = &lesson.step("read-it").unwrap().text;
+    let mut learner = Learner::new();
+    let shown = |learner: &Learner| {
+        let runs = MeasuredRuns::read(
+            &course,
+            learner.session.state(),
+            &learner.session.place.runs(),
+        )
+        .unwrap();
+        live::fill(text, &lesson.id, &runs)
+    };
+    assert!(shown(&learner).contains("| step, median | (not measured yet) |"));
+    learner.run(
+        lesson,
+        lesson.step("baseline").unwrap(),
+        &[],
+        RunExit::Status(0),
+    );
+    let after = shown(&learner);
+    assert!(after.contains("| step, median | 100 ms |"), "{after}");
+    assert!(
+        after.contains("| launches per step | (not reported) |"),
+        "{after}"
+    );
+    assert!(!after.contains("{{"), "{after}");
+}
+
+#[test]
+fn the_built_in_files_satisfy_the_schema() {
+    let source = Source::BuiltIn;
+    let lesson = jsonschema::validator_for(schema::lesson().as_value()).unwrap();
+    let workshop = jsonschema::validator_for(schema::workshop().as_value()).unwrap();
+    let value = |path: &str| {
+        serde_yaml::from_str::<serde_json::Value>(&source.read(path).unwrap()).unwrap()
+    };
+    assert!(workshop.is_valid(&value("workshop.yaml")));
+    for session in course().sessions {
+        for id in session.lessons {
+            let path = format!("{}/{id}.yaml", session.id);
+            let errors: Vec<String> = lesson
+                .iter_errors(&value(&path))
+                .map(|error| error.to_string())
+                .collect();
+            assert!(errors.is_empty(), "{path}: {errors:?}");
+        }
+    }
+}
+
+#[test]
+fn every_session_has_objectives_and_fits_its_time() {
+    let course = course();
+    let minutes: Vec<u32> = course
+        .sessions
+        .iter()
+        .map(|session| session.minutes)
+        .collect();
+    assert_eq!(minutes, [45, 60, 60, 45]);
+    assert!(
+        course
+            .sessions
+            .iter()
+            .all(|session| !session.objectives.is_empty())
+    );
+}

@@ -1,0 +1,408 @@
+//! Reading a course: what is accepted, and that each mistake is reported at its place.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use tinyllama_tutor::lesson::{
+    Course, Problem, Problems, Source, StepKind, Style, scaffold, schema,
+};
+
+const WORKSHOP: &str = r#"format: 1
+title: A course
+version: "1"
+summary: Small.
+sessions:
+  - id: first
+    title: First
+    minutes: 60
+    objectives: [Something]
+    lessons:
+      - one
+      - two
+"#;
+
+/// A course of two lessons, the second of which requires the first.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        let files = Files(TempDir::new().unwrap());
+        fs::create_dir(files.path().join("first")).unwrap();
+        files.write("workshop.yaml", WORKSHOP);
+        files.write("first/one.yaml", &scaffold::lesson("one", "One"));
+        let two = scaffold::lesson("two", "Two").replace("requires: []", "requires: [one]");
+        files.write("first/two.yaml", &two);
+        files
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.path().join(path), text).unwrap();
+    }
+
+    /// Replaces one passage that has to be there exactly once; returns its line.
+    fn edit(&self, path: &str, from: &str, to: &str) -> usize {
+        let text = fs::read_to_string(self.path().join(path)).unwrap();
+        assert_eq!(
+            text.matches(from).count(),
+            1,
+            "{path} has not exactly one {from:?}"
+        );
+        let line = text[..text.find(from).unwrap()].lines().count().max(1);
+        self.write(path, &text.replace(from, to));
+        line
+    }
+
+    fn load(&self) -> Result<Course, Problems> {
+        Course::load(&Source::Folder(self.path().to_path_buf()))
+    }
+
+    /// The only problem of the course.
+    fn problem(&self) -> Problem {
+        let mut problems = self
+            .load()
+            .map(|_| ())
+            .expect_err("the mistake was not noticed")
+            .0;
+        assert_eq!(problems.len(), 1, "{problems:#?}");
+        problems.remove(0)
+    }
+}
+
+#[test]
+fn a_course_as_scaffolded_is_accepted() {
+    let course = Files::new().load().unwrap();
+    let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+    assert_eq!(ids, ["one", "two"]);
+    let step = course.step("one", "baseline").unwrap();
+    let StepKind::Run { target, flags, .. } = &step.kind else {
+        panic!("{step:?}")
+    };
+    assert_eq!((target.as_str(), flags.len()), ("v1", 4));
+    assert_eq!(step.checks[0].confidence, None);
+}
+
+#[test]
+fn each_mistake_is_reported_where_it_stands() {
+    // Passage, what it becomes, lines below the passage's first one, and what the report has to say.
+    let mistakes: &[(&str, &str, usize, &str)] = &[
+        ("minutes: 5", "minuts: 5", 0, "unknown field `minuts`"),
+        ("minutes: 5", "minutes: five", 0, "invalid type"),
+        ("minutes: 5", "minutes: 40", 0, "at most 25"),
+        ("minutes: 5", "minutes: 1", 0, "are planned"),
+        (
+            "level: beginner",
+            "level: expert",
+            0,
+            "unknown variant `expert`",
+        ),
+        ("requires: [", "requires: [three, ", 0, "no lesson `three`"),
+        ("requires: [", "requires: [two, ", 0, "wait for itself"),
+        ("id: one", "id: uno", 0, "calls this lesson `one`"),
+        (
+            "  - id: seen",
+            "  - id: guess",
+            0,
+            "two steps with the id `guess`",
+        ),
+        ("  - id: seen", "  - id: Seen!", 0, "no id"),
+        (
+            "    kind: quiz",
+            "    kind: quizz",
+            0,
+            "unknown variant `quizz`",
+        ),
+        ("    target: v1", "    target: v9", 0, "no target `v9`"),
+        (
+            "    target: v1",
+            "    target: v1\n    target: v2",
+            1,
+            "duplicate",
+        ),
+        (
+            "    target: v1",
+            "    measure: baseline.total_ms\n    target: v1",
+            0,
+            "a `run` step has no `measure`",
+        ),
+        (
+            "    flags: --config",
+            "    flags: it's --config",
+            0,
+            "a quote in this line is not closed",
+        ),
+        (
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: baseline.speed",
+            0,
+            "no metric `speed`",
+        ),
+        (
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: later.final_loss",
+            0,
+            "no step `one/later`",
+        ),
+        (
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: baseline.final_loss / baseline.loss_difference",
+            0,
+            "can be zero",
+        ),
+        (
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: two/baseline.final_loss",
+            0,
+            "not required by this one",
+        ),
+        ("at_most: 0.99", "at_most: 0.9O", 0, "invalid type"),
+        ("at_most: 0.99", "at_most: -1", 0, "can never pass"),
+        ("at_most: 0.99", "at_least: 0", 0, "can never fail"),
+        ("at_most: 0.99", "at_most: .nan", 0, "not a finite number"),
+        (
+            "at_most: 0.99",
+            "at_most: 0.99\n        at_least: 1.5",
+            0,
+            "nothing is at least",
+        ),
+        (
+            "at_most: 0.99",
+            "at_most: 0.99\n        confidence: 0.95",
+            0,
+            "cannot have a confidence",
+        ),
+        ("after: learns", "after: lerns", 0, "no check `lerns`"),
+        (
+            "The median step took {{ baseline.total_ms }}",
+            "It took {{ baseline.totl_ms }}",
+            0,
+            "no metric `totl_ms`",
+        ),
+        (
+            "The median step took {{ baseline.total_ms }}",
+            "See [this](reference/nowhere.md)",
+            0,
+            "does not exist",
+        ),
+        (
+            "        correct: true",
+            "        correct: false",
+            0,
+            "exactly one choice",
+        ),
+        (
+            "because: It needs sorting; the mean is the easier one.",
+            "because: \"\"",
+            0,
+            "every choice says why",
+        ),
+        (
+            "      number: 100",
+            "      text: a lot",
+            0,
+            "is its `number`",
+        ),
+        (
+            "    measure: baseline.total_ms\n",
+            "    measure: baseline.total_ms.p99\n",
+            0,
+            "median, p10, p90",
+        ),
+    ];
+    for (from, to, below, expected) in mistakes {
+        let files = Files::new();
+        let line = files.edit("first/one.yaml", from, to);
+        let problems = files.load().map(|_| ()).expect_err(to).0;
+        let here: Vec<_> = problems
+            .iter()
+            .filter(|problem| problem.file.ends_with("first/one.yaml"))
+            .collect();
+        let [problem] = here[..] else {
+            panic!("{to}: {problems:#?}")
+        };
+        assert!(
+            problem.message.contains(expected),
+            "{to}: {}",
+            problem.message
+        );
+        // A check or text is pointed at as a whole: its first line stands a few lines further up.
+        let found = problem.line.unwrap_or_else(|| panic!("{to}: no line"));
+        let away = (line + below).abs_diff(found);
+        assert!(
+            away <= 4,
+            "{to}: reported in line {found}, stands in {}",
+            line + below
+        );
+    }
+}
+
+#[test]
+fn a_run_that_only_comes_later_cannot_be_checked_before() {
+    let files = Files::new();
+    let text = fs::read_to_string(files.path().join("first/one.yaml")).unwrap();
+    let (before, quiz) = text.split_once("  - id: seen").unwrap();
+    let (head, run) = before.split_once("  - id: baseline").unwrap();
+    files.write(
+        "first/one.yaml",
+        &format!("{head}  - id: seen{quiz}\n  - id: baseline{run}"),
+    );
+    assert!(files.problem().message.contains("only comes later"));
+}
+
+#[test]
+fn mistakes_of_the_workshop_file_are_reported_too() {
+    for (from, to, expected) in [
+        ("format: 1", "format: 2", "reads format 1"),
+        (
+            "      - two",
+            "      - one",
+            "two lessons with the id `one`",
+        ),
+        ("      - two", "      - ../two", "no id"),
+        ("      - two", "      - three", "cannot be read"),
+        ("minutes: 60", "minutes: 9", "the lessons take 10 minutes"),
+        (
+            "title: A course",
+            "titel: A course",
+            "unknown field `titel`",
+        ),
+    ] {
+        let files = Files::new();
+        files.edit("workshop.yaml", from, to);
+        let problems = files.load().map(|_| ()).unwrap_err();
+        assert!(
+            problems
+                .0
+                .iter()
+                .any(|problem| problem.message.contains(expected)),
+            "{to}: {problems}"
+        );
+    }
+}
+
+#[test]
+fn a_lesson_nobody_lists_is_not_silently_dropped() {
+    let files = Files::new();
+    files.write("first/three.yaml", &scaffold::lesson("three", "Three"));
+    assert!(files.problem().message.contains("first/three.yaml"));
+}
+
+#[test]
+fn a_report_shows_the_lines_and_what_is_meant() {
+    let files = Files::new();
+    files.edit("first/one.yaml", "minutes: 5", "minuts: 5");
+    let problem = files.problem();
+    assert_eq!((problem.line, problem.column), (Some(4), Some(1)));
+    assert_eq!(problem.help.as_deref(), Some("did you mean `minutes`?"));
+    let report = problem.render(Style {
+        colour: false,
+        unicode: false,
+        width: 80,
+    });
+    assert!(report.is_ascii(), "{report}");
+    for part in [
+        "minuts: 5",
+        "level: beginner",
+        "one.yaml:4:1",
+        "did you mean `minutes`?",
+    ] {
+        assert!(report.contains(part), "no {part:?} in\n{report}");
+    }
+}
+
+#[test]
+fn files_that_are_no_text_or_far_too_long_are_refused() {
+    let files = Files::new();
+    fs::write(files.path().join("first/one.yaml"), [b'i', b'd', 0xff]).unwrap();
+    assert!(
+        files
+            .load()
+            .unwrap_err()
+            .to_string()
+            .contains("not UTF-8 text: byte 3")
+    );
+    files.write("first/one.yaml", &"#".repeat(2 << 20));
+    assert!(files.load().unwrap_err().to_string().contains("at most"));
+}
+
+#[test]
+fn every_truncation_of_a_lesson_is_an_error_or_a_course_and_never_a_panic() {
+    let files = Files::new();
+    let text = fs::read_to_string(files.path().join("first/one.yaml")).unwrap();
+    for end in (0..text.len()).step_by(7) {
+        files.write("first/one.yaml", &text[..end]);
+        if let Err(problems) = files.load() {
+            let style = Style {
+                colour: false,
+                unicode: true,
+                width: 80,
+            };
+            assert!(
+                problems
+                    .0
+                    .iter()
+                    .all(|problem| !problem.render(style).is_empty())
+            );
+        }
+    }
+}
+
+#[test]
+fn the_flags_of_a_run_are_put_to_the_run_command() {
+    let files = Files::new();
+    let source = Source::Folder(files.path().to_path_buf());
+    let refuse = |_: &str, flags: &[String]| {
+        if flags.iter().any(|flag| flag == "--num-steps") {
+            Err("no such flag".to_string())
+        } else {
+            Ok(())
+        }
+    };
+    let problems = Course::load_with(&source, &refuse).map(|_| ()).unwrap_err();
+    assert!(
+        problems
+            .to_string()
+            .contains("the run command refuses this: no such flag"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn the_schema_files_are_those_of_the_program() {
+    for (name, schema) in [
+        ("lesson", schema::lesson()),
+        ("workshop", schema::workshop()),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/{name}.schema.json"));
+        let generated = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+            fs::write(&path, &generated).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            written == generated,
+            "{} is out of date: run the tests with UPDATE_SCHEMAS=1",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_schema_accepts_what_is_accepted_and_refuses_keys_of_another_kind() {
+    let validator = jsonschema::validator_for(schema::lesson().as_value()).unwrap();
+    let good = scaffold::lesson("one", "One");
+    let valid =
+        |text: &str| validator.is_valid(&serde_yaml::from_str::<serde_json::Value>(text).unwrap());
+    assert!(valid(&good));
+    assert!(!valid(&good.replace(
+        "    target: v1",
+        "    target: v1\n    measure: baseline.total_ms"
+    )));
+    assert!(!valid(&good.replace("    target: v1", "    target: v9")));
+    assert!(!valid(&good.replace("    target: v1\n", "")));
+    assert!(!valid(&good.replace("minutes: 5", "minuts: 5")));
+}

@@ -1,0 +1,201 @@
+//! What is exported can be read again and says the same.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tinyllama_tutor::profiler::export;
+use tinyllama_tutor::profiler::model::Profile;
+use tinyllama_tutor::profiler::read::import;
+use tinyllama_tutor::profiler::show::hotspots::{GroupBy, hotspots};
+use tinyllama_tutor::profiler::show::parts::Parts;
+
+fn fixture(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(path)
+}
+
+fn read(path: &str) -> Profile {
+    import(&fixture(path)).unwrap().profile
+}
+
+#[test]
+fn csv_comes_back_as_it_was() {
+    for path in [
+        "json/908_results_trim400.json",
+        "rocprofv3/kernel_trace.csv",
+        "rocprofv3/memory_copy_trace.csv",
+    ] {
+        let before = read(path);
+        let folder = tempfile::tempdir().unwrap();
+        export::csv::write(&before, folder.path()).unwrap();
+        let import = import(folder.path()).unwrap();
+        assert_eq!(import.damage, [], "{path}");
+        let after = import.profile;
+        let launches = |profile: &Profile| {
+            let launches: Vec<_> = profile
+                .dispatches
+                .iter()
+                .map(|d| {
+                    let variant = profile.variant(d.variant);
+                    let lane = profile.lane(d.lane);
+                    (
+                        profile.name(variant.kernel).to_owned(),
+                        (variant.workgroup, variant.grid, variant.vgpr, variant.lds),
+                        (lane.agent, lane.queue, lane.stream, lane.thread),
+                        (d.id, d.correlation, d.time),
+                    )
+                })
+                .collect();
+            launches
+        };
+        assert_eq!(launches(&before), launches(&after), "{path}");
+        let copies = |profile: &Profile| -> Vec<_> {
+            profile
+                .copies
+                .iter()
+                .map(|c| (c.time, c.source, c.bytes))
+                .collect()
+        };
+        assert_eq!(copies(&before), copies(&after), "{path}");
+    }
+}
+
+#[test]
+fn exported_counters_come_back_too() {
+    for path in [
+        "rocprofv3/counter_collection.csv",
+        "rocprofv3/kernel_names.csv",
+        "rocprof-compute/vcopy/MI200",
+    ] {
+        let before = read(path);
+        let folder = tempfile::tempdir().unwrap();
+        export::csv::write(&before, folder.path()).unwrap();
+        let after = import(folder.path()).unwrap();
+        assert_eq!(after.damage, [], "{path}");
+        let values = |profile: &Profile| -> Vec<_> {
+            profile
+                .counters
+                .iter()
+                .map(|c| (profile.name(c.counter).to_owned(), c.value, c.dispatch))
+                .collect()
+        };
+        assert_eq!(values(&before), values(&after.profile), "{path}");
+    }
+}
+
+#[test]
+fn a_trace_for_perfetto_has_every_launch_with_its_nanoseconds() {
+    let profile = read("json/908_results_trim400.json");
+    let mut bytes = Vec::new();
+    export::perfetto::write(&profile, &mut bytes).unwrap();
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let spans: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+    assert_eq!(spans.len(), 400);
+    let total: f64 = spans.iter().map(|span| span["dur"].as_f64().unwrap()).sum();
+    assert!((total - 20_419.735).abs() < 1e-6, "{total}");
+    let first = spans
+        .iter()
+        .map(|span| span["ts"].as_f64().unwrap())
+        .fold(f64::MAX, f64::min);
+    assert_eq!(first, 0.0);
+    let tracks = events
+        .iter()
+        .filter(|event| event["name"] == "thread_name")
+        .count();
+    assert_eq!(tracks, 5, "one for each queue");
+}
+
+#[test]
+fn the_document_has_the_figures_of_the_tables() {
+    let profile = read("rocprofv3/kernel_trace.csv");
+    let document = export::json::document(&profile, GroupBy::ShortName, &Parts::default());
+    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    assert_eq!(
+        document["kernels"][0]["total_ns"],
+        found.kernels[0].total_ns
+    );
+    assert_eq!(document["kernel_ns"], 96_160.0);
+    assert_eq!(
+        document["launches"]["calls"],
+        Value::Null,
+        "not reported is null"
+    );
+    assert_eq!(document["devices"][0]["busy_ns"], 96_160);
+}
+
+fn tutor(words: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .arg("profile")
+        .args(words)
+        .output()
+        .unwrap();
+    let text =
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+#[test]
+fn import_says_what_it_took_and_what_it_left() {
+    let (code, text) = tutor(&["import", fixture("rocprofv3").to_str().unwrap()]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("kernel_trace.csv: rocprofv3 kernel trace (CSV), 9 rows"),
+        "{text}"
+    );
+    assert!(
+        text.contains("list-avail.txt: is text of no known form"),
+        "{text}"
+    );
+}
+
+#[test]
+fn import_of_a_damaged_file_ends_with_1_and_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel_trace.csv");
+    let whole = std::fs::read_to_string(fixture("rocprofv3/kernel_trace.csv")).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    let (code, text) = tutor(&["import", path.to_str().unwrap()]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("kernel_trace.csv:10:"), "{text}");
+    assert!(text.contains("cut off"), "{text}");
+    assert_eq!(
+        tutor(&["import", folder.path().join("nothing").to_str().unwrap()]).0,
+        2
+    );
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(tutor(&["import", empty.path().to_str().unwrap()]).0, 1);
+}
+
+#[test]
+fn export_and_comparison_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let source = fixture("rocprofv3/kernel_trace.csv");
+    let source = source.to_str().unwrap();
+    let (code, text) = tutor(&[
+        "import",
+        source,
+        "--export",
+        "perfetto",
+        "--to",
+        trace.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        std::fs::read_to_string(&trace)
+            .unwrap()
+            .contains("addition_kernel")
+    );
+    let other = fixture("rocprofv3_6.4/kernel_trace.csv");
+    let (code, text) = tutor(&["compare", source, other.to_str().unwrap(), "--json"]);
+    assert_eq!(code, 0, "{text}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["calls"], serde_json::json!([9, 7]));
+    assert_eq!(
+        document["total_ns"],
+        serde_json::json!([96_160.0, 795_453.0])
+    );
+}

@@ -1,0 +1,323 @@
+//! What is shown agrees with figures worked out apart from the program, by hand or with a few lines of Python.
+
+use std::path::Path;
+
+use tinyllama_tutor::profiler::model::{Dispatch, Interval, Lane, Profile, Variant};
+use tinyllama_tutor::profiler::read::import;
+use tinyllama_tutor::profiler::show::comparison::{Change, compare};
+use tinyllama_tutor::profiler::show::copies::copies;
+use tinyllama_tutor::profiler::show::counters::counters;
+use tinyllama_tutor::profiler::show::derived::{DERIVED, memory_bytes, operations};
+use tinyllama_tutor::profiler::show::hotspots::{GroupBy, hotspots};
+use tinyllama_tutor::profiler::show::launches::launch_overhead;
+use tinyllama_tutor::profiler::show::parts::Parts;
+use tinyllama_tutor::profiler::show::report::{ReportOptions, report};
+use tinyllama_tutor::profiler::show::roofline::{memory_ceiling, points};
+use tinyllama_tutor::profiler::show::timeline::activity;
+
+fn read(path: &str) -> Profile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(path);
+    import(&path).unwrap().profile
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs()
+}
+
+#[test]
+fn hotspots_add_up_by_name() {
+    let profile = read("rocprofv3/kernel_trace.csv");
+    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let rows: Vec<_> = found
+        .kernels
+        .iter()
+        .map(|k| (k.name.as_str(), k.calls, k.total_ns, k.min_ns, k.max_ns))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("addition_kernel", 3, 34_040.0, Some(9840.0), Some(12_800.0)),
+            ("divide_kernel", 2, 23_640.0, Some(11_200.0), Some(12_440.0)),
+            ("multiply_kernel", 2, 21_080.0, Some(9920.0), Some(11_160.0)),
+            ("subtract_kernel", 2, 17_400.0, Some(8240.0), Some(9160.0)),
+        ]
+    );
+    assert_eq!(found.total_ns, 96_160.0);
+    assert!(close(found.kernels[0].percent, 100.0 * 34_040.0 / 96_160.0));
+    let shares: f64 = found.kernels.iter().map(|k| k.percent).sum();
+    assert!(close(shares, 100.0));
+}
+
+#[test]
+fn hotspots_of_a_summary_are_those_of_the_profiler() {
+    let profile = read("readme_csv/Profiling-by-example__jacobi__README.md_L107.csv");
+    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    assert!(found.from_summary);
+    assert_eq!(found.kernels[0].name, "JacobiIterationKernel");
+    assert_eq!(found.kernels[0].mean_ns(), 517_647.434);
+    // The profiler printed 42.56 %.
+    assert!((found.kernels[0].percent - 42.56).abs() < 0.005);
+}
+
+#[test]
+fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
+    let profile = read("json/908_results_trim400.json");
+    let by_name = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let by_variant = hotspots(&profile, GroupBy::Variant, &Parts::default());
+    assert!(by_variant.kernels.len() > by_name.kernels.len());
+    let sum = |kernels: &[tinyllama_tutor::profiler::show::hotspots::Hotspot]| {
+        kernels.iter().map(|k| k.calls).sum::<u64>()
+    };
+    assert_eq!(
+        (sum(&by_name.kernels), sum(&by_variant.kernels)),
+        (400, 400)
+    );
+}
+
+#[test]
+fn kernels_get_the_part_of_the_model_that_issued_them() {
+    let profile = read("rocprofv3/kernel_trace.csv");
+    let mut parts = Parts::default();
+    parts.add("addition_kernel", "optimizer");
+    let found = hotspots(&profile, GroupBy::FullName, &parts);
+    assert_eq!(found.kernels[0].part.as_deref(), Some("optimizer"));
+    assert_eq!(found.kernels[1].part, None);
+}
+
+#[test]
+fn busy_and_idle_time_of_a_device() {
+    let activities = activity(&read("rocprofv3/kernel_trace.csv"));
+    let [device] = &activities[..] else {
+        panic!("{activities:?}")
+    };
+    assert_eq!((device.busy_ns, device.span.duration()), (96_160, 144_400));
+    assert_eq!(device.gaps.len(), 4);
+    assert_eq!(device.gaps[0].time.duration(), 34_960);
+    assert!(close(
+        device.idle_share().unwrap(),
+        1.0 - 96_160.0 / 144_400.0
+    ));
+
+    // Kernels of a real training run overlap: the union is less than the sum, 20 419 735 ns.
+    let device = &activity(&read("json/908_results_trim400.json"))[0];
+    assert_eq!(
+        (device.busy_ns, device.span.duration()),
+        (18_466_544, 22_008_551)
+    );
+    assert_eq!(
+        (device.gaps.len(), device.gaps[0].time.duration()),
+        (70, 607_367)
+    );
+}
+
+#[test]
+fn gaps_between_launches_of_each_queue() {
+    let overhead = launch_overhead(&read("json/908_results_trim400.json"));
+    let gaps = overhead.gaps.unwrap();
+    assert_eq!(
+        (gaps.count, gaps.total_ns, gaps.median_ns, gaps.p90_ns),
+        (370, 28_451_117.0, 97.0, 22_330.0)
+    );
+    assert_eq!(overhead.overlapping, 25);
+    assert!(close(
+        overhead.gap_share.unwrap(),
+        28_451_117.0 / 48_866_762.0
+    ));
+    assert_eq!(
+        overhead.calls, None,
+        "the file has no API calls, and none is not zero"
+    );
+}
+
+#[test]
+fn traffic_and_ceiling_of_a_copy_kernel() {
+    let profile = read("rocprof-compute/kernel_names/MI200");
+    let points = points(&profile);
+    let [copy] = &points[..] else {
+        panic!("{points:?}")
+    };
+    assert_eq!(copy.operations, 0.0, "a copy computes nothing");
+    assert!(close(copy.bytes, 15_078_272.0), "{}", copy.bytes);
+    assert!(
+        close(copy.bandwidth(), 861.943_902_439_024_4),
+        "{}",
+        copy.bandwidth()
+    );
+    assert_eq!(memory_ceiling(&profile), Some(1388.9282));
+}
+
+#[test]
+fn derived_metrics_follow_their_formulas() {
+    let values = [
+        ("TCC_HIT_sum", 300.0),
+        ("TCC_MISS_sum", 100.0),
+        ("SQ_LDS_BANK_CONFLICT", 8.0),
+        ("SQ_LDS_IDX_ACTIVE", 80.0),
+        ("SQ_THREAD_CYCLES_VALU", 3200.0),
+        ("SQ_ACTIVE_INST_VALU", 100.0),
+        ("TCC_EA0_RDREQ_sum", 10.0),
+        ("TCC_EA0_RDREQ_32B_sum", 2.0),
+        ("TCC_BUBBLE_sum", 3.0),
+        ("TCC_EA0_WRREQ_sum", 5.0),
+        ("TCC_EA0_WRREQ_64B_sum", 4.0),
+    ];
+    let counter = |name: &str| values.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+    let derived = |name: &str| {
+        let metric = DERIVED.iter().find(|metric| metric.name == name).unwrap();
+        (metric.value)(&counter)
+    };
+    assert_eq!(derived("L2 hits"), Some(75.0));
+    assert_eq!(derived("LDS bank conflicts"), Some(10.0));
+    assert_eq!(derived("Active lanes"), Some(50.0));
+    // 3 reads of 128, 5 of 64, 2 of 32; 4 writes of 64 and one of 32.
+    assert_eq!(
+        memory_bytes(&counter),
+        Some(384.0 + 320.0 + 64.0 + 256.0 + 32.0)
+    );
+    assert_eq!(derived("Occupancy"), None, "not collected");
+    assert_eq!(
+        operations(&counter),
+        None,
+        "a sum with a term missing is no sum"
+    );
+
+    let issued = |name: &str| {
+        let value = match name {
+            "SQ_INSTS_VALU_FMA_F32" => 10.0,
+            "SQ_INSTS_VALU_ADD_F16" => 3.0,
+            "SQ_INSTS_VALU_MFMA_MOPS_BF16" => 2.0,
+            _ if name.starts_with("SQ_INSTS_VALU") => 0.0,
+            _ => return None,
+        };
+        Some(value)
+    };
+    assert_eq!(
+        operations(&issued),
+        Some(64.0 * (2.0 * 10.0 + 3.0) + 512.0 * 2.0)
+    );
+}
+
+#[test]
+fn counters_are_means_over_a_kernels_launches() {
+    let profile = read(
+        "readme_csv/Profiling-by-example__shallow-water__novice__0_baseline__README.md_L88.csv",
+    );
+    let kernels = counters(&profile);
+    let boundary = kernels
+        .iter()
+        .find(|k| k.kernel == "apply_reflect_bc")
+        .unwrap();
+    let summary = boundary.counters["OccupancyPercent"];
+    let expected = reference_mean("apply_reflect_bc");
+    assert!(close(summary.mean, expected), "{} {expected}", summary.mean);
+    assert_eq!(summary.launches, boundary.launches);
+}
+
+/// Parses the file in the plainest way: no name in it has a comma.
+fn reference_mean(kernel: &str) -> f64 {
+    let path = "tests/fixtures/readme_csv/Profiling-by-example__shallow-water__novice__0_baseline__README.md_L88.csv";
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let values: Vec<f64> = text
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|fields| fields.get(8) == Some(&format!("\"{kernel}\"").as_str()))
+        .map(|fields| fields[16].parse().unwrap())
+        .collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn copies_without_sizes_have_no_bandwidth() {
+    let copies = copies(&read("rocprofv3/memory_copy_trace.csv"));
+    assert_eq!(copies.len(), 2);
+    assert_eq!(copies.iter().map(|c| c.total_ns).sum::<u64>(), 329_162);
+    assert!(
+        copies
+            .iter()
+            .all(|c| c.bytes.is_none() && c.bandwidth().is_none())
+    );
+}
+
+/// A profile with one kernel a name, each with the given durations.
+fn profile(kernels: &[(&str, &[i64])]) -> Profile {
+    let mut profile = Profile::default();
+    let process = profile.process_id("test", None);
+    let mut now = 1000;
+    for (name, durations) in kernels {
+        for &duration in *durations {
+            let kernel = profile.name_id(name);
+            let dispatch = Dispatch {
+                variant: profile.variant_id(Variant::unknown(kernel)),
+                lane: profile.lane_id(Lane {
+                    process,
+                    agent: Some(0),
+                    queue: Some(1),
+                    stream: None,
+                    thread: None,
+                }),
+                id: None,
+                correlation: None,
+                time: Interval::new(now, now + duration),
+            };
+            profile.dispatches.push(dispatch);
+            now += duration + 10;
+        }
+    }
+    profile
+}
+
+#[test]
+fn a_comparison_names_what_vanished_appeared_and_stayed() {
+    let before = profile(&[
+        ("softmax", &[100, 100]),
+        ("matmul", &[500]),
+        ("scale", &[7]),
+    ]);
+    let after = profile(&[("flash", &[90]), ("matmul", &[450]), ("scale", &[7])]);
+    let comparison = compare(&before, &after, GroupBy::FullName, &Parts::default());
+    let rows: Vec<_> = comparison
+        .kernels
+        .iter()
+        .map(|k| (k.name.as_str(), k.change(), k.difference_ns()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("softmax", Change::Vanished, -200.0),
+            ("flash", Change::Appeared, 90.0),
+            ("matmul", Change::Stayed, -50.0),
+            ("scale", Change::Stayed, 0.0),
+        ]
+    );
+    assert_eq!(comparison.total_ns, [707.0, 547.0]);
+    assert_eq!(comparison.calls, [4, 3]);
+}
+
+#[test]
+fn every_sample_can_be_shown_within_eighty_columns_of_figures() {
+    for path in [
+        "rocprofv3",
+        "rocprof-compute/vcopy/MI200",
+        "rocprof-sys",
+        "json",
+        "rocpd",
+    ] {
+        let options = ReportOptions {
+            group: GroupBy::ShortName,
+            rows: 10,
+        };
+        let tables = report(&read(path), &Parts::default(), options);
+        assert!(!tables.is_empty(), "{path}");
+        for table in tables {
+            let text = table.render(100);
+            assert!(
+                !text.contains("NaN") && !text.contains("inf"),
+                "{path}: {text}"
+            );
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= 100, "{path}: {widest} columns\n{text}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! The whole way from a target to its tables, with stand-ins for the tools of each supported version of ROCm.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn stand_ins() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins")
+}
+
+/// A folder to work in, with the tools of one version of ROCm on the PATH.
+struct Machine {
+    folder: TempDir,
+    rocm: &'static str,
+    failure: &'static str,
+    tools: bool,
+}
+
+impl Machine {
+    fn with(rocm: &'static str) -> Self {
+        Machine {
+            folder: tempfile::tempdir().unwrap(),
+            rocm,
+            failure: "",
+            tools: true,
+        }
+    }
+
+    fn failing(rocm: &'static str, failure: &'static str) -> Self {
+        Machine {
+            failure,
+            ..Machine::with(rocm)
+        }
+    }
+
+    fn without_tools() -> Self {
+        Machine {
+            tools: false,
+            ..Machine::with("7.0")
+        }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"));
+        command
+            .arg("profile")
+            .args(words)
+            .current_dir(self.folder.path())
+            .env_remove("ROCM_PATH")
+            .env("STAND_IN_ROCM", self.rocm)
+            .env("STAND_IN_FAILURE", self.failure);
+        if self.tools {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let folders = std::iter::once(stand_ins()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(folders).unwrap());
+        }
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// The document of a run with --json, and the exit code. The target only prints its help, so that nothing is trained.
+    fn profile(&self, words: &[&str]) -> (Value, i32) {
+        let words = [
+            words,
+            &["--json", "--arch", "gfx942", "--out", "out", "--", "--help"],
+        ]
+        .concat();
+        let output = self.run(&words);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let document = serde_json::from_str(&text).unwrap_or_else(|error| {
+            panic!(
+                "{error}\n{text}\n{}",
+                String::from_utf8_lossy(&output.stderr)
+            )
+        });
+        (document, output.status.code().unwrap())
+    }
+}
+
+const VERSIONS: [&str; 4] = ["6.2", "6.4", "7.0", "7.14"];
+
+fn kernels(document: &Value) -> Vec<(String, u64)> {
+    let kernels = document["profile"]["kernels"].as_array().unwrap();
+    kernels
+        .iter()
+        .map(|kernel| {
+            (
+                kernel["name"].as_str().unwrap().to_owned(),
+                kernel["calls"].as_u64().unwrap(),
+            )
+        })
+        .collect()
+}
+
+fn words(document: &Value) -> Vec<String> {
+    let words = document["command"].as_array().unwrap();
+    words
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn remedies(document: &Value) -> String {
+    document["remedies"].to_string()
+}
+
+#[test]
+fn hotspots_with_every_version_of_rocprofv3() {
+    for rocm in VERSIONS {
+        let (document, code) = Machine::with(rocm).profile(&["rocprofv3", "v1"]);
+        assert_eq!(code, 0, "{rocm}: {document:#}");
+        assert_eq!(document["ending"], "success");
+        // Nine launches in the newer sample, seven in the older.
+        let calls: u64 = kernels(&document).iter().map(|(_, calls)| calls).sum();
+        assert_eq!(calls, if rocm < "7" { 7 } else { 9 }, "{rocm}");
+        let words = words(&document);
+        for flag in [
+            "--kernel-trace",
+            "--stats",
+            "--output-format",
+            "-d",
+            "-o",
+            "--",
+        ] {
+            assert!(words.contains(&flag.to_owned()), "{rocm}: {words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_runtime_trace_where_the_aggregate_flag_is_missing() {
+    for rocm in VERSIONS {
+        let (document, code) =
+            Machine::with(rocm).profile(&["rocprofv3", "v1", "--kind", "runtime"]);
+        assert_eq!(code, 0, "{rocm}: {document:#}");
+        let words = words(&document);
+        assert_eq!(
+            words.contains(&"--runtime-trace".to_owned()),
+            rocm != "6.2",
+            "{words:?}"
+        );
+        let passed = document["profile"]["passed_over"].to_string();
+        assert!(passed.contains("ui.perfetto.dev"), "{passed}");
+    }
+}
+
+#[test]
+fn counters_are_split_into_passes_the_hardware_takes() {
+    for rocm in VERSIONS {
+        let machine = Machine::with(rocm);
+        let (document, code) = machine.profile(&["rocprofv3", "v2", "--kind", "counters"]);
+        assert_eq!(code, 0, "{rocm}: {document:#}");
+        let repeated = words(&document)
+            .iter()
+            .filter(|word| *word == "--pmc")
+            .count();
+        assert_eq!(repeated > 1, rocm == "7.14", "{rocm}");
+        let counters = document["profile"]["counters"].as_array().unwrap();
+        assert_eq!(counters.len(), 1, "{rocm}: {counters:?}");
+        let means = counters[0]["mean"].as_object().unwrap();
+        assert_eq!(means["SQ_WAVES"], 64.0, "{rocm}");
+        assert!(
+            means.contains_key("SQ_INSTS_VALU_MFMA_MOPS_BF16"),
+            "of the last pass: {rocm}"
+        );
+        // The program ran three times, but its two launches are counted once. 6.2 writes no times beside counters.
+        if rocm == "6.2" {
+            assert_eq!(document["profile"]["untimed_launches"], 2);
+        } else {
+            assert_eq!(kernels(&document), [("rms_norm".to_owned(), 2)], "{rocm}");
+        }
+    }
+}
+
+#[test]
+fn counters_of_ones_own_choice_fit_one_pass() {
+    let (document, code) = Machine::with("7.0").profile(&[
+        "rocprofv3",
+        "v2",
+        "--kind",
+        "counters",
+        "--counters",
+        "SQ_WAVES,TCC_HIT_sum",
+    ]);
+    assert_eq!(code, 0, "{document:#}");
+    let words = words(&document);
+    let at = words.iter().position(|word| word == "--pmc").unwrap();
+    assert_eq!(words[at + 1..at + 3], ["SQ_WAVES", "TCC_HIT_sum"]);
+}
+
+#[test]
+fn the_system_profiler_leaves_a_call_tree() {
+    for rocm in ["6.4", "7.0", "7.14"] {
+        for kind in ["run", "sample"] {
+            let machine = Machine::with(rocm);
+            let (document, code) = machine.profile(&["rocprof-sys", "v1", "--kind", kind]);
+            assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
+            let taken = document["profile"]["taken"].to_string();
+            assert!(taken.contains("rocprof-sys call tree (text)"), "{taken}");
+        }
+    }
+    let machine = Machine::with("7.0");
+    let (_, code) = machine.profile(&["rocprof-sys", "v1", "--kind", "config"]);
+    assert_eq!(code, 0);
+    assert!(machine.folder.path().join("out/rocprof-sys.cfg").exists());
+}
+
+#[test]
+fn the_compute_profiler_of_every_version_fills_a_workload() {
+    for rocm in VERSIONS {
+        for kind in ["profile", "roofline"] {
+            let (document, code) =
+                Machine::with(rocm).profile(&["rocprof-compute", "v3", "--kind", kind]);
+            assert_eq!(code, 0, "{rocm} {kind}: {document:#}");
+            assert_eq!(
+                kernels(&document)[0],
+                ("vecCopy".to_owned(), 3),
+                "{rocm} {kind}"
+            );
+            let words = words(&document);
+            assert_eq!(
+                words.contains(&"--output-directory".to_owned()),
+                rocm == "7.14",
+                "{words:?}"
+            );
+            let has_ceilings = !document["profile"]["roofline"]["ceilings"]
+                .as_array()
+                .unwrap()
+                .is_empty();
+            assert_eq!(has_ceilings, kind == "roofline");
+        }
+    }
+}
+
+#[test]
+fn known_failures_are_answered_with_their_remedy() {
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("kfd", &["rocprofv3", "v1"], "usermod -aG render,video"),
+        (
+            "counters",
+            &["rocprofv3", "v1", "--kind", "counters"],
+            "fewer at a time",
+        ),
+        (
+            "arch",
+            &["rocprof-compute", "v1"],
+            "does not support this GPU",
+        ),
+        ("no-kernels", &["rocprofv3", "v1"], "--backend rocm"),
+    ];
+    for rocm in VERSIONS {
+        for (failure, words, remedy) in cases {
+            let (document, code) = Machine::failing(rocm, failure).profile(words);
+            assert_eq!(code, 1, "{rocm} {failure}: {document:#}");
+            assert!(
+                remedies(&document).contains(remedy),
+                "{rocm} {failure}: {}",
+                remedies(&document)
+            );
+            let log = document["log"].as_str().unwrap();
+            assert!(log.ends_with("profiler.log"), "{log}");
+        }
+        let (document, code) =
+            Machine::failing(rocm, "packages").profile(&["rocprof-compute", "v1"]);
+        assert_eq!(code, 1);
+        assert!(
+            remedies(&document).contains("requirements.txt"),
+            "{}",
+            remedies(&document)
+        );
+    }
+}
+
+#[test]
+fn a_warning_about_rights_spoils_nothing() {
+    let (document, code) = Machine::failing("7.0", "perfmon").profile(&["rocprofv3", "v1"]);
+    assert_eq!(code, 0, "{document:#}");
+    assert!(
+        remedies(&document).contains("perf_event_paranoid"),
+        "{}",
+        remedies(&document)
+    );
+}
+
+#[test]
+fn a_target_that_fails_is_the_profilers_failure() {
+    let machine = Machine::with("7.0");
+    let output = machine.run(&[
+        "rocprofv3",
+        "v1",
+        "--json",
+        "--out",
+        "out",
+        "--",
+        "--no-such-flag",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["ending"]["failed"], 2);
+}
+
+#[test]
+fn mistakes_made_by_hand_are_understood() {
+    use tinyllama_tutor::profiler::run::Ending;
+    use tinyllama_tutor::profiler::run::remedy::remedies;
+    let mistakes: [(&[&str], &str); 6] = [
+        (
+            &["--kernel-trace", "python", "foo.py"],
+            "The `--` before the program is missing",
+        ),
+        (
+            &["--kernel-trace", "-o", "x", "python", "foo.py"],
+            "does not know one of the words",
+        ),
+        (&["--output-format", "cvs", "--", "true"], "form of output"),
+        (
+            &["--metrics", "pmc", "--", "true"],
+            "does not know one of the words",
+        ),
+        (&["--stats", "--", "true"], "--stats summarises a trace"),
+        (&["--kernel-trace", "--stats"], "No program to profile"),
+    ];
+    for (words, trouble) in mistakes {
+        let output = Command::new(stand_ins().join("rocprofv3"))
+            .args(words)
+            .output()
+            .unwrap();
+        let code = output.status.code().unwrap();
+        assert_ne!(code, 0, "{words:?}");
+        let found = remedies(
+            &String::from_utf8_lossy(&output.stderr),
+            &Ending::Failed(code),
+        );
+        assert!(
+            found.iter().any(|remedy| remedy.trouble.contains(trouble)),
+            "{words:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
+    for tool in ["rocprofv3", "rocprof-sys", "rocprof-compute"] {
+        let output = Machine::without_tools().run(&[tool, "v1"]);
+        assert_eq!(output.status.code(), Some(3), "{tool}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        for part in [
+            "This would run:",
+            "is not installed here",
+            "It would show",
+            "not measured here",
+            " -- ",
+        ] {
+            assert!(text.contains(part), "{tool}: {part} missing in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn printing_explains_every_part_and_runs_nothing() {
+    let machine = Machine::with("7.0");
+    let output = machine.run(&[
+        "rocprofv3",
+        "v2",
+        "--print",
+        "--json",
+        "--launcher",
+        "srun --gpus=1",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let parts = document["parts"].as_array().unwrap();
+    assert!(
+        parts
+            .iter()
+            .all(|part| !part["explanation"].as_str().unwrap().is_empty())
+    );
+    assert_eq!(words(&document)[..2], ["srun", "--gpus=1"]);
+    assert_eq!(
+        std::fs::read_dir(machine.folder.path()).unwrap().count(),
+        0,
+        "nothing was written"
+    );
+}
+
+#[test]
+fn results_of_another_run_are_not_taken_for_this_ones() {
+    let machine = Machine::with("7.0");
+    std::fs::create_dir(machine.folder.path().join("out")).unwrap();
+    let old = machine.folder.path().join("out/old_kernel_trace.csv");
+    std::fs::write(old, "x").unwrap();
+    let output = machine.run(&["rocprofv3", "v1", "--out", "out", "--", "--help"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty"));
+}
+
+#[test]
+fn everything_goes_into_one_folder_with_an_index() {
+    let machine = Machine::with("7.0");
+    let output = machine.run(&[
+        "all", "v1", "--out", "out", "--arch", "gfx942", "--", "--help",
+    ]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{stderr}\n{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let index = std::fs::read_to_string(machine.folder.path().join("out/index.json")).unwrap();
+    let index: Value = serde_json::from_str(&index).unwrap();
+    let states: Vec<_> = index["profiles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            (
+                entry["name"].as_str().unwrap(),
+                entry["state"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let names = [
+        "built-in", "hotspots", "runtime", "counters", "system", "roofline", "compute",
+    ];
+    assert_eq!(states, names.map(|name| (name, "done")));
+    assert!(machine.folder.path().join("out/events.jsonl").exists());
+}
+
+#[test]
+fn without_tools_only_the_built_in_trace_is_made() {
+    let machine = Machine::without_tools();
+    let output = machine.run(&["all", "v1", "--out", "out", "--json", "--", "--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let index: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let states: Vec<_> = index["profiles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["state"].clone())
+        .collect();
+    assert_eq!(states[0], "done");
+    assert!(
+        states[1..].iter().all(|state| state == "not installed"),
+        "{states:?}"
+    );
+}
+
+#[test]
+fn tools_are_listed_with_their_versions() {
+    for (rocm, compute) in [
+        ("6.2", "3.0"),
+        ("6.4", "3.1"),
+        ("7.0", "3.2"),
+        ("7.14", "3.7"),
+    ] {
+        let output = Machine::with(rocm).run(&["tools", "--json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let versions: Vec<_> = document
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["version"].clone())
+            .collect();
+        assert_eq!(versions, [rocm, rocm, compute], "{rocm}");
+    }
+}
+
+#[test]
+fn old_tools_are_answered_with_the_way_to_the_new_ones() {
+    for tool in ["rocprof", "rocprofv2"] {
+        let output = Machine::without_tools().run(&[tool]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("rocprofv3 --kernel-trace")
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! `session` and `lessons` as commands: output and exit status.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use tinyllama_tutor::lesson::scaffold;
+use tinyllama_tutor::session::event::StepRef;
+use tinyllama_tutor::session::{Event, Place, Session};
+
+fn tutor(state: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(args)
+        .env("XDG_STATE_HOME", state)
+        .env("USER", "ada")
+        .env("LANG", "C")
+        .env_remove("LC_ALL")
+        .env_remove("TINYLLAMA_CLASS")
+        .env_remove("TINYLLAMA_LESSONS")
+        .output()
+        .unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("{output:?}"))
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(output)))
+}
+
+fn begin(state: &Path) -> Place {
+    let place = Place {
+        folder: state.join("tinyllama-tutor"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place.clone()).unwrap();
+    session
+        .record(Event::StepDone {
+            at: StepRef::new("welcome", "doctor"),
+        })
+        .unwrap();
+    place
+}
+
+#[test]
+fn without_a_session_nothing_is_made_up_and_nothing_is_created() {
+    let state = TempDir::new().unwrap();
+    for command in ["show", "verify", "compact"] {
+        let output = tutor(state.path(), &["session", command]);
+        assert_eq!(status(&output), 2, "{command}: {}", text(&output));
+        assert!(text(&output).contains("is no session"), "{}", text(&output));
+    }
+    assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+    let path = tutor(state.path(), &["session", "path"]);
+    assert_eq!(
+        text(&path).trim(),
+        state.path().join("tinyllama-tutor").display().to_string()
+    );
+}
+
+#[test]
+fn a_session_is_shown_verified_and_found_damaged() {
+    let state = TempDir::new().unwrap();
+    let place = begin(state.path());
+    let shown = tutor(state.path(), &["session", "show"]);
+    assert_eq!(status(&shown), 0, "{}", text(&shown));
+    assert!(text(&shown).contains("welcome"), "{}", text(&shown));
+    assert_eq!(
+        json(&tutor(state.path(), &["session", "show", "--json"]))["state"]["learner"],
+        "ada"
+    );
+    assert_eq!(status(&tutor(state.path(), &["session", "verify"])), 0);
+
+    let log = fs::read_to_string(place.events()).unwrap();
+    fs::write(place.events(), log.replacen("welcome", "wellcome", 1)).unwrap();
+    let verified = tutor(state.path(), &["session", "verify", "--json"]);
+    assert_eq!(status(&verified), 1);
+    assert_eq!(json(&verified)["damage"][0]["line"], 2);
+}
+
+#[test]
+fn a_session_moves_between_classes() {
+    let state = TempDir::new().unwrap();
+    begin(state.path());
+    let file = state.path().join("ada.tar.gz").display().to_string();
+    assert_eq!(
+        status(&tutor(state.path(), &["session", "export", &file])),
+        0
+    );
+    let class = state.path().join("class").display().to_string();
+    let into = ["session", "import", &file, "--class", &class];
+    let missing = tutor(state.path(), &into);
+    assert_eq!(status(&missing), 3, "{}", text(&missing));
+    fs::create_dir(&class).unwrap();
+    assert_eq!(status(&tutor(state.path(), &into)), 0);
+    assert_eq!(
+        status(&tutor(state.path(), &into)),
+        2,
+        "an existing session was replaced"
+    );
+    let outside = tutor(
+        state.path(),
+        &["session", "path", "--class", &class, "--learner", "../eve"],
+    );
+    assert_eq!(status(&outside), 2, "{}", text(&outside));
+}
+
+#[test]
+fn the_built_in_course_is_listed_shown_and_sound() {
+    let state = TempDir::new().unwrap();
+    let list = json(&tutor(state.path(), &["lessons", "list", "--json"]));
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 4);
+    let shown = tutor(state.path(), &["lessons", "show", "first-baseline"]);
+    assert_eq!(status(&shown), 0);
+    assert!(
+        text(&shown).contains("tinyllama-tutor run v1 --config tiny"),
+        "{}",
+        text(&shown)
+    );
+    let unknown = tutor(state.path(), &["lessons", "show", "nowhere"]);
+    assert_eq!(status(&unknown), 2);
+    assert!(
+        text(&unknown).contains("first-baseline"),
+        "{}",
+        text(&unknown)
+    );
+    let lint = tutor(state.path(), &["lessons", "lint"]);
+    assert_eq!(status(&lint), 0, "{}", text(&lint));
+}
+
+#[test]
+fn a_new_lesson_is_refused_until_listed_and_its_flags_are_those_of_the_run_command() {
+    let folder = TempDir::new().unwrap();
+    let course = folder.path().display().to_string();
+    let workshop = |lessons: &str| {
+        let text = format!(
+            "format: 1\ntitle: T\nversion: \"1\"\nsummary: S\nsessions:\n  - id: first\n    title: F\n    minutes: 30\n    objectives: [o]\n    lessons: [{lessons}]\n"
+        );
+        fs::write(folder.path().join("workshop.yaml"), text).unwrap();
+    };
+    let lint = || tutor(folder.path(), &["lessons", "lint", "--lessons", &course]);
+    workshop("");
+    let new = tutor(
+        folder.path(),
+        &["lessons", "new", "first", "mine", "--lessons", &course],
+    );
+    assert_eq!(status(&new), 0, "{}", text(&new));
+    assert!(
+        text(&lint()).contains("first/mine.yaml"),
+        "{}",
+        text(&lint())
+    );
+    workshop("mine");
+    assert_eq!(status(&lint()), 0, "{}", text(&lint()));
+
+    let wrong = scaffold::lesson("mine", "Mine").replace("--num-steps 20", "--num-stops 20");
+    fs::write(folder.path().join("first/mine.yaml"), wrong).unwrap();
+    let refused = lint();
+    assert_eq!(status(&refused), 1);
+    let report = text(&refused);
+    assert!(
+        report.contains("--num-stops") && report.contains("mine.yaml:25"),
+        "{report}"
+    );
+    let machine = json(&tutor(
+        folder.path(),
+        &["lessons", "lint", "--json", "--lessons", &course],
+    ));
+    assert_eq!(machine["problems"][0]["line"], 25);
+}
