@@ -5,7 +5,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let backends = ["VULKAN", "ROCM", "CUDA"];
     let enabled = |backend: &&str| std::env::var_os(format!("CARGO_FEATURE_{backend}")).is_some();
-    if backends.iter().any(|backend| enabled(&backend)) {
+    if backends.iter().any(enabled) {
         println!("cargo::rustc-cfg=gpu");
     }
 }

@@ -270,11 +270,11 @@ impl Block {
         let qkv = project(context, normed, &self.qkv);
         let mixed = match context.recipe.attention {
             Attention::Materialised => {
-                let [q, k, v] = qkv.apart([config.hidden, kv_width, kv_width]);
+                let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
             Attention::Kernel => binding::rotary_attention(
-                qkv.side_by_side(),
+                side_by_side(qkv),
                 context.rotary.for_kernels(sequence),
                 AttentionSizes {
                     batch,
@@ -295,10 +295,10 @@ impl Block {
         let gate_up = project(context, normed, &self.gate_up);
         let activated = match context.recipe.operations {
             Operations::Library => {
-                let [gate, up] = gate_up.apart([ffn, ffn]);
+                let [gate, up] = apart(gate_up, [ffn, ffn]);
                 silu(gate) * up
             }
-            Operations::Kernels => binding::swiglu(gate_up.side_by_side()),
+            Operations::Kernels => binding::swiglu(side_by_side(gate_up)),
         };
         matmul(context, activated, self.down.val())
     }
@@ -328,50 +328,34 @@ fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tens
     a.cast(operands).matmul(b.cast(operands)).cast(storage)
 }
 
-/// Results of several projections of the same input.
-enum Projected {
-    /// One matrix each.
-    Apart(Vec<Tensor<2>>),
-    /// One matrix, the results side by side.
-    SideBySide(Tensor<2>),
-}
-
-impl Projected {
-    /// One tensor a projection, of these widths.
-    fn apart<const N: usize>(self, widths: [usize; N]) -> [Tensor<2>; N] {
-        match self {
-            Projected::Apart(parts) => parts
-                .try_into()
-                .unwrap_or_else(|_| unreachable!("as many products as widths")),
-            Projected::SideBySide(all) => {
-                let mut start = 0;
-                widths.map(|width| {
-                    start += width;
-                    all.clone().narrow(1, start - width, width)
-                })
-            }
-        }
-    }
-
-    /// All results as one matrix.
-    fn side_by_side(self) -> Tensor<2> {
-        match self {
-            Projected::Apart(parts) => Tensor::cat(parts, 1),
-            Projected::SideBySide(all) => all,
-        }
-    }
-}
-
 /// Products of `x` with each weight: one launch a weight, or one for all where they are stored side by side.
-fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Projected {
-    match weights {
-        [all] => Projected::SideBySide(matmul(context, x, all.val())),
-        apart => Projected::Apart(
-            apart
-                .iter()
-                .map(|weight| matmul(context, x.clone(), weight.val()))
-                .collect(),
-        ),
+fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec<Tensor<2>> {
+    weights
+        .iter()
+        .map(|weight| matmul(context, x.clone(), weight.val()))
+        .collect()
+}
+
+/// What [`project`] returned as one tensor a projection, of these widths.
+fn apart<const N: usize>(projected: Vec<Tensor<2>>, widths: [usize; N]) -> [Tensor<2>; N] {
+    match <[Tensor<2>; N]>::try_from(projected) {
+        Ok(apart) => apart,
+        Err(projected) => {
+            let all = side_by_side(projected);
+            let mut start = 0;
+            widths.map(|width| {
+                start += width;
+                all.clone().narrow(1, start - width, width)
+            })
+        }
+    }
+}
+
+/// What [`project`] returned as one matrix.
+fn side_by_side(projected: Vec<Tensor<2>>) -> Tensor<2> {
+    match <[Tensor<2>; 1]>::try_from(projected) {
+        Ok([all]) => all,
+        Err(apart) => Tensor::cat(apart, 1),
     }
 }
 

@@ -20,11 +20,14 @@ pub enum Optimizer {
         optimizer: Box<ModuleOptimizer>,
         learning_rate: f64,
     },
-    Kernel {
-        optimizer: AdamW,
-        /// Stands in for a parameter while it is away: `[1]`.
-        placeholder: Tensor<1>,
-    },
+    Kernel(Box<KernelOptimizer>),
+}
+
+/// One launch over all parameters.
+pub struct KernelOptimizer {
+    adamw: AdamW,
+    /// Stands in for a parameter while it is away: `[1]`.
+    placeholder: Tensor<1>,
 }
 
 impl Optimizer {
@@ -47,8 +50,8 @@ impl Optimizer {
                 ),
                 learning_rate,
             },
-            Operations::Kernels => Optimizer::Kernel {
-                optimizer: AdamW::new(Hyperparameters {
+            Operations::Kernels => Optimizer::Kernel(Box::new(KernelOptimizer {
+                adamw: AdamW::new(Hyperparameters {
                     learning_rate,
                     beta1: BETAS[0],
                     beta2: BETAS[1],
@@ -56,7 +59,7 @@ impl Optimizer {
                     weight_decay: f64::from(weight_decay),
                 }),
                 placeholder: Tensor::zeros([1], device),
-            },
+            })),
         }
     }
 
@@ -67,21 +70,22 @@ impl Optimizer {
                 optimizer,
                 learning_rate,
             } => optimizer.step(*learning_rate, model, gradients),
-            Optimizer::Kernel {
-                optimizer,
-                placeholder,
-            } => {
-                let mut take = Take {
-                    gradients,
-                    placeholder: placeholder.clone(),
-                    taken: Vec::new(),
-                };
-                let emptied = model.map(&mut take);
-                let (places, parameters): (Vec<Place>, Vec<_>) = take.taken.into_iter().unzip();
-                let updated = optimizer.step(parameters);
-                emptied.map(&mut Restore(places.into_iter().zip(updated).collect()))
-            }
+            Optimizer::Kernel(kernel) => kernel.step(model, gradients),
         }
+    }
+}
+
+impl KernelOptimizer {
+    fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
+        let mut take = Take {
+            gradients,
+            placeholder: self.placeholder.clone(),
+            taken: Vec::new(),
+        };
+        let emptied = model.map(&mut take);
+        let (places, parameters): (Vec<Place>, Vec<_>) = take.taken.into_iter().unzip();
+        let updated = self.adamw.step(parameters);
+        emptied.map(&mut Restore(places.into_iter().zip(updated).collect()))
     }
 }
 

@@ -247,15 +247,23 @@ fn read_axes<T: TryFrom<u64>>(
     columns: [Option<usize>; 3],
 ) -> Result<Option<[T; 3]>, Damage> {
     let mut axes = [1u64; 3];
-    let mut known = false;
+    let (mut is_known, mut empty) = (false, None);
     for (axis, column) in axes.iter_mut().zip(columns) {
-        if let Some(number) = optional(row, column)? {
-            *axis = number;
-            known = true;
+        match (optional(row, column)?, column) {
+            (Some(number), _) => {
+                *axis = number;
+                is_known = true;
+            }
+            (None, Some(column)) => empty = Some(column),
+            (None, None) => {}
         }
     }
-    if !known {
-        return Ok(None);
+    match (is_known, empty) {
+        (false, _) => return Ok(None),
+        (true, Some(column)) => {
+            return Err(row.damage(column, "is empty beside axes that are not".to_owned()));
+        }
+        (true, None) => {}
     }
     let too_large =
         |axis: u64| row.damage(columns[0].unwrap_or(0), format!("`{axis}` is too large"));

@@ -42,9 +42,7 @@ pub fn in_order(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
             "json" => 1,
             _ => 2,
         };
-        // timestamps.csv has undisturbed times: it is read before the tables of counters beside it.
-        let is_counter_table = stem(path).starts_with("pmc_perf");
-        (rank, is_counter_table, path.clone())
+        (rank, path.clone())
     });
     files
 }

@@ -1,0 +1,80 @@
+//! Every target computes what V1 computes: loss, gradients, ten steps of training. On the CPU backend.
+
+mod common;
+
+use common::{run, stderr, stdout};
+use serde_json::Value;
+
+/// Sequence lengths and head counts that divide nothing evenly.
+const SHAPES: &[&[&str]] = &[
+    &["--seq-len=1", "--heads=4", "--kv-heads=2", "--hidden=32"],
+    &["--seq-len=7", "--heads=6", "--kv-heads=3", "--hidden=36"],
+    &["--seq-len=129", "--heads=2", "--kv-heads=1", "--hidden=16"],
+    &["--seq-len=16", "--heads=4", "--kv-heads=4", "--hidden=32"],
+];
+
+const REST: &[&str] = &["--layers=2", "--ffn=48", "--batch-size=3", "--vocab=61"];
+
+#[test]
+fn gradients_agree_with_f64_on_fresh_input_and_awkward_shapes() {
+    for shape in SHAPES {
+        let output = run(&[&["gradcheck", "--json"], *shape, REST].concat());
+        let text = stdout(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{shape:?}: {text}{}",
+            stderr(&output)
+        );
+        let report: Value = serde_json::from_str(&text).unwrap();
+        let comparisons = report["comparisons"].as_array().unwrap();
+        assert_eq!(comparisons.len(), 3);
+        for comparison in comparisons {
+            assert_eq!(
+                comparison["with_gradient"], comparison["tensors"],
+                "{comparison}"
+            );
+            let worst = comparison["worst_difference"].as_f64().unwrap();
+            assert!(worst < 1e-4, "{comparison}");
+        }
+    }
+}
+
+#[test]
+fn reduced_precision_is_told_from_f32() {
+    let shape = SHAPES[1];
+    let output = run(&[&["gradcheck", "--json", "--dtype=bf16"], shape, REST].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let worst = report["comparisons"][0]["worst_difference"]
+        .as_f64()
+        .unwrap();
+    assert!(worst > 1e-4, "operands were not rounded to bf16: {worst}");
+}
+
+#[test]
+fn ten_steps_of_every_target_stay_together() {
+    let flags = ["verify", "--json", "--num-steps=10", "--learning-rate=1e-2"];
+    let output = run(&[&flags[..], SHAPES[1], REST].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    let rows: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let losses = rows[2][3].as_array().unwrap();
+    let (first, last) = (losses[0].as_f64().unwrap(), losses[9].as_f64().unwrap());
+    assert!(last < first - 0.05, "v3 does not learn: {losses:?}");
+}
+
+#[test]
+fn the_kernels_are_listed_and_need_a_gpu_to_be_checked() {
+    let listed = run(&["kernels"]);
+    assert!(stdout(&listed).contains("flash_attention"));
+    assert_eq!(run(&["kernels", "--check"]).status.code(), Some(3));
+    let unknown = run(&["kernels", "flash_attenion"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("flash_attention"));
+}

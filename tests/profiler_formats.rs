@@ -1,0 +1,247 @@
+//! Formats of which no published sample is at hand, in the shape the tools' documentation and sources give them.
+
+use std::path::Path;
+
+use tinyllama_tutor::profiler::model::{Profile, StatisticKind};
+use tinyllama_tutor::profiler::read::{Format, import};
+
+fn read(name: &str, text: &str, format: Format) -> Profile {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let import = import(&path).unwrap();
+    assert_eq!(import.damage, [], "{name}");
+    assert_eq!(import.taken[0].format, format, "{name}");
+    import.profile
+}
+
+#[test]
+fn launches_of_rocprof_version_1() {
+    let text = "\"Index\",\"KernelName\",\"gpu-id\",\"queue-id\",\"queue-index\",\"pid\",\"tid\",\"grd\",\"wgr\",\"lds\",\"scr\",\"arch_vgpr\",\"accum_vgpr\",\"sgpr\",\"wave_size\",\"sig\",\"obj\",\"DispatchNs\",\"BeginNs\",\"EndNs\",\"CompleteNs\",\"DurationNs\"\n\
+                0,\"gemm(float*, int) [clone .kd]\",2,0,0,11,12,4096,256,1024,0,64,4,32,64,0x0,0x7f,100,200,1700,1800,1500\n";
+    let profile = read("results.csv", text, Format::LaunchTable);
+    let dispatch = profile.dispatches[0];
+    assert_eq!(profile.kernel_name(dispatch.variant), "gemm(float*, int)");
+    assert_eq!(dispatch.time.unwrap().duration(), 1500);
+    let variant = profile.variant(dispatch.variant);
+    assert_eq!(
+        (variant.vgpr, variant.accum_vgpr, variant.lds),
+        (Some(64), Some(4), Some(1024))
+    );
+    assert_eq!(
+        (variant.grid, variant.workgroup),
+        (Some([4096, 1, 1]), Some([256, 1, 1]))
+    );
+    assert_eq!(profile.lane(dispatch.lane).agent, Some(2));
+    assert!(
+        profile.counters.is_empty(),
+        "none of the columns is a counter"
+    );
+}
+
+#[test]
+fn counters_of_rocprof_version_1_and_2_stand_beside_the_launch() {
+    let first = "Index,KernelName,gpu-id,grd,wgr,SQ_WAVES,VALUBusy,DispatchNs,BeginNs,EndNs,CompleteNs,DurationNs\n0,a,0,64,64,8,12.5,1,10,30,31,20\n";
+    let second = "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,SQ_WAVES,VALUBusy\n1,0,1,7,7,64,64,0,0,8,0,16,64,a,10,30,5,8,12.5\n";
+    for text in [first, second] {
+        let profile = read("results.csv", text, Format::LaunchTable);
+        let counters: Vec<_> = profile
+            .counters
+            .iter()
+            .map(|c| (profile.name(c.counter), c.value))
+            .collect();
+        assert_eq!(counters, [("SQ_WAVES", 8.0), ("VALUBusy", 12.5)]);
+        assert_eq!(profile.dispatches.len(), 1);
+        assert_eq!(profile.dispatches[0].time.unwrap().duration(), 20);
+    }
+}
+
+#[test]
+fn the_summary_of_rocprof_version_1_has_five_columns() {
+    let text = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n\"hipsomething_kernel\",3,300,100,100.0\n";
+    let profile = read("results.stats.csv", text, Format::Statistics);
+    let statistic = profile.statistics[0];
+    assert_eq!(
+        (statistic.kind, statistic.calls, statistic.total_ns),
+        (StatisticKind::Kernel, 3, 300.0)
+    );
+    assert_eq!(statistic.min_ns, None, "not in this version");
+}
+
+#[test]
+fn an_analysis_is_read_from_its_boxes_with_wrapped_names() {
+    let text = "\n--------\n0. Top Stats\n0.1 Top Kernels\n\
+╒════╤══════════════════════╤═════════╤══════════╤════════════╤══════════════╤════════╕\n\
+│    │ Kernel_Name          │   Count │  Sum(ns) │   Mean(ns) │   Median(ns) │    Pct │\n\
+╞════╪══════════════════════╪═════════╪══════════╪════════════╪══════════════╪════════╡\n\
+│  0 │ vecCopy(double*, dou │    2.00 │ 40320.00 │   20160.00 │     20160.00 │ 100.00 │\n\
+│    │ ble*) [clone .kd]    │         │          │            │              │        │\n\
+╘════╧══════════════════════╧═════════╧══════════╧════════════╧══════════════╧════════╛\n\
+2. System Speed-of-Light\n2.1 Speed-of-Light\n\
+╒═════════════╤════════════╤═══════╤═══════╤═════════╤═══════════════╕\n\
+│ Metric_ID   │ Metric     │ Avg   │ Unit  │ Peak    │ Pct of Peak   │\n\
+╞═════════════╪════════════╪═══════╪═══════╪═════════╪═══════════════╡\n\
+│ 2.1.0       │ VALU FLOPs │ 12.5  │ Gflop │ 22630.4 │ 0.06          │\n\
+├─────────────┼────────────┼───────┼───────┼─────────┼───────────────┤\n\
+│ 2.1.1       │ VALU IOPs  │ N/A   │ Giop  │ 22630.4 │ N/A           │\n\
+╘═════════════╧════════════╧═══════╧═══════╧═════════╧═══════════════╛\n";
+    let profile = read("analysis.txt", text, Format::ComputeAnalysis);
+    let kernel = profile.statistics[0];
+    assert_eq!(profile.name(kernel.name), "vecCopy(double*, double*)");
+    assert_eq!((kernel.calls, kernel.total_ns), (2, 40_320.0));
+    assert_eq!(profile.metrics.len(), 2);
+    let flops = &profile.metrics[0];
+    assert_eq!(
+        (flops.table.as_str(), flops.name.as_str()),
+        ("Speed-of-Light", "VALU FLOPs")
+    );
+    assert_eq!(
+        (flops.value, flops.peak, flops.percent_of_peak),
+        (Some(12.5), Some(22_630.4), Some(0.06))
+    );
+    assert_eq!(profile.metrics[1].value, None, "N/A is not 0");
+}
+
+fn database(statements: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.db");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(statements)
+        .unwrap();
+    (folder, path)
+}
+
+#[test]
+fn an_analysis_is_read_from_its_database() {
+    let (_folder, path) = database(
+        "CREATE TABLE compute_metadata (compute_version, git_version, schema_version);
+         CREATE TABLE k (kernel_name, dispatch_count, duration_ns_sum, duration_ns_min, duration_ns_max);
+         INSERT INTO k VALUES ('gemm(float*)', 4, 1000.0, 200, 300);
+         CREATE VIEW compute_kernel_view AS SELECT * FROM k;
+         CREATE TABLE m (metric_name, table_name, sub_table_name, value_name, value, unit, kernel_name);
+         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Avg', 75.5, 'Pct', 'gemm(float*)');
+         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Peak', NULL, 'Pct', 'gemm(float*)');
+         CREATE VIEW compute_kernel_metric_view AS SELECT * FROM m;",
+    );
+    let import = import(&path).unwrap();
+    assert_eq!(import.damage, []);
+    assert_eq!(
+        (import.taken[0].format, import.taken[0].rows),
+        (Format::ComputeDatabase, 3)
+    );
+    let profile = import.profile;
+    assert_eq!(
+        (profile.statistics[0].calls, profile.statistics[0].max_ns),
+        (4, Some(300.0))
+    );
+    let metrics: Vec<_> = profile
+        .metrics
+        .iter()
+        .map(|m| (m.name.as_str(), m.value))
+        .collect();
+    assert_eq!(metrics, [("L2 Hit", Some(75.5)), ("L2 Hit (Peak)", None)]);
+}
+
+#[test]
+fn calls_copies_and_counters_of_rocpd_are_read_and_damage_is_named_by_row() {
+    let (_folder, path) = database(
+        "CREATE TABLE rocpd_metadata (id, tag, value);
+         INSERT INTO rocpd_metadata VALUES (1, 'schema_version', '3.0.2'), (2, 'guid', 'g');
+         CREATE TABLE regions (category, name, start, \"end\", tid, corr_id);
+         INSERT INTO regions VALUES ('HIP_RUNTIME_API', 'hipLaunchKernel', 10, 25, 7, 1), ('HIP_RUNTIME_API', 'hipFree', 30, 20, 7, 2);
+         CREATE TABLE memory_copies (name, start, \"end\", size, src_agent_log_index, dst_agent_log_index, tid, corr_id);
+         INSERT INTO memory_copies VALUES ('MEMORY_COPY_HOST_TO_DEVICE', 100, 300, 4096, 0, 4, 7, 3);
+         CREATE TABLE counters_collection (kernel_name, counter_name, value, start, \"end\", dispatch_id);
+         INSERT INTO counters_collection VALUES ('a.kd', 'SQ_WAVES', 64, 400, 500, 1);",
+    );
+    let import = import(&path).unwrap();
+    let profile = import.profile;
+    assert_eq!(profile.name(profile.calls[0].function), "hipLaunchKernel");
+    assert_eq!(profile.calls[0].time.duration(), 15);
+    assert_eq!(
+        (profile.copies[0].bytes, profile.copies[0].destination),
+        (Some(4096), Some(4))
+    );
+    assert_eq!(profile.counters[0].value, 64.0);
+    assert_eq!(profile.kernel_name(profile.counters[0].variant), "a");
+    assert_eq!(import.damage.len(), 1);
+    assert!(
+        import.damage[0].to_string().contains("view regions, row 2"),
+        "{}",
+        import.damage[0]
+    );
+}
+
+/// Records as in rocprofv3's JSON schema, with the tables that name them behind the records.
+const DOCUMENT: &str = r#"{"rocprofiler-sdk-tool":[{
+  "buffer_records":{
+    "kernel_dispatch":[{"thread_id":5,"correlation_id":{"internal":9},"start_timestamp":150,"end_timestamp":190,
+      "dispatch_info":{"agent_id":{"handle":70},"queue_id":{"handle":3},"kernel_id":4,"dispatch_id":1,"private_segment_size":0,
+        "group_segment_size":512,"workgroup_size":{"x":64,"y":1,"z":1},"grid_size":{"x":128,"y":1,"z":1}},"stream_id":{"handle":1}}],
+    "hip_api":[{"kind":1,"operation":1,"thread_id":5,"correlation_id":{"internal":9},"start_timestamp":100,"end_timestamp":130}],
+    "memory_copy":[{"kind":2,"operation":0,"thread_id":5,"correlation_id":{"internal":8},"start_timestamp":10,"end_timestamp":50,
+      "src_agent_id":{"handle":69},"dst_agent_id":{"handle":70},"bytes":1024}]},
+  "callback_records":{"counter_collection":[{"thread_id":5,"dispatch_data":{"start_timestamp":150,"end_timestamp":190,
+      "dispatch_info":{"agent_id":{"handle":70},"queue_id":{"handle":3},"kernel_id":4,"dispatch_id":1,"private_segment_size":0,
+        "group_segment_size":512,"workgroup_size":{"x":64,"y":1,"z":1},"grid_size":{"x":128,"y":1,"z":1}}},
+      "records":[{"counter_id":{"handle":11},"value":3.0},{"counter_id":{"handle":11},"value":4.0}]}]},
+  "counters":[{"id":{"handle":11},"name":"SQ_WAVES"}],
+  "strings":{"buffer_records":[{"kind":"NONE","operations":[]},
+    {"kind":"HIP_RUNTIME_API","operations":["hipFree","hipLaunchKernel"]},
+    {"kind":"MEMORY_COPY","operations":["MEMORY_COPY_HOST_TO_DEVICE"]}]},
+  "kernel_symbols":[{"kernel_id":4,"formatted_kernel_name":"rms_norm(float*)","arch_vgpr_count":12,"sgpr_count":32}],
+  "agents":[{"id":{"handle":69},"type":1,"logical_node_id":0},{"id":{"handle":70},"type":2,"logical_node_id":4,"name":"gfx90a"}]
+}]}"#;
+
+#[test]
+fn records_of_json_are_joined_with_tables_that_come_later() {
+    let profile = read("results.json", DOCUMENT, Format::RocprofV3Json);
+    let dispatch = profile.dispatches[0];
+    assert_eq!(profile.kernel_name(dispatch.variant), "rms_norm(float*)");
+    assert_eq!(profile.variant(dispatch.variant).vgpr, Some(12));
+    assert_eq!(profile.lane(dispatch.lane).agent, Some(4));
+    assert_eq!(profile.name(profile.calls[0].function), "hipLaunchKernel");
+    assert_eq!(profile.name(profile.calls[0].domain), "HIP_RUNTIME_API");
+    let copy = profile.copies[0];
+    assert_eq!(
+        (copy.source, copy.destination, copy.bytes),
+        (Some(0), Some(4), Some(1024))
+    );
+    assert_eq!(
+        profile.counters[0].value, 7.0,
+        "instances of a counter add up"
+    );
+
+    use tinyllama_tutor::profiler::show::launches::launch_overhead;
+    let overhead = launch_overhead(&profile);
+    assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
+    // From the call at 100 to the kernel at 150.
+    assert_eq!(overhead.queueing.unwrap().median_ns, 50.0);
+}
+
+#[test]
+fn a_run_in_several_formats_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("run_results.json", DOCUMENT);
+    write(
+        "run_kernel_trace.csv",
+        "Kind,Kernel_Name,Start_Timestamp,End_Timestamp\nK,rms_norm,150,190\n",
+    );
+    write(
+        "other_kernel_trace.csv",
+        "Kind,Kernel_Name,Start_Timestamp,End_Timestamp\nK,softmax,150,190\n",
+    );
+    let import = import(folder.path()).unwrap();
+    assert_eq!(import.profile.dispatches.len(), 2);
+    let [passed] = &import.passed_over[..] else {
+        panic!("{:?}", import.passed_over)
+    };
+    assert!(passed.path.ends_with(Path::new("run_kernel_trace.csv")));
+    assert!(
+        passed.reason.contains("run_results.json"),
+        "{}",
+        passed.reason
+    );
+}
