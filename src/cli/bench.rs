@@ -62,6 +62,7 @@ struct Row {
     step_ms: Vec<f64>,
     samples_per_s: Vec<f64>,
     launches: Option<f64>,
+    /// Taken from the device; for a peer the peak it reports.
     peak_bytes: Option<u64>,
     first_step_ms: Option<f64>,
 }
@@ -112,7 +113,7 @@ fn add(row: &mut Row, summary: &Summary) {
         .extend(summary.total_ms.map(|spread| spread.median));
     row.samples_per_s.extend(summary.samples_per_s);
     row.launches = summary.launches_per_step;
-    row.peak_bytes = summary.peak_bytes_in_use;
+    row.peak_bytes = summary.peak_bytes_reserved;
     row.first_step_ms = row.first_step_ms.or(summary.first_step_ms);
 }
 
@@ -193,7 +194,7 @@ fn print(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "{:<width$} {:>10} {:>21} {:>8} {:>11} {:>12} {:>12} {:>12}",
-        "", "step ms", "range of rounds", "ratio", "samples/s", "launches", "peak", "first step"
+        "", "step ms", "range of rounds", "ratio", "samples/s", "launches", "memory", "first step"
     )?;
     let base = rows.first().and_then(|row| median(&row.step_ms));
     for row in rows {
@@ -228,7 +229,7 @@ fn print(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
     }
     writeln!(
         out,
-        "ratio: step time over the first row's; peers count kernels where they can"
+        "ratio: step time over the first row's; memory: taken from the device, for peers the peak they report"
     )
 }
 

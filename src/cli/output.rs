@@ -260,7 +260,7 @@ fn summary_text(summary: &Summary) -> String {
             "launches/step",
             number(summary.launches_per_step, "", 0)
         ),
-        format!("  {:<18} {}", "peak memory", peak_memory(summary)),
+        format!("  {:<18} {}", "most memory", most_memory(summary)),
         format!(
             "  {:<18} {} to {}",
             "loss",
@@ -299,11 +299,11 @@ fn summary_text(summary: &Summary) -> String {
     lines.join("\n")
 }
 
-fn peak_memory(summary: &Summary) -> String {
+fn most_memory(summary: &Summary) -> String {
     match (summary.peak_bytes_in_use, summary.peak_bytes_reserved) {
         (Some(in_use), Some(reserved)) => {
             format!(
-                "{} in use, {} reserved",
+                "{} in use between phases, {} taken from the device",
                 human_bytes(in_use),
                 human_bytes(reserved)
             )

@@ -134,7 +134,9 @@ pub struct Step {
     pub synchronized: bool,
     /// Kernels issued by the host in this step.
     pub launches: Option<u64>,
+    /// Bytes of live tensors: the larger of the readings after forward and after the step.
     pub bytes_in_use: Option<u64>,
+    /// Bytes taken from the device, pages kept for reuse included.
     pub bytes_reserved: Option<u64>,
     pub samples_per_s: f64,
 }
@@ -230,7 +232,9 @@ pub struct Summary {
     pub synchronized: bool,
     pub first_step_ms: Option<f64>,
     pub launches_per_step: Option<f64>,
+    /// Largest reading of live tensors, between phases; peaks inside a phase are not seen.
     pub peak_bytes_in_use: Option<u64>,
+    /// Most that was taken from the device.
     pub peak_bytes_reserved: Option<u64>,
     pub first_loss: Option<f64>,
     pub final_loss: Option<f64>,

@@ -251,8 +251,8 @@ pub fn train_side_by_side(
             let mut losses = Vec::new();
             for _ in 0..options.steps {
                 let batch = trainer.place(&data.next_batch());
-                let (loss, _, _) = trainer.step(&batch, Synchronize::Step)?;
-                losses.push(f64::from(loss.try_into_scalar::<f32>()?));
+                let step = trainer.step(&batch, Synchronize::Step)?;
+                losses.push(f64::from(step.loss.try_into_scalar::<f32>()?));
             }
             Ok(Losses {
                 target: *target,

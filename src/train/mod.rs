@@ -23,4 +23,4 @@ pub use session::{Ending, Options, hello, train};
 pub use stop::{StopReason, StopSignal};
 pub use tally::Tally;
 pub use trace::write_chrome_trace;
-pub use trainer::{DeviceBatch, StepTimes, Synchronize, Trainer};
+pub use trainer::{DeviceBatch, StepResult, StepTimes, Synchronize, Trainer};

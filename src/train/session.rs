@@ -10,8 +10,8 @@ use super::data::Data;
 use super::event::{Body, Hello, Note, Phase, PhaseName, Step};
 use super::reporter::Reporter;
 use super::stop::{StopReason, StopSignal};
-use super::telemetry::{LaunchCounter, MemoryUse, ProfilePass, Recording};
-use super::trainer::{DeviceBatch, Synchronize, Trainer};
+use super::telemetry::{LaunchCounter, ProfilePass, Recording};
+use super::trainer::{DeviceBatch, StepResult, Synchronize, Trainer};
 use super::{event, kernel_table, repeatability, sample, trace};
 use crate::device::OpenDevice;
 use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights, work};
@@ -221,7 +221,12 @@ impl<'a> Run<'a> {
             (n == 1 && self.open.backend.is_asynchronous()).then(|| self.compile_progress());
         let launched_before = self.launches.as_ref().map(LaunchCounter::total);
         let synchronize = self.options.synchronize;
-        let (loss, with_gradient, times) = self
+        let StepResult {
+            loss,
+            with_gradient,
+            times,
+            memory,
+        } = self
             .trainer
             .step(batch, synchronize)
             .with_context(|| format!("training step {n} failed on {}", self.open.name))?;
@@ -234,7 +239,6 @@ impl<'a> Run<'a> {
         if let Some(progress) = compiling {
             progress.finish();
         }
-        let memory = MemoryUse::of(&self.open.device);
         self.reporter
             .update(|tally| tally.parameters_with_gradient = Some(with_gradient));
         self.reporter.step(Step {

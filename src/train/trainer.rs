@@ -8,7 +8,7 @@ use burn::tensor::{Device, ExecutionError, Int, Tensor, TensorData};
 
 use super::data::Batch;
 use super::optimizer::Optimizer;
-use super::telemetry::ProfilePass;
+use super::telemetry::{MemoryUse, PeakMemory, ProfilePass};
 use crate::model::{Context, Llama, ModelConfig, Part, part};
 
 /// What a step waits for before it reads the clock.
@@ -29,6 +29,18 @@ pub struct StepTimes {
     pub forward: Option<f64>,
     pub backward: Option<f64>,
     pub optimizer: Option<f64>,
+}
+
+/// What one step gave.
+pub struct StepResult {
+    /// Before the update, still on the device: `[1]`.
+    pub loss: Tensor<1>,
+    /// Parameter tensors that received a gradient.
+    pub with_gradient: usize,
+    pub times: StepTimes,
+    /// The larger of what was held after forward, when activations wait for the backward pass, and at the end. Peaks
+    /// inside a phase are not seen.
+    pub memory: MemoryUse,
 }
 
 /// A model in training.
@@ -112,17 +124,19 @@ impl Trainer {
         (loss, gradients)
     }
 
-    /// Trains on `batch` once. Returns the loss before the update, still on the device, the number of parameter
-    /// tensors that received a gradient, and the times.
+    /// Trains on `batch` once.
     pub fn step(
         &mut self,
         batch: &DeviceBatch,
         synchronize: Synchronize,
-    ) -> Result<(Tensor<1>, usize, StepTimes), ExecutionError> {
+    ) -> Result<StepResult, ExecutionError> {
         let phases = synchronize == Synchronize::Phases;
         let mut clock = Clock::start();
         let loss = self.forward(batch);
         let forward = clock.lap(phases, &self.device)?;
+        let mut memory = PeakMemory::default();
+        memory.observe(MemoryUse::of(&self.device));
+        clock.skip();
         let gradients = self.backward(loss.clone());
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
@@ -137,7 +151,13 @@ impl Trainer {
             backward: report_parts.then_some(backward),
             optimizer: report_parts.then_some(optimizer),
         };
-        Ok((loss.inner(), with_gradient, times))
+        memory.observe(MemoryUse::of(&self.device));
+        Ok(StepResult {
+            loss: loss.inner(),
+            with_gradient,
+            times,
+            memory: memory.get(),
+        })
     }
 
     /// One more step under observation; its times are the pass's, not a step's.
@@ -207,6 +227,13 @@ impl Clock {
         let milliseconds = (now - self.lap).as_secs_f64() * 1e3;
         self.lap = now;
         Ok(milliseconds)
+    }
+
+    /// Leaves out what has passed since the last lap.
+    fn skip(&mut self) {
+        let aside = self.lap.elapsed();
+        self.started += aside;
+        self.lap += aside;
     }
 
     fn total(&self) -> f64 {
