@@ -1,11 +1,12 @@
 //! `run` and `trace`: train a target in this process.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::{ArgGroup, Args};
 
 use super::exit::{self, Exit};
@@ -128,6 +129,14 @@ fn train_target(
         Some(path) => Data::text(path, &options.config, options.seed)?,
         None => Data::synthetic(&options.config, options.seed),
     };
+    if let Some(path) = &options.trace {
+        // Found out now, not after minutes of tuning and training.
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot write the trace {}", path.display()))?;
+    }
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
     });

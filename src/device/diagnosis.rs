@@ -241,7 +241,12 @@ struct Tool {
     remedy: &'static str,
 }
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
+    Tool {
+        name: "hipconfig",
+        arguments: &["--version"],
+        remedy: "The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.",
+    },
     Tool {
         name: "rocprofv3",
         arguments: &["--version"],

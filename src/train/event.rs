@@ -182,7 +182,7 @@ pub struct Parts {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PartWork {
     pub part: String,
-    /// Floating-point operations of forward and backward together.
+    /// Floating-point operations; those of the backward pass are all under the part `backward`.
     pub flops: f64,
     /// Least bytes a perfect implementation of this recipe moves.
     pub bytes: f64,
