@@ -8,10 +8,12 @@ mod catalog;
 mod cost;
 mod error;
 
+pub mod bench;
 pub mod binding;
 pub mod check;
 pub mod launch;
 pub mod team;
+pub mod tunables;
 
 pub mod adamw;
 pub mod add_rmsnorm;

@@ -1,7 +1,9 @@
 //! The command line: one file per subcommand.
 
 mod bench;
+mod collect;
 mod completions;
+mod diff;
 mod doctor;
 mod exit;
 mod gradcheck;
@@ -13,6 +15,7 @@ mod run;
 mod schema;
 mod session;
 mod signals;
+mod switches;
 mod training_args;
 
 use std::process::ExitCode;
@@ -47,6 +50,8 @@ enum Command {
     Gradcheck(Box<gradcheck::GradcheckArgs>),
     /// Train every target side by side and compare the losses
     Verify(Box<gradcheck::VerifyArgs>),
+    /// Say what differs between two targets, in words and source
+    Diff(diff::DiffArgs),
     /// List this project's kernels, or check each against its reference on this device
     Kernels(kernels::KernelsArgs),
     /// Say what this machine has, what is missing, and what to do about it
@@ -84,6 +89,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
         Command::Verify(args) => gradcheck::verify(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Kernels(args) => kernels::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Lessons(args) => lessons::run(&args),

@@ -9,8 +9,10 @@ mod error;
 pub mod kfd;
 pub mod library;
 mod select;
+mod tuning;
 pub mod vulkan;
 
 pub use cache::{CacheSettings, configure_runtime};
 pub use error::DeviceError;
 pub use select::{Backend, BackendChoice, OpenDevice, open};
+pub use tuning::{forget_decisions, tuned_operations};
