@@ -11,8 +11,11 @@ use anyhow::Context;
 use thiserror::Error;
 
 use super::Measurements;
+use super::words::merged;
 use crate::run::{Exited, Line, RunChild, RunCommand, read_line};
-use crate::train::event::{Body, Event, Failure, FailureCode, Hello, Kernels, Parts, Step, Summary};
+use crate::train::event::{
+    Body, Event, Failure, FailureCode, Hello, Kernels, Parts, Step, Summary,
+};
 
 /// A target with flags of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +126,15 @@ impl Failed {
         }
     }
 
+    /// Why, as far as the run, or its exit status, says.
     pub fn code(&self) -> Option<FailureCode> {
-        self.failure.as_ref().map(|failure| failure.code)
+        let status = || match self.status?.code()? {
+            2 => Some(FailureCode::Usage),
+            3 => Some(FailureCode::Environment),
+            _ => None,
+        };
+        let told = self.failure.as_ref().map(|failure| failure.code);
+        told.or_else(status)
     }
 
     /// Whether the device, or the machine, had too little memory for it.
@@ -143,7 +153,7 @@ impl Failed {
 }
 
 impl Runner {
-    /// Runs `variant` with `more` flags behind its own, and hands every event to `watch`.
+    /// Runs `variant` with `more` flags, which go before its own, and hands every event to `watch`.
     ///
     /// # Errors
     /// When the run cannot be started, fails, ends early, or a stop was requested.
@@ -158,7 +168,7 @@ impl Runner {
             launcher: self.launcher.clone(),
             program: self.program.clone(),
             target: variant.target.clone(),
-            flags: [&variant.flags[..], more].concat(),
+            flags: merged(&[&variant.flags[..], more].concat()),
         };
         let mut child = RunChild::start(&command, &self.root)?;
         self.stop.running(Some(child.id()));
@@ -273,7 +283,8 @@ impl MeasuredRun {
         } else {
             path.to_path_buf()
         };
-        let stream = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
+        let stream =
+            File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
         let mut collected = Collected::default();
         for line in BufReader::new(stream).split(b'\n') {
             let line = line.with_context(|| format!("cannot read {}", file.display()))?;

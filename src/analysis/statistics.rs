@@ -106,6 +106,8 @@ pub enum Basis {
     Runs,
     /// The ratios of runs that took turns, one ratio a round.
     Rounds,
+    /// The runs of every combination of switches, all of them once a round.
+    Combinations,
 }
 
 /// A value with the interval that holds the true one with the stated confidence.
@@ -156,7 +158,13 @@ pub fn ratio_of_medians(
         return Ok(ratio_interval(a, b, confidence, Basis::Runs, (steps, runs)));
     }
     let (a, b) = (LogMedian::of_steps(last_a)?, LogMedian::of_steps(last_b)?);
-    Ok(ratio_interval(a, b, confidence, Basis::Steps, (steps, runs)))
+    Ok(ratio_interval(
+        a,
+        b,
+        confidence,
+        Basis::Steps,
+        (steps, runs),
+    ))
 }
 
 /// Interval of the median of the steps of one run.
@@ -223,7 +231,7 @@ impl Interval {
         let distance = (self.value / bound.abs()).ln().abs();
         let further = match self.basis {
             Basis::Steps => self.steps_until(distance)?,
-            Basis::Runs | Basis::Rounds => self.runs_until(distance)?.checked_mul(self.steps)?,
+            Basis::Runs | Basis::Rounds | Basis::Combinations => self.runs_until(distance)?.checked_mul(self.steps)?,
         };
         (further as f64 <= MOST_FURTHER_STEPS).then_some(further)
     }
@@ -301,7 +309,8 @@ fn ratio_interval(
     }
 }
 
-fn student_quantile(p: f64, freedom: f64) -> f64 {
+/// Student's t below which the share `p` lies.
+pub(super) fn student_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
 }
 

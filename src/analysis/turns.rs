@@ -39,7 +39,6 @@ pub fn take_turns(
     runner: &Runner,
     variants: &[Variant],
     rounds: usize,
-    more: &[OsString],
     watch: &mut dyn Watch,
 ) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
     let of = variants.len() * rounds;
@@ -54,7 +53,7 @@ pub fn take_turns(
                 of,
                 name: &variants[index].name,
             };
-            runs[index].push(run_one(runner, &variants[index], more, turn, watch)?);
+            runs[index].push(run_one(runner, &variants[index], &[], turn, watch)?);
         }
     }
     Ok(runs)
