@@ -2,12 +2,14 @@
 
 pub mod ablation;
 pub mod comparison;
+pub mod least_squares;
 pub mod measurements;
 pub mod metric;
 pub mod parts;
 pub mod regression;
 pub mod relative;
 pub mod runner;
+pub mod scaling;
 pub mod statistics;
 pub mod store;
 pub mod turns;

@@ -231,7 +231,9 @@ impl Interval {
         let distance = (self.value / bound.abs()).ln().abs();
         let further = match self.basis {
             Basis::Steps => self.steps_until(distance)?,
-            Basis::Runs | Basis::Rounds | Basis::Combinations => self.runs_until(distance)?.checked_mul(self.steps)?,
+            Basis::Runs | Basis::Rounds | Basis::Combinations => {
+                self.runs_until(distance)?.checked_mul(self.steps)?
+            }
         };
         (further as f64 <= MOST_FURTHER_STEPS).then_some(further)
     }

@@ -50,7 +50,9 @@ impl Interval {
         Finding::TooNoisy {
             further: match self.basis {
                 Basis::Steps => self.steps_until(wanted).map(Further::Steps),
-                Basis::Runs | Basis::Rounds | Basis::Combinations => self.runs_until(wanted).map(Further::Rounds),
+                Basis::Runs | Basis::Rounds | Basis::Combinations => {
+                    self.runs_until(wanted).map(Further::Rounds)
+                }
             },
         }
     }
