@@ -1,6 +1,7 @@
 //! What measured numbers allow one to say: spread, comparisons with their uncertainty, and what a run reports.
 
 pub mod ablation;
+pub mod batch_size;
 pub mod comparison;
 pub mod least_squares;
 pub mod measurements;

@@ -10,6 +10,7 @@ use crate::train::event::Event;
 pub struct Turn<'a> {
     /// Counted from 1.
     pub run: usize,
+    /// 0 where nobody knows.
     pub of: usize,
     pub name: &'a str,
 }

@@ -82,13 +82,12 @@ impl Console {
 
 impl Watch for Console {
     fn starts(&mut self, turn: Turn<'_>) {
-        self.now = format!(
-            "run {} of {}: {}{}",
-            turn.run,
-            turn.of,
-            turn.name,
-            self.left(turn)
-        );
+        // A search does not know how many runs it will take.
+        let of = match turn.of {
+            0 => String::new(),
+            of => format!(" of {of}"),
+        };
+        self.now = format!("run {}{of}: {}{}", turn.run, turn.name, self.left(turn));
         match &self.bar {
             Some(bar) => {
                 bar.set_message(self.now.clone());
