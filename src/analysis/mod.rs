@@ -11,6 +11,7 @@ pub mod regression;
 pub mod relative;
 pub mod runner;
 pub mod scaling;
+pub mod stages;
 pub mod statistics;
 pub mod store;
 pub mod turns;
