@@ -20,7 +20,7 @@ pub mod store;
 pub use error::SessionError;
 pub use event::{Event, Record};
 pub use lock::Holder;
-pub use log::{Damage, Scan, scan};
+pub use log::{Damage, Scan, scan, scan_text};
 pub use place::Place;
 pub use state::State;
 pub use store::Session;
