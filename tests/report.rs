@@ -130,6 +130,9 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     let place = eventful(folder.path());
     let report = report(&place);
     let page = html::render(&report);
+    if let Some(kept) = std::env::var_os("REPORT_TEST_KEEP") {
+        fs::write(Path::new(&kept).join("report.html"), &page).unwrap();
+    }
     assert!(page.len() < html::MOST_BYTES);
     for forbidden in [
         "<script",

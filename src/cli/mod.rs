@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod exit;
 mod gradcheck;
+mod instructor;
 mod kernels;
 mod lessons;
 mod output;
@@ -56,6 +57,8 @@ enum Command {
     Lessons(lessons::LessonsArgs),
     /// Show, check, pack and unpack what is kept of a learner
     Session(session::SessionArgs),
+    /// Look after a class: who stands where, who is stuck, and what to do about it
+    Instructor(Box<instructor::InstructorArgs>),
     /// Write a session as a report, check a hand-in, or put a class on one page
     Report(Box<report::ReportArgs>),
     /// Run a profiler on a target, or read what one wrote
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Lessons(args) => lessons::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Instructor(args) => instructor::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());

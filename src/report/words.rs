@@ -55,7 +55,7 @@ pub fn moment(time: &str) -> String {
     }
 }
 
-pub const RATIO_NOTE: &str = "Speed-up: the median step of the first `v1` run with the same model on the same device over this run's, \
+pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same device over this run's, \
      with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
 
 /// Runs whose counted work is shown; the JSON document has all.

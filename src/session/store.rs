@@ -36,6 +36,7 @@ impl Session {
         let (lock, crashed) = lock::acquire(&place.lock())?;
         let scan = log::scan(&place.events())?;
         let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
+        place.share(&place.events())?;
         let mut session = Self {
             state: State::of(&scan.records),
             log,
@@ -145,6 +146,7 @@ impl Session {
         command: Vec<String>,
     ) -> Result<(), SessionError> {
         check_name(run)?;
+        self.place.share(&self.place.runs().join(run))?;
         let host = host_name();
         self.record(Event::RunStarted {
             run: run.into(),
@@ -163,6 +165,7 @@ impl Session {
         mut values: BTreeMap<String, f64>,
     ) -> Result<(), SessionError> {
         values.retain(|_, value| value.is_finite());
+        self.place.share(&events_file(&self.place.runs(), run))?;
         let finished = Event::RunFinished {
             run: run.into(),
             exit,

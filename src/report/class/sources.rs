@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::lesson::Course;
 use crate::report::collect::{Options, collect};
 use crate::report::document::Report;
@@ -46,12 +48,14 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
                 path.display()
             ));
         }
-        for candidate in candidates {
-            match read_one(&candidate, course) {
+        let read: Vec<_> = candidates
+            .par_iter()
+            .map(|candidate| read_one(candidate, course))
+            .collect();
+        for read in read {
+            match read {
                 Ok(hand_in) => found.hand_ins.push(hand_in),
-                Err(error) => found
-                    .unreadable
-                    .push(format!("{}: {error}", candidate.display())),
+                Err(error) => found.unreadable.push(error.to_string()),
             }
         }
     }
