@@ -7,10 +7,12 @@ mod diff;
 mod doctor;
 mod exit;
 mod gradcheck;
+mod instructor;
 mod kernels;
 mod lessons;
 mod output;
 mod profile;
+mod report;
 mod run;
 mod schema;
 mod session;
@@ -60,6 +62,10 @@ enum Command {
     Lessons(lessons::LessonsArgs),
     /// Show, check, pack and unpack what is kept of a learner
     Session(session::SessionArgs),
+    /// Look after a class: who stands where, who is stuck, and what to do about it
+    Instructor(Box<instructor::InstructorArgs>),
+    /// Write a session as a report, check a hand-in, or put a class on one page
+    Report(Box<report::ReportArgs>),
     /// Run a profiler on a target, or read what one wrote
     Profile(Box<profile::ProfileArgs>),
     /// Print a shell's completion script
@@ -94,6 +100,8 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Lessons(args) => lessons::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Instructor(args) => instructor::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
         }
