@@ -7,6 +7,7 @@ mod exit;
 mod gradcheck;
 mod kernels;
 mod lessons;
+mod lessons_verify;
 mod output;
 mod profile;
 mod run;
