@@ -10,6 +10,7 @@ mod gradcheck;
 mod instructor;
 mod kernels;
 mod lessons;
+mod lessons_verify;
 mod output;
 mod profile;
 mod report;
