@@ -6,6 +6,7 @@ pub mod part;
 mod recipe;
 mod rotary;
 mod weights;
+pub mod ultra;
 pub mod work;
 
 pub use config::{ConfigError, ModelConfig, Preset, human_bytes};
