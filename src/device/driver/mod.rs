@@ -25,9 +25,16 @@ mod error;
 mod gemm;
 mod graph;
 mod handle;
+mod interface;
+mod loader;
+mod lt;
 mod memory;
 mod module;
+mod native;
+mod probe;
 mod properties;
+mod rocblas;
+mod rtc;
 mod stream;
 mod tuning;
 
@@ -42,3 +49,12 @@ pub use memory::{Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, KernelAttributes, Launch, LaunchMode, Module};
 pub use properties::{Properties, Vendor};
 pub use stream::{Event, Stream};
+
+/// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
+///
+/// # Errors
+/// What is missing (driver, device, a function of an old driver), with a remedy.
+pub fn open(vendor: Vendor, index: usize) -> Result<Driver, DriverError> {
+    let api = native::open(vendor, index)?;
+    Ok(Driver::new(Box::new(api), ModuleCache::of_user()))
+}

@@ -41,7 +41,7 @@ impl Driver {
             bytes => Some(self.allocate(bytes)?),
         };
         Ok(Stream {
-            handle: self.shared.api.create_stream()?,
+            handle: self.shared.api.create_stream(workspace.is_some())?,
             workspace,
             capturing: Rc::default(),
             joined: Default::default(),
