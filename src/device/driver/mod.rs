@@ -33,10 +33,17 @@ mod module;
 mod native;
 mod probe;
 mod properties;
+pub mod reference;
 mod rocblas;
 mod rtc;
+pub mod selftest;
 mod stream;
 mod tuning;
+
+#[cfg(test)]
+pub mod recording;
+#[cfg(test)]
+mod tests;
 
 pub use api::{Address, DeviceMemory, GemmOperands, GraphContents};
 pub use cache::ModuleCache;

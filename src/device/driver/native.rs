@@ -58,7 +58,7 @@ struct MatrixLibrary {
 
 enum AnyLibrary {
     /// With a handle for asking, and on CUDA for everything.
-    Lt(LtLibrary, LtHandle),
+    Lt(Box<LtLibrary>, LtHandle),
     RocBlas,
 }
 
@@ -305,7 +305,7 @@ impl MatrixLibrary {
         let lt = LtLibrary::load(vendor, driver_major)
             .and_then(|library| library.handle().map(|handle| (library, handle)));
         let library = match (lt, vendor) {
-            (Ok((library, handle)), _) => AnyLibrary::Lt(library, handle),
+            (Ok((library, handle)), _) => AnyLibrary::Lt(Box::new(library), handle),
             (Err(error), Vendor::Nvidia) => return Err(error),
             (Err(error), Vendor::Amd) => match RocBlas::load() {
                 Ok(_) => AnyLibrary::RocBlas,
