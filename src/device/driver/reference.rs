@@ -128,6 +128,32 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_is_stored_densely_where_its_strides_say() {
+        // Two products of a column [2, 1], stored as a row, and a row [1, 2].
+        let spec = GemmSpec::new(2, 2, 1, Precision::F32)
+            .transpose_a()
+            .batched(2, 2, 0, 4);
+        assert_eq!(spec.a.row_stride, 2);
+        assert_eq!(
+            GemmSpec::new(2, 3, 5, Precision::F32)
+                .transpose_b()
+                .b
+                .row_stride,
+            5
+        );
+        let d = multiply(
+            &spec,
+            1.0,
+            &[1., 2., 3., 4.],
+            &[1., 10.],
+            0.0,
+            &[f32::NAN; 8],
+        )
+        .unwrap();
+        assert_eq!(d, [1., 10., 2., 20., 3., 30., 4., 40.]);
+    }
+
+    #[test]
     fn a_number_that_is_not_finite_is_no_agreement() {
         assert_eq!(relative_difference(&[f64::NAN], &[1.0]), f64::INFINITY);
         assert_eq!(relative_difference(&[1.0], &[1.0, 2.0]), f64::INFINITY);

@@ -64,7 +64,7 @@ fn the_selftest_passes_on_the_double() {
 #[test]
 fn the_selftest_notices_wrong_results() {
     let (driver, recording) = Recording::open();
-    // Without its kernels the double computes nothing; its products are rounded as for TF32 where f32 was asked for.
+    // Without its kernels the double computes nothing.
     let report = selftest(&driver, |_| {}).unwrap();
     let failed = |name: &str| {
         report
