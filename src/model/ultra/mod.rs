@@ -5,6 +5,7 @@
 //! where the whole step is captured once as a graph and replayed. [`Trainer`] is what the rest of the program sees.
 
 pub mod buffers;
+pub mod device;
 pub mod executor;
 pub mod host;
 pub mod layout;
@@ -12,11 +13,13 @@ pub mod operation;
 #[cfg(test)]
 mod oracle;
 pub mod schedule;
+pub mod selftest;
 #[cfg(test)]
 mod tests;
 mod trainer;
 mod update;
 
+pub use device::{DeviceExecutor, DeviceOptions, MatrixPrecision, Tuning};
 pub use executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
 pub use host::HostExecutor;
 pub use schedule::{Node, Phase, Schedule, Spread};

@@ -33,8 +33,8 @@ fn awkward() -> Vec<ModelConfig> {
     ]
 }
 
-/// Weights large enough for every part of the model to matter, from a seed that differs from run to run.
-fn weights(config: &ModelConfig, seed: u64) -> Weights {
+/// Initial weights times `factor`: with 15 every part of the model matters in every gradient.
+pub fn weights(config: &ModelConfig, seed: u64, factor: f32) -> Weights {
     let mut weights = Weights::normal(config, seed);
     let blocks = weights.blocks.iter_mut().flat_map(|block| {
         let matrices = block.qkv.iter_mut().chain(&mut block.gate_up);
@@ -42,18 +42,18 @@ fn weights(config: &ModelConfig, seed: u64) -> Weights {
     });
     for matrix in blocks.chain([&mut weights.embedding]) {
         for value in &mut matrix.values {
-            *value *= 15.0;
+            *value *= factor;
         }
     }
     weights
 }
 
-fn batch(config: &ModelConfig, seed: u64) -> (Vec<i32>, Vec<i32>) {
+pub fn batch(config: &ModelConfig, seed: u64) -> (Vec<i32>, Vec<i32>) {
     let data = crate::train::Data::synthetic(config, seed).next_batch();
     (data.tokens, data.targets)
 }
 
-fn fresh_seed() -> u64 {
+pub fn fresh_seed() -> u64 {
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     clock.map_or(1, |elapsed| u64::from(elapsed.subsec_nanos()))
 }
@@ -67,7 +67,7 @@ fn host(config: &ModelConfig, weights: &Weights, spread: Spread) -> Trainer {
 }
 
 /// ‖a-b‖/‖b‖; infinite where a value is not finite.
-fn difference(a: &[f32], b: &[f64]) -> f64 {
+pub fn difference(a: &[f32], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let square = |x: f64| x * x;
     let error: f64 = a
@@ -87,7 +87,7 @@ fn difference(a: &[f32], b: &[f64]) -> f64 {
 fn host_gradients_are_those_of_the_oracle() {
     for config in awkward() {
         let seed = fresh_seed();
-        let weights = weights(&config, seed);
+        let weights = weights(&config, seed, 15.0);
         let (tokens, targets) = batch(&config, seed);
         let values = Schedule::new(&config, Spread::SERIAL)
             .layout
@@ -125,7 +125,7 @@ fn host_gradients_are_those_of_the_oracle() {
 fn ten_steps_stay_with_updates_by_the_oracle() {
     use tinyllama_kernels::adamw;
     let config = awkward()[0];
-    let weights = weights(&config, 7);
+    let weights = weights(&config, 7, 15.0);
     let (tokens, targets) = batch(&config, 7);
     let mut values = Schedule::new(&config, Spread::SERIAL)
         .layout
@@ -177,7 +177,7 @@ fn another_shape_keeps_the_parameters() {
         batch_size: 2,
         vocabulary: 64,
     };
-    let weights = weights(&config, 3);
+    let weights = weights(&config, 3, 15.0);
     let mut trainer = host(&config, &weights, Spread::SERIAL);
     let (tokens, targets) = batch(&config, 3);
     trainer.step(&tokens, &targets, Wait::Step).unwrap();
@@ -196,7 +196,7 @@ fn another_shape_keeps_the_parameters() {
 #[test]
 fn batches_that_do_not_fit_are_refused() {
     let config = awkward()[3];
-    let mut trainer = host(&config, &weights(&config, 3), Spread::SERIAL);
+    let mut trainer = host(&config, &weights(&config, 3, 15.0), Spread::SERIAL);
     let (mut tokens, targets) = batch(&config, 3);
     tokens[5] = 64;
     let error = trainer.step(&tokens, &targets, Wait::Step).unwrap_err();
