@@ -148,7 +148,7 @@ pub trait DriverApi {
     ) -> Result<()>;
 
     /// `multiplies` prepares it for the matrix library.
-    fn create_stream(&self, multiplies: bool) -> Result<StreamHandle>;
+    fn create_stream(&self, multiplies: bool, urgent: bool) -> Result<StreamHandle>;
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()>;
     unsafe fn synchronize(&self, stream: StreamHandle) -> Result<()>;
     /// Work put into `stream` from now on starts after `event`.

@@ -405,8 +405,27 @@ fn time(driver: &Driver) {
         }
     }
     for preset in [Preset::Small, Preset::Tiny] {
+        for (overlapping, urgent) in [(false, false), (true, false), (false, true), (true, true)] {
+            let tuning = Tuning {
+                overlapping,
+                urgent,
+                ..Tuning::default()
+            };
+            let result = timed(
+                driver,
+                preset,
+                MatrixPrecision::Bf16,
+                true,
+                PARALLEL,
+                tuning,
+            );
+            println!("{preset:?} bf16 overlapping {overlapping} urgent {urgent}: {result:?}");
+        }
         for tile in [16, 32, 64] {
-            let tuning = Tuning { tile: Some(tile) };
+            let tuning = Tuning {
+                tile: Some(tile),
+                ..Tuning::default()
+            };
             let result = timed(
                 driver,
                 preset,

@@ -4,7 +4,9 @@ use anyhow::{Context as _, Result};
 
 use super::arena::Places;
 use super::shape::{self, MatrixPrecision, TEAM, Tuning};
-use crate::device::driver::{Argument, Driver, DriverError, Kernel, Launch, Source, Stream};
+use crate::device::driver::{
+    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Source, Stream,
+};
 use crate::model::ultra::executor::Hyperparameters;
 use crate::model::ultra::operation::Operation;
 use crate::model::ultra::schedule::{FACTORS, LOSS_RING, Schedule};
@@ -43,6 +45,7 @@ pub fn source(
     precision: MatrixPrecision,
     tile: usize,
     norm_teams: usize,
+    overlapping: bool,
 ) -> Source {
     let tensor_cores = precision != MatrixPrecision::F32;
     Source::new("ultra.cu", SOURCES.concat())
@@ -57,6 +60,7 @@ pub fn source(
         .define("SEQUENCE", config.sequence_length)
         .define("NORM_TEAMS", norm_teams)
         .define("TILE", tile)
+        .define("OVERLAPPING", u8::from(overlapping))
         .define("FACTORS", FACTORS)
 }
 
@@ -68,6 +72,7 @@ pub struct Kernels {
     /// Teams of a block that normalises rows.
     row_teams: usize,
     attention_shared: [usize; 2],
+    mode: LaunchMode,
     vector: usize,
     tokens_per_partial: usize,
     partials: usize,
@@ -101,7 +106,8 @@ impl Kernels {
         let tile = shape::tile(&config, precision, properties, tuning)
             .context("no attention tile fits this device's shared memory")?;
         let norm_teams = shape::norm_teams(&config, properties);
-        let module = driver.compile(&source(&config, precision, tile, norm_teams))?;
+        let overlapping = tuning.overlapping && properties.overlapping;
+        let module = driver.compile(&source(&config, precision, tile, norm_teams, overlapping))?;
         let attention_shared = shape::attention_shared(&config, precision, tile);
         let [forward, backward] = attention_shared;
         let with_shared = |name: &str, bytes: usize| -> Result<Kernel, DriverError> {
@@ -116,6 +122,10 @@ impl Kernels {
             norm_teams,
             row_teams: rows_per_unit.clamp(1, 8),
             attention_shared,
+            mode: match overlapping {
+                true => LaunchMode::Overlapping,
+                false => LaunchMode::Ordered,
+            },
             vector: vector(config.ffn, precision),
             tokens_per_partial: schedule.tokens_per_partial,
             partials: schedule.partials(),
@@ -163,7 +173,7 @@ impl Kernels {
         let put = |kernel: &Kernel, launch: Launch, arguments: &[Argument<'_>]| {
             // SAFETY: the arguments below are those the sources declare, and point to buffers of the schedule's shapes,
             // which live as long as the executor.
-            unsafe { stream.launch(kernel, &launch, arguments) }
+            unsafe { stream.launch(kernel, &launch.with_mode(self.mode), arguments) }
         };
         match operation {
             Operation::Lookup {

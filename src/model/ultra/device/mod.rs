@@ -105,7 +105,7 @@ impl DeviceExecutor {
         options: DeviceOptions,
     ) -> Result<Self> {
         shape::check(&schedule.config, options.precision, driver.properties())?;
-        let lanes = Lanes::new(&driver, &schedule, WORKSPACE)?;
+        let lanes = Lanes::new(&driver, &schedule, WORKSPACE, options.tuning.urgent)?;
         let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
         let batches = Batches::new(&driver, schedule.config.tokens())?;
         let work = Work::new(&driver, lanes.main(), schedule, &options)?;

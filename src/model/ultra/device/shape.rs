@@ -37,10 +37,24 @@ impl fmt::Display for MatrixPrecision {
 }
 
 /// What may be chosen by hand instead of from the device's properties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Rows of an attention tile: 16, 32 or 64.
     pub tile: Option<usize>,
+    /// Kernels are started before the work in front of them has ended, where the device can, and wait by themselves.
+    pub overlapping: bool,
+    /// Blocks of the main lane are placed before those of other lanes.
+    pub urgent: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            tile: None,
+            overlapping: true,
+            urgent: true,
+        }
+    }
 }
 
 /// Threads that exchange values among themselves in the kernels.

@@ -70,7 +70,7 @@ fn setup(
     let tuning = Tuning::default();
     let tile = shape::tile(config, precision, double.properties(), &tuning).unwrap();
     let teams = shape::norm_teams(config, double.properties());
-    let (driver, recording) = emulation::open(&source(config, precision, tile, teams));
+    let (driver, recording) = emulation::open(&source(config, precision, tile, teams, false));
     let options = DeviceOptions {
         precision,
         capture,

@@ -128,36 +128,48 @@ INLINE void multiply(float (&c)[4], const A& a, const B& b) {
 #elif TENSOR_CORES && defined(TUTOR_EMULATED)
 INLINE void multiply(float (&c)[4], const A& a, const B& b) { emulated_mma(c, a.word, b.word, OPERAND_BITS); }
 #else
-// Without matrix cores, or with every digit: each lane fetches what it needs from those that hold it.
-INLINE void multiply(float (&c)[4], const A& a, const B& b) {
+// Without matrix cores, or with every digit: each lane fetches what it needs from those that hold it. A function that is
+// called, because hundreds of copies of it would not fit the registers.
+struct C {
+    float value[4];
+};
+
+static __device__ NEVER_INLINE C multiply_by_lanes(C c, A a, B b) {
     const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
         const int row = g * 4 + k / 2, column = t * 8 + k / 2;
-#if OPERAND_BITS == 16
 #pragma unroll
-        for (int unit = 0; unit < 2; ++unit) {
+        for (int unit = 0; unit < CHUNK; ++unit) {
+#if OPERAND_BITS == 16
             const unsigned top = SHUFFLE(a.word[2 * unit], row), bottom = SHUFFLE(a.word[2 * unit + 1], row);
             const unsigned left = SHUFFLE(b.word[unit], column), right = SHUFFLE(b.word[unit], column + 4);
             const float high = k % 2 ? high_half(top) : low_half(top);
             const float low = k % 2 ? high_half(bottom) : low_half(bottom);
             const float first = k % 2 ? high_half(left) : low_half(left);
             const float second = k % 2 ? high_half(right) : low_half(right);
-            c[0] = fmaf(high, first, c[0]);
-            c[1] = fmaf(high, second, c[1]);
-            c[2] = fmaf(low, first, c[2]);
-            c[3] = fmaf(low, second, c[3]);
-        }
 #else
-        const float high = float_of(SHUFFLE(a.word[k % 2 * 2], row)), low = float_of(SHUFFLE(a.word[k % 2 * 2 + 1], row));
-        const float first = float_of(SHUFFLE(b.word[k % 2], column));
-        const float second = float_of(SHUFFLE(b.word[k % 2], column + 4));
-        c[0] = fmaf(high, first, c[0]);
-        c[1] = fmaf(high, second, c[1]);
-        c[2] = fmaf(low, first, c[2]);
-        c[3] = fmaf(low, second, c[3]);
+            const float high = float_of(SHUFFLE(a.word[k % 2 * 2], row));
+            const float low = float_of(SHUFFLE(a.word[k % 2 * 2 + 1], row));
+            const float first = float_of(SHUFFLE(b.word[k % 2], column));
+            const float second = float_of(SHUFFLE(b.word[k % 2], column + 4));
 #endif
+            c.value[0] = fmaf(high, first, c.value[0]);
+            c.value[1] = fmaf(high, second, c.value[1]);
+            c.value[2] = fmaf(low, first, c.value[2]);
+            c.value[3] = fmaf(low, second, c.value[3]);
+        }
     }
+    return c;
+}
+
+INLINE void multiply(float (&c)[4], const A& a, const B& b) {
+    C sum;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum.value[i] = c[i];
+    sum = multiply_by_lanes(sum, a, b);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) c[i] = sum.value[i];
 }
 #endif
 
@@ -243,6 +255,7 @@ INLINE float row_max(float value) {
 // A block takes a tile of queries of one head: grid (tiles, heads, samples).
 KERNEL __launch_bounds__(TILE_THREADS)
 attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_sums, float scale) {
+    wait_for_earlier();
     DYNAMIC_SHARED(Operand, memory);
     Operand *queries = memory, *keys = memory + TILE * ROW, *values = memory + 2 * TILE * ROW;
     // The longest rows first, so that the short ones fill up the end.
@@ -492,6 +505,7 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
 KERNEL __launch_bounds__(TILE_THREADS)
 attention_backward(const Operand* qkv, const float* rotary, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
+    wait_for_earlier();
     DYNAMIC_SHARED(Operand, memory);
     Backward b;
     b.qkv = qkv;

@@ -1,11 +1,12 @@
 // Activation, loss, the embedding's gradient, and the update.
 
-constexpr int FFN_VECTOR = vector_of(FFN);
+constexpr int FFN_VECTOR = VECTOR_OF(FFN);
 
 INLINE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
 
 // activated = silu(gate) up; gate and up are the halves of a row.
 KERNEL swiglu(const Operand* gate_up, Operand* activated, int rows) {
+    wait_for_earlier();
     constexpr int V = FFN_VECTOR;
     const size_t at = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * V;
     const size_t row = at / FFN, column = at % FFN;
@@ -20,6 +21,7 @@ KERNEL swiglu(const Operand* gate_up, Operand* activated, int rows) {
 
 // Puts the gradients of gate and up in their place.
 KERNEL swiglu_backward(Operand* gate_up, const Operand* gradient, int rows) {
+    wait_for_earlier();
     constexpr int V = FFN_VECTOR;
     const size_t at = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * V;
     const size_t row = at / FFN, column = at % FFN;
@@ -44,7 +46,8 @@ KERNEL swiglu_backward(Operand* gate_up, const Operand* gradient, int rows) {
 constexpr int LOSS_TEAMS = 4;
 
 KERNEL cross_entropy(const float* logits, const int* targets, float* losses, Operand* gradient, float share) {
-    constexpr int V = vector_of(VOCABULARY);
+    wait_for_earlier();
+    constexpr int V = VECTOR_OF(VOCABULARY);
     __shared__ float largest_of[LOSS_TEAMS], sum_of[LOSS_TEAMS];
     const size_t row = blockIdx.x;
     const float* here = logits + row * VOCABULARY;
@@ -91,6 +94,7 @@ KERNEL cross_entropy(const float* logits, const int* targets, float* losses, Ope
 constexpr int MEAN_THREADS = 256;
 
 KERNEL loss(const float* losses, float* ring, int count, int places) {
+    wait_for_earlier();
     __shared__ double sums[MEAN_THREADS];
     double sum = 0.0;
     for (int i = threadIdx.x; i < count; i += MEAN_THREADS) sum += losses[i];
@@ -112,6 +116,7 @@ constexpr int SCATTER_TEAMS = 4;
 constexpr int SCATTER_WORDS = 32;
 
 KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, float* table_gradient, int count) {
+    wait_for_earlier();
     __shared__ unsigned matches[SCATTER_WORDS];
     const int lane = lane_of_thread(), team = team_of_thread();
     const int wanted = blockIdx.x;
@@ -141,6 +146,7 @@ KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, float
 
 // Counts the update and works out its factors in f64, where 1 - beta2 and the bias corrections keep their digits.
 KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, double epsilon, double decay) {
+    wait_for_earlier();
     int* counter = reinterpret_cast<int*>(factors + FACTORS);
     const int step = *counter + 1;
     *counter = step;
@@ -157,6 +163,7 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
 // One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four.
 KERNEL adamw(float* weights, const float* gradients, float* first, float* second, Operand* copies, const float* factors,
              long long begin, long long count) {
+    wait_for_earlier();
     const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (at >= count) return;
     const long long place = begin + at;

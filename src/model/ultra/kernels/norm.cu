@@ -1,6 +1,6 @@
 // RMSNorm, forward and backward. A team takes a row.
 
-constexpr int HIDDEN_VECTOR = vector_of(HIDDEN);
+constexpr int HIDDEN_VECTOR = VECTOR_OF(HIDDEN);
 
 // scale = 1 / sqrt(mean(x^2) + epsilon), normed = x scale weight. With tokens, x is the table's row of each token and is
 // also written to `stream`.
@@ -27,6 +27,7 @@ INLINE void normalize_row(const float* x, float* stream, const float* weight, Op
 
 KERNEL lookup_normalize(const int* tokens, const float* table, float* stream, const float* weight, Operand* normed,
                         float* scale, float epsilon, int rows) {
+    wait_for_earlier();
     const size_t row = (size_t)blockIdx.x * (blockDim.x / TEAM) + team_of_thread();
     if (row >= rows) return;
     const float* x = table + (size_t)tokens[row] * HIDDEN;
@@ -34,6 +35,7 @@ KERNEL lookup_normalize(const int* tokens, const float* table, float* stream, co
 }
 
 KERNEL normalize(const float* stream, const float* weight, Operand* normed, float* scale, float epsilon, int rows) {
+    wait_for_earlier();
     const size_t row = (size_t)blockIdx.x * (blockDim.x / TEAM) + team_of_thread();
     if (row >= rows) return;
     normalize_row(stream + row * HIDDEN, nullptr, weight, normed + row * HIDDEN, scale + row, epsilon);
@@ -44,6 +46,7 @@ KERNEL normalize(const float* stream, const float* weight, Operand* normed, floa
 KERNEL __launch_bounds__(NORM_TEAMS * TEAM)
 normalize_backward(const Operand* dy, const float* x, const float* scales, const float* weight, float* gradient,
                    Operand* copy, float* partials, int rows, int rows_per_block, int first) {
+    wait_for_earlier();
     constexpr int V = HIDDEN_VECTOR;
     __shared__ float sums[NORM_TEAMS][HIDDEN];
     const int lane = lane_of_thread(), team = team_of_thread();
@@ -93,6 +96,7 @@ normalize_backward(const Operand* dy, const float* x, const float* scales, const
 constexpr int PARTIAL_TEAMS = 8;
 
 KERNEL norm_gradients(const float* partials, float* gradients, int rows) {
+    wait_for_earlier();
     __shared__ float sums[PARTIAL_TEAMS][TEAM];
     const int lane = lane_of_thread(), team = team_of_thread();
     const int column = blockIdx.x * TEAM + lane;

@@ -2,13 +2,15 @@
 //
 // The program defines, beside the driver layer's own macros: OPERAND_BITS (16: bf16, 32: f32), TENSOR_CORES (1 where the
 // operands may be rounded to bf16 or tf32), the model's sizes HIDDEN, FFN, VOCABULARY, HEADS, KV_HEADS, HEAD_DIM, the
-// sequence's length SEQUENCE, the sides of blocks NORM_TEAMS and TILE, and the number of update factors FACTORS.
+// sequence's length SEQUENCE, the sides of blocks NORM_TEAMS and TILE, OVERLAPPING (1 where launches may overlap), and the number of update factors FACTORS.
 
 #define KERNEL extern "C" __global__ void
 #define INLINE static __device__ __forceinline__
 #if !defined(INFINITY)
 #define INFINITY __int_as_float(0x7f800000)
 #endif
+
+#define NEVER_INLINE __attribute__((noinline))
 
 // Lanes that exchange values. On devices that run 64 threads together they are half of those.
 constexpr int TEAM = 32;
@@ -37,6 +39,13 @@ INLINE float team_sum(float value) {
 INLINE float team_max(float value) {
     for (int mask = TEAM / 2; mask > 0; mask /= 2) value = fmaxf(value, SHUFFLE_XOR(value, mask));
     return value;
+}
+
+// Every kernel begins with this. Launched overlapping, it may have started before the work in front of it has ended.
+INLINE void wait_for_earlier() {
+#if OVERLAPPING
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 INLINE unsigned bits_of(float value) { return __float_as_uint(value); }
@@ -83,7 +92,7 @@ struct alignas(8) Words2 {
 constexpr int WIDE = 16 / sizeof(Operand);
 
 // How many elements of a row to move at once.
-__device__ constexpr int vector_of(int columns) { return columns % WIDE == 0 ? WIDE : 1; }
+#define VECTOR_OF(columns) ((columns) % WIDE == 0 ? WIDE : 1)
 
 template <int COUNT>
 INLINE void load(const float* from, float (&to)[COUNT]) {
