@@ -112,7 +112,7 @@ impl DriverError {
             DriverError::LibraryMissing { vendor: Vendor::Amd, library, .. } => {
                 format!("Install ROCm's {library}, or set ROCM_PATH to where ROCm is.")
             }
-            DriverError::SymbolMissing { .. } => "Install a newer driver and library: CUDA 12.3 or ROCm 6.2 and later are known to have it.".into(),
+            DriverError::SymbolMissing { .. } => "Install a newer driver and library: CUDA 12.0, ROCm 6.2 and later have it.".into(),
             DriverError::NoDevice { vendor: Vendor::Nvidia } => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
             DriverError::NoDevice { vendor: Vendor::Amd } => {
                 "Check `rocminfo` and HIP_VISIBLE_DEVICES; your user must be in the groups `render` and `video`. On a cluster, ask the scheduler for a GPU.".into()
