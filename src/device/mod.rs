@@ -5,6 +5,7 @@
 mod cache;
 mod cpu;
 pub mod diagnosis;
+pub mod driver;
 mod error;
 pub mod kfd;
 pub mod library;

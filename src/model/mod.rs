@@ -9,6 +9,7 @@ mod recipe;
 mod rotary;
 mod target;
 mod weights;
+pub mod ultra;
 pub mod work;
 
 pub use config::{ConfigError, ModelConfig, Preset, human_bytes};
