@@ -1,0 +1,1 @@
+//! Panels that show data: one file each.
