@@ -1,5 +1,8 @@
 //! The tutor on a full screen.
 
+pub mod highlight;
+pub mod keys;
+pub mod markdown;
 pub mod panel;
 pub mod panels;
 #[cfg(test)]
