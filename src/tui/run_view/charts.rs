@@ -319,7 +319,7 @@ fn chart(
         });
     }
     for drawn in drawn {
-        series.extend(drawn.series(y.high));
+        series.extend(drawn.series(y.high, columns));
     }
     Plot {
         title,
@@ -408,18 +408,13 @@ impl Drawn {
     }
 
     /// What is above `top` is drawn at its edge.
-    fn series(self, top: f64) -> Vec<Series> {
+    fn series(self, top: f64, columns: usize) -> Vec<Series> {
         let mut series = Vec::new();
         if !self.single {
-            let spans = self.buckets.iter();
             series.push(Series {
                 name: String::new(),
                 look: self.look,
-                shape: Shape::Band(
-                    spans
-                        .map(|(x, bucket)| (*x, bucket.min.min(top), bucket.max.min(top)))
-                        .collect(),
-                ),
+                shape: Shape::Band(self.band(top, columns)),
             });
         }
         let points = self.buckets.iter();
@@ -433,5 +428,23 @@ impl Drawn {
             ),
         });
         series
+    }
+
+    /// Least and greatest at every column of the screen, so that fewer buckets leave no stripes.
+    fn band(&self, top: f64, columns: usize) -> Vec<(f64, f64, f64)> {
+        let apart = (self.last - self.first) / columns.max(2) as f64;
+        let places = (0..=columns).map(|column| self.first + apart * column as f64);
+        let nearest = |x: f64| {
+            let distance = |bucket: &&(f64, Bucket)| (bucket.0 - x).abs();
+            self.buckets
+                .iter()
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        };
+        places
+            .filter_map(|x| {
+                let (_, bucket) = nearest(x)?;
+                Some((x, bucket.min.min(top), bucket.max.min(top)))
+            })
+            .collect()
     }
 }

@@ -183,7 +183,7 @@ impl<'a> Page<'a> {
             self.part(name, *ms, time.total, self.theme.series(at + 1));
         }
         if let Some(missing) = time.missing() {
-            self.part("in none", missing, time.total, self.theme.warning());
+            self.part("in no part", missing, time.total, self.theme.warning());
             let share = 100.0 * missing / time.total;
             if self.state.synchronized() == Some(false) {
                 self.warning(&format!(
@@ -282,7 +282,11 @@ impl<'a> Page<'a> {
         }
         let text = match (in_use, reserved) {
             (Some(in_use), Some(reserved)) => {
-                format!("{}, {} reserved", human_bytes(in_use), human_bytes(reserved))
+                format!(
+                    "{}, {} reserved",
+                    human_bytes(in_use),
+                    human_bytes(reserved)
+                )
             }
             (Some(in_use), None) => human_bytes(in_use),
             (None, reserved) => format!("{} reserved", human_bytes(reserved.unwrap_or(0))),

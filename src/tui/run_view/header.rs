@@ -25,7 +25,11 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
 fn place(state: &RunState) -> String {
     let Some(hello) = &state.hello else {
         // A newer version may describe itself in words this one does not know; its steps still count.
-        let doing = if state.step.is_some() { "running" } else { "starting" };
+        let doing = if state.step.is_some() {
+            "running"
+        } else {
+            "starting"
+        };
         return format!("{}: {doing}", state.context.target);
     };
     let backend = match &hello.arch {
@@ -59,13 +63,13 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
         Some((_, step)) => format!(" step {} of {}", step.n, step.of),
         None => String::new(),
     };
-    if let Some(left) = state.seconds_left() {
+    if let Some(left) = state.seconds_left().filter(|left| *left >= 0.05) {
         text.push_str(&format!(", about {} left", duration(left)));
     }
     let mut spans = vec![Span::styled(name, theme.accent())];
     match state.progress() {
         Some(share) => {
-            let room = usize::from(wide).saturating_sub(width(name) + width(&text) + 7);
+            let room = usize::from(wide).saturating_sub(width(name) + width(&text) + 10);
             let (full, empty) = bar(share, room.min(30), theme);
             spans.extend([
                 Span::raw(" "),

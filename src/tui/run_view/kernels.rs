@@ -136,8 +136,8 @@ fn kernels_table(kernels: Option<&Kernels>, look: Look) -> Table {
         ("ms a step", Align::Right),
         ("share", Align::Right),
         ("launches", Align::Right),
-        ("part of the model", Align::Left),
-        ("operations fused", Align::Right),
+        ("part", Align::Left),
+        ("fused", Align::Right),
     ]);
     let Some(kernels) = kernels else { return table };
     let fused = kernels

@@ -68,6 +68,9 @@ impl Section {
     }
 }
 
+/// Lines a chart needs to say something.
+const LEAST_CHART: u16 = 5;
+
 /// Entries of the log, rows of the table a page goes by.
 const PAGE: usize = 10;
 
@@ -158,42 +161,48 @@ impl RunView {
 
     fn device(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
         let state = &self.state;
-        let area = put(figures::device_lines(state, area.width, theme), area, buffer);
+        let area = put(
+            figures::device_lines(state, area.width, theme),
+            area,
+            buffer,
+        );
         let has_power = state.gpu.readings().any(|(_, gpu)| gpu.power.is_some());
-        let wide = area.width >= 76;
-        let [first, second, third] = if wide {
-            let [left, _, right] = Layout::horizontal([
-                Constraint::Fill(1),
-                Constraint::Length(2),
-                Constraint::Fill(1),
-            ])
-            .areas(area);
-            let height = if has_power {
-                right.height / 2
-            } else {
-                right.height
-            };
-            let [upper, lower] =
-                Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(right);
-            [left, upper, lower]
-        } else {
-            let power = if has_power { 1 } else { 0 };
-            Layout::vertical([
-                Constraint::Fill(1),
-                Constraint::Fill(1),
-                Constraint::Fill(power),
-            ])
-            .areas(area)
-        };
-        charts::memory(state, self.span, first, buffer, theme);
-        charts::launches(state, self.span, second, buffer, theme);
+        if area.width < 76 {
+            // One below the other, as many as can be read.
+            let charts =
+                usize::from(area.height / LEAST_CHART).clamp(1, 2 + usize::from(has_power));
+            let areas = Layout::vertical(vec![Constraint::Fill(1); charts]).split(area);
+            for (at, area) in areas.iter().enumerate() {
+                match at {
+                    0 => charts::memory(state, self.span, *area, buffer, theme),
+                    1 => charts::launches(state, self.span, *area, buffer, theme),
+                    _ => charts::power(state, *area, buffer, theme),
+                }
+            }
+            return;
+        }
+        let columns = [
+            Constraint::Fill(1),
+            Constraint::Length(2),
+            Constraint::Fill(1),
+        ];
+        let [left, _, right] = Layout::horizontal(columns).areas(area);
+        let lower = if has_power { right.height / 2 } else { 0 };
+        let rows = [Constraint::Fill(1), Constraint::Length(lower)];
+        let [upper, lower] = Layout::vertical(rows).areas(right);
+        charts::memory(state, self.span, left, buffer, theme);
+        charts::launches(state, self.span, upper, buffer, theme);
         if has_power {
-            charts::power(state, third, buffer, theme);
+            charts::power(state, lower, buffer, theme);
         }
     }
 
     fn times(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = put(figures::time_lines(&self.state, area.width, theme), area, buffer);
+        let area = put(
+            figures::time_lines(&self.state, area.width, theme),
+            area,
+            buffer,
+        );
         let [upper, lower] =
             Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
         charts::time(&self.state, self.span, upper, buffer, theme);

@@ -32,7 +32,7 @@ pub fn render(
     buffer: &mut Buffer,
     theme: &Theme,
 ) {
-    let failed = !state.is_running() && !state.succeeded();
+    let failed = failed(state);
     let area = if failed {
         failure(state, area, buffer, theme)
     } else {
@@ -50,6 +50,10 @@ pub fn render(
         (76.., 8..) => medium(state, span, area, buffer, theme),
         _ => small(state, area, buffer, theme),
     }
+}
+
+fn failed(state: &RunState) -> bool {
+    !state.is_running() && !state.succeeded()
 }
 
 /// What went wrong, what to do, and the last words; returns what is left of the area.
@@ -70,7 +74,7 @@ fn failure(state: &RunState, area: Rect, buffer: &mut Buffer, theme: &Theme) -> 
 
 fn small(state: &RunState, area: Rect, buffer: &mut Buffer, theme: &Theme) {
     let rest = put(figures::lines(state, area.width, theme), area, buffer);
-    if rest.height > 1 && state.journal.len() > 0 {
+    if rest.height > 1 && state.journal.len() > 0 && !failed(state) {
         let rest = below(rest);
         log::render(&state.journal, 0, rest, buffer, theme);
     }
@@ -109,7 +113,12 @@ fn medium(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: 
 
 /// The last note or line of output, in at most so many lines.
 fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let last = state.journal.entries().next_back();
+    // After a failure they are above already.
+    let last = state
+        .journal
+        .entries()
+        .next_back()
+        .filter(|_| !failed(state));
     last.map_or_else(Vec::new, |entry| {
         let mut lines = log::entry_lines(entry, usize::from(wide).saturating_sub(7).max(8), theme);
         lines.truncate(most);

@@ -171,7 +171,7 @@ fn time_that_is_in_no_part_is_said_to_be_missing() {
         .collect();
     let view = view(&lines);
     let text = sheet_of(&view);
-    assert!(text.contains("in none"), "{text}");
+    assert!(text.contains("in no part"), "{text}");
     insta::assert_snapshot!("unsynchronized", text);
 }
 
