@@ -210,7 +210,7 @@ impl Outcome {
         let spread = self.interval.map_or(String::new(), |interval| {
             let basis = match interval.basis {
                 Basis::Steps => "from the steps of one run each",
-                Basis::Runs => "from several runs each",
+                Basis::Runs | Basis::Rounds | Basis::Combinations => "from several runs each",
             };
             let (low, high) = (unit.show(interval.low), unit.show(interval.high));
             format!(
