@@ -1,5 +1,6 @@
 //! Panels that show data: one file each.
 
+pub mod compare;
 pub mod plot;
 pub mod table;
 pub mod text;
