@@ -2,6 +2,7 @@
 
 mod bench;
 mod completions;
+mod course;
 mod doctor;
 mod exit;
 mod gradcheck;
@@ -24,15 +25,18 @@ pub use exit::Exit;
 /// A terminal tutor for GPU performance work on a tiny LLaMA.
 ///
 /// Trains every version of a small language model for real, on an AMD or NVIDIA GPU, through Vulkan, or on the CPU, and
-/// shows what each step costs.
+/// shows what each step costs. Without a command the course opens.
 #[derive(Debug, Parser)]
 #[command(name = "tinyllama-tutor", version, propagate_version = true)]
 #[command(
     after_help = "Exit status: 0 done, 1 a check failed, 2 wrong usage, 3 something is missing on this machine."
 )]
+#[command(args_conflicts_with_subcommands = true)]
 struct Cli {
+    #[command(flatten)]
+    course: course::CourseArgs,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,7 +82,10 @@ pub fn main() -> ExitCode {
             .into();
         }
     };
-    let result = match cli.command {
+    let Some(command) = cli.command else {
+        return course::run(cli.course).into();
+    };
+    let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Trace(args) => run::trace(&args),
         Command::Bench(args) => bench::run(&args),

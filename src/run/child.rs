@@ -130,6 +130,10 @@ impl RunChild {
         self.process.child.id()
     }
 
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
     /// The next line; `None` when the stream has ended.
     ///
     /// # Errors

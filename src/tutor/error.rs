@@ -17,6 +17,8 @@ pub enum TutorError {
     NoTerminal(&'static str),
     #[error("{0}")]
     Keys(String),
+    #[error("{0}")]
+    Usage(String),
     #[error("{action}: {source}")]
     Io {
         action: &'static str,
@@ -40,6 +42,7 @@ impl TutorError {
             TutorError::Session(error) => error.remedy(),
             TutorError::NoTerminal(_) => "`tinyllama-tutor --plain` is the same course as lines of text; for scripts every command has --json.".into(),
             TutorError::Keys(_) => "Correct the file, or remove it to have the usual keys.".into(),
+            TutorError::Usage(_) => "`tinyllama-tutor --help` lists the options.".into(),
             TutorError::Io { .. } => "`tinyllama-tutor --plain` needs less of a terminal.".into(),
         }
     }
@@ -47,7 +50,10 @@ impl TutorError {
     /// Status to end with: 2 where the command line or a file it names is wrong, 3 where this machine lacks something.
     pub fn exit_code(&self) -> u8 {
         match self {
-            TutorError::Course(_) | TutorError::Keys(_) | TutorError::NoTerminal(_) => 2,
+            TutorError::Course(_)
+            | TutorError::Keys(_)
+            | TutorError::Usage(_)
+            | TutorError::NoTerminal(_) => 2,
             TutorError::Session(SessionError::Name { .. }) => 2,
             TutorError::Session(_) | TutorError::Io { .. } => 3,
         }

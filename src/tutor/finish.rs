@@ -6,7 +6,8 @@ use std::io::BufReader;
 
 use crate::analysis::metric::Statistic;
 use crate::analysis::{Measurements, Metric};
-use crate::session::event::RunExit;
+use crate::run::folder::RunFolder;
+use crate::session::event::{RunExit, StepRef};
 use crate::session::runs::events_file;
 use crate::session::{Session, SessionError};
 
@@ -17,6 +18,24 @@ pub fn finish_run(session: &mut Session, run: &str, exit: RunExit) -> Result<(),
         .and_then(|file| Measurements::read(BufReader::new(file)))
         .unwrap_or_default();
     session.finish_run(run, exit, values(&measurements))
+}
+
+/// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
+pub fn note_profile(
+    session: &mut Session,
+    at: StepRef,
+    target: &str,
+    command: Vec<String>,
+) -> Result<(), SessionError> {
+    let not_kept = |error: anyhow::Error| SessionError::NoPlace {
+        why: format!("{error:#}"),
+    };
+    let mut folder = RunFolder::create(&session.place.folder, command.clone()).map_err(not_kept)?;
+    folder.record.exit = Some("exit status: 0".into());
+    folder.save().map_err(not_kept)?;
+    let run = folder.id();
+    session.start_run(&run, Some(at), target, command)?;
+    session.finish_run(&run, RunExit::Status(0), BTreeMap::new())
 }
 
 /// Every figure that was reported, by metric name.

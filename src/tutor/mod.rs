@@ -9,6 +9,7 @@ pub mod outcome;
 pub mod processes;
 pub mod profile;
 pub mod say;
+pub mod signals;
 
 pub use ending::Ending;
 pub use error::TutorError;

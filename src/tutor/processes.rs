@@ -27,6 +27,15 @@ impl Processes {
         }
     }
 
+    /// Asks every group to end; false when there is none.
+    pub fn ask_to_end(&self) -> bool {
+        let leaders = self.lock();
+        for leader in leaders.iter() {
+            signal_group(*leader, libc::SIGTERM);
+        }
+        !leaders.is_empty()
+    }
+
     /// Asks every group to end and, after `grace`, makes it.
     pub fn end(&self, grace: Duration) {
         let leaders: Vec<u32> = self.lock().iter().copied().collect();

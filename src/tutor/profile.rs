@@ -12,7 +12,16 @@ use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::version::Version;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
+use crate::profiler::read::Import;
+use crate::profiler::show::hotspots::GroupBy;
+use crate::profiler::show::parts::Parts;
+use crate::profiler::show::report::{ReportOptions, report};
 use crate::session::event::StepRef;
+
+/// Lines of each table of an import.
+const TABLE_ROWS: usize = 15;
+/// Columns they may take.
+const TABLE_WIDTH: usize = 100;
 
 /// A profiler's command line, and whether it can be run here.
 #[derive(Clone, Debug)]
@@ -94,4 +103,21 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
         number += 1;
     }
     folder
+}
+
+/// What was imported, as tables.
+pub fn tables(import: &Import) -> String {
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: TABLE_ROWS,
+    };
+    let mut text = String::new();
+    for table in report(&import.profile, &Parts::default(), options) {
+        text.push_str(&table.render(TABLE_WIDTH));
+        text.push('\n');
+    }
+    for damage in &import.damage {
+        text.push_str(&format!("damaged: {damage}\n"));
+    }
+    text
 }
