@@ -2,5 +2,6 @@
 
 pub mod compare;
 pub mod plot;
+pub mod profile;
 pub mod table;
 pub mod text;
