@@ -131,7 +131,8 @@ fn round_step(least: f64) -> f64 {
 pub fn tick_label(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {
-        _ if size >= 1e15 || (size > 0.0 && size < 1e-4) => return format!("{value:.0e}"),
+        _ if size >= 1e18 || (size > 0.0 && size < 1e-4) => return format!("{value:.0e}"),
+        _ if size >= 1e15 => (value / 1e15, "P"),
         _ if size >= 1e12 => (value / 1e12, "T"),
         _ if size >= 1e9 => (value / 1e9, "G"),
         _ if size >= 1e6 => (value / 1e6, "M"),

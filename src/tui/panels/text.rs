@@ -211,6 +211,9 @@ pub fn keep_to_character_set(area: Rect, buffer: &mut Buffer, theme: &Theme) {
                 "–" | "—" | "−" => "-",
                 "“" | "”" => "\"",
                 "’" | "‘" => "'",
+                "ε" => "e",
+                "σ" => "s",
+                "Σ" => "S",
                 _ => "?",
             };
             cell.set_symbol(plain);
