@@ -66,6 +66,9 @@ impl<T: Into<String>> From<T> for Cell {
 /// The first column keeps at least this many columns of the screen.
 const NARROWEST_FIRST: usize = 14;
 
+/// Columns of words are cut down to this, columns of figures never.
+const NARROWEST_TEXT: usize = 10;
+
 const GAP: usize = 2;
 
 #[derive(Clone, Debug, Default)]
@@ -180,7 +183,9 @@ impl Table {
         let mut shown = Vec::new();
         for (at, &width) in others.iter().enumerate().skip(shift) {
             let wanted = GAP + width;
-            if wanted > left && !shown.is_empty() {
+            // The start of a text is of use; that of a number is not.
+            let may_be_cut = self.is_text(at + 1) && left >= GAP + NARROWEST_TEXT;
+            if wanted > left && !shown.is_empty() && !may_be_cut {
                 break;
             }
             let given = wanted.min(left);
@@ -197,6 +202,11 @@ impl Table {
             hidden_left: shift,
             hidden_right,
         }
+    }
+
+    fn is_text(&self, column: usize) -> bool {
+        let align = self.columns.get(column).map(|column| column.1);
+        align == Some(Align::Left)
     }
 
     fn header(&self, layout: &Layout, area: Rect, buffer: &mut Buffer, theme: &Theme) {

@@ -204,7 +204,8 @@ pub fn keep_to_character_set(area: Rect, buffer: &mut Buffer, theme: &Theme) {
         };
         if !cell.symbol().is_ascii() {
             let plain = match cell.symbol() {
-                "×" | "·" => "x",
+                "×" => "x",
+                "·" => "*",
                 "²" => "2",
                 "³" => "3",
                 "µ" | "μ" => "u",

@@ -44,6 +44,7 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
 pub fn device_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut page = Page::new(state, wide, theme);
     page.launches();
+    page.work();
     page.memory();
     page.gpu();
     page.lines
@@ -54,6 +55,7 @@ pub fn learning_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'s
     let mut page = Page::new(state, wide, theme);
     page.loss();
     page.gradients();
+    page.repeatability();
     page.lines
 }
 
@@ -61,6 +63,7 @@ pub fn learning_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'s
 pub fn time_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut page = Page::new(state, wide, theme);
     page.times();
+    page.earlier_times();
     page.lines
 }
 
@@ -197,6 +200,60 @@ impl<'a> Page<'a> {
         }
     }
 
+    fn earlier_times(&mut self) {
+        let Some(total) = measured(self.state, Metric::TotalMs) else {
+            return;
+        };
+        let times = self.theme.glyphs.times;
+        for earlier in &self.state.context.earlier {
+            let Some(before) = earlier.total_ms.filter(|before| *before > 0.0) else {
+                continue;
+            };
+            let ratio = total / before;
+            let text = format!("{ratio:.2}{times} of {}", milliseconds(before));
+            let label = cut(&format!(" {}", earlier.label), LABEL - 1, self.theme);
+            self.line(&label, text, self.theme.text());
+        }
+    }
+
+    /// Operations and bytes of a step, where they were counted.
+    fn work(&mut self) {
+        let Some(parts) = &self.state.parts else {
+            return;
+        };
+        let (flops, bytes) = (Metric::FlopsPerStep.unit(), Metric::BytesPerStep.unit());
+        let text = format!(
+            "{}, {} a step ({})",
+            flops.show(parts.flops_per_step),
+            bytes.show(parts.bytes_per_step),
+            parts.source
+        );
+        self.line("work", text, self.theme.text());
+        if let Some(achieved) = parts.achieved_flops_per_s {
+            let text = Metric::AchievedFlopsPerS.unit().show(achieved);
+            self.line(" achieved", text, self.theme.text());
+        }
+    }
+
+    fn repeatability(&mut self) {
+        let summary = self.state.summary.as_ref();
+        let Some(repeat) = summary.and_then(|summary| summary.repeatability.as_ref()) else {
+            return;
+        };
+        if repeat.identical {
+            let text = format!("the same bits in {} repeats of a step", repeat.repeats);
+            return self.line("repeats", text, self.theme.good());
+        }
+        let differing = repeat.differing_parameter.as_deref();
+        let text = format!(
+            "differ by {:.1e} in the loss, by {:.1e} in the gradient{}",
+            repeat.loss_difference,
+            repeat.gradient_difference,
+            differing.map_or_else(String::new, |name| format!(" of {name}"))
+        );
+        self.line("repeats", text, self.theme.warning());
+    }
+
     fn part(&mut self, name: &str, ms: f64, total: f64, style: Style) {
         let value = format!("{:>9}", milliseconds(ms));
         let label = format!(" {name:<width$}", width = LABEL - 1);
@@ -217,7 +274,7 @@ impl<'a> Page<'a> {
         };
         let text = Metric::SamplesPerS.unit().show(rate);
         self.line("throughput", text, self.theme.emphasis());
-        for earlier in self.state.context.earlier.clone() {
+        for earlier in &self.state.context.earlier {
             let Some(before) = earlier.samples_per_s.filter(|before| *before > 0.0) else {
                 continue;
             };

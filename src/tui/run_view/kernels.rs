@@ -15,6 +15,9 @@ use crate::tui::panels::table::{Cell, Table};
 use crate::tui::panels::text::{count, milliseconds, paragraph, put};
 use crate::tui::theme::Theme;
 
+/// Lines for the whole name of the selected kernel.
+const NAME_LINES: usize = 3;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
@@ -76,9 +79,25 @@ pub fn render(state: &RunState, look: Look, area: Rect, buffer: &mut Buffer, the
     if table.rows.is_empty() {
         return;
     }
-    table.selected = Some(look.selected.min(table.rows.len() - 1));
+    let selected = look.selected.min(table.rows.len() - 1);
+    table.selected = Some(selected);
     table.shift = look.shift;
-    table.render(rest, buffer, theme);
+    // Names of generated kernels are long, and their ends tell them apart.
+    let name = table.rows.get(selected).and_then(|row| row.first());
+    let name = name.map_or("", |cell| cell.text.as_str());
+    let foot: Vec<Line> = paragraph(name, area.width, theme.code())
+        .into_iter()
+        .take(NAME_LINES)
+        .collect();
+    let room = rest.height.saturating_sub(foot.len() as u16 + 1);
+    let height = room.min(table.height());
+    table.render(Rect { height, ..rest }, buffer, theme);
+    let below = Rect {
+        y: rest.y + height,
+        height: rest.height - height,
+        ..rest
+    };
+    put([Line::default()].into_iter().chain(foot), below, buffer);
 }
 
 /// Without a caption and without a selected row, for an overview.

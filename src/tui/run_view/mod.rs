@@ -10,6 +10,7 @@ mod journal;
 mod kernels;
 mod log;
 mod overview;
+mod setup;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -37,16 +38,18 @@ enum Section {
     Device,
     Kernels,
     Log,
+    Setup,
 }
 
 impl Section {
-    const ALL: [Section; 6] = [
+    const ALL: [Section; 7] = [
         Section::Overview,
         Section::Times,
         Section::Loss,
         Section::Device,
         Section::Kernels,
         Section::Log,
+        Section::Setup,
     ];
 
     fn name(self) -> &'static str {
@@ -57,6 +60,7 @@ impl Section {
             Section::Device => "Device",
             Section::Kernels => "Kernels",
             Section::Log => "Log",
+            Section::Setup => "Setup",
         }
     }
 
@@ -248,7 +252,7 @@ impl RunView {
 
     fn toggle(&mut self) -> bool {
         match self.section {
-            Section::Log => return false,
+            Section::Log | Section::Setup => return false,
             Section::Kernels => {
                 self.look.by_part = !self.look.by_part;
                 self.look.selected = 0;
@@ -302,6 +306,9 @@ impl Panel for RunView {
             Section::Device => self.device(body, buffer, theme),
             Section::Kernels => kernels::render(state, self.look, body, buffer, theme),
             Section::Log => log::render(&state.journal, self.back, body, buffer, theme),
+            Section::Setup => {
+                put(setup::lines(state, body.width, theme), body, buffer);
+            }
         }
         keep_to_character_set(area, buffer, theme);
     }
@@ -325,7 +332,7 @@ impl Panel for RunView {
     fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![PanelCommand::new(PanelAction::NextSection, "next section")];
         match self.section {
-            Section::Log => {}
+            Section::Log | Section::Setup => {}
             Section::Kernels => {
                 let toggle = if self.look.by_part {
                     "by kernel"

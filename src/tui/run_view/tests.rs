@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::{Metric, Unit};
 use crate::run::read_line;
+use crate::train::event::Body;
 use crate::tui::sheet;
 use crate::tui::theme::{Glyphs, Palette};
 
@@ -130,7 +131,7 @@ fn a_run_on_a_gpu_in_its_middle() {
 fn a_finished_run_in_every_section() {
     let mut view = finished();
     insta::assert_snapshot!("finished_overview", sheet_of(&view));
-    for name in ["times", "loss", "device", "kernels", "log"] {
+    for name in ["times", "loss", "device", "kernels", "log", "setup"] {
         assert!(view.act(PanelAction::NextSection));
         insta::assert_snapshot!(format!("finished_{name}"), sheet_of(&view));
     }
@@ -197,22 +198,22 @@ fn a_failure_comes_with_its_remedy_and_the_last_words() {
 #[test]
 fn a_run_of_a_hundred_thousand_steps_is_drawn_whole_and_in_its_latest() {
     let mut view = view(&gpu_run(3));
-    let line = gpu_run(4).pop().unwrap();
+    let RunLine::Event(mut event) = read_line(&gpu_run(4).pop().unwrap()) else {
+        panic!("no event");
+    };
     for n in 4..=100_000_u32 {
         let total = if n == 70_000 {
             240.0
         } else {
             20.0 + f64::from(n % 97) / 50.0
         };
-        let line = line
-            .replace("\"n\":4", &format!("\"n\":{n}"))
-            .replace("\"of\":4", "\"of\":100000")
-            .replace("\"forward_ms\":", "\"was\":")
-            .replace(
-                "\"total_ms\":",
-                &format!("\"total_ms\":{total},\"before\":"),
-            );
-        view.line(&read_line(&line));
+        if let Body::Step(step) = &mut event.body {
+            step.n = n as usize;
+            step.of = 100_000;
+            step.total_ms = total;
+            step.forward_ms = None;
+        }
+        view.line(&RunLine::Event(event.clone()));
     }
     assert_eq!(view.state().times.total.steps(), 99_997);
     view.act(PanelAction::NextSection);

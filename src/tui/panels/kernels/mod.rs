@@ -115,7 +115,7 @@ impl KernelsPanel {
         let heading = "What a perfect launch moves and computes";
         lines.push(Line::styled(heading, theme.emphasis()));
         for cost in &kernel.costs {
-            let text = format!("  {}: {} bytes, {} FLOP", cost.pass, cost.bytes, cost.flops);
+            let text = format!("{}: {} bytes, {} FLOP", cost.pass, cost.bytes, cost.flops);
             lines.extend(paragraph(&text, wide, theme.code()));
         }
         let with = format!("with {}", kernel.shape);
@@ -124,7 +124,7 @@ impl KernelsPanel {
         lines.push(Line::styled("What can be chosen", theme.emphasis()));
         for tunable in &kernel.tunables {
             let wide = usize::from(wide);
-            let name = format!("  {}", tunable.name);
+            let name = tunable.name.clone();
             let means = cut(&tunable.means, wide.saturating_sub(width(&name) + 2), theme);
             lines.push(Line::from(vec![
                 Span::styled(name, theme.code()),

@@ -13,6 +13,7 @@ use ratatui::text::{Line, Span};
 use self::hotspots::HotspotTable;
 use self::sections::{Content, Section};
 use self::timeline::Timeline;
+use super::roofline::RooflinePanel;
 use super::table::Table;
 use super::text::{cut, keep_to_character_set, paragraph, put, width, wrap};
 use crate::profiler::read::Import;
@@ -124,7 +125,7 @@ impl ProfilePanel {
                 .get(self.place.table)
                 .map_or(0, |table| table.rows.len()),
             Some(Content::Lines(lines)) => lines.len(),
-            Some(Content::Timeline) | None => 0,
+            Some(Content::Timeline | Content::Roofline(_)) | None => 0,
         }
     }
 
@@ -167,6 +168,13 @@ impl ProfilePanel {
         before != (self.place.row, self.place.shift)
     }
 
+    fn roofline(&mut self) -> Option<&mut RooflinePanel> {
+        match &mut self.sections.get_mut(self.at)?.content {
+            Content::Roofline(panel) => Some(panel),
+            _ => None,
+        }
+    }
+
     /// The next of several tables.
     fn next_table(&mut self) -> bool {
         let Some(Content::Tables(tables)) = self.section().map(|section| &section.content) else {
@@ -198,6 +206,7 @@ impl Panel for ProfilePanel {
             }
             Content::Tables(tables) => tables_section(tables, self.place, body, buffer, theme),
             Content::Lines(lines) => lines_section(lines, self.place.row, body, buffer, theme),
+            Content::Roofline(panel) => panel.render(body, buffer, theme),
         }
         keep_to_character_set(area, buffer, theme);
     }
@@ -210,6 +219,13 @@ impl Panel for ProfilePanel {
             PanelAction::NextSection => self.turn(1),
             PanelAction::PreviousSection => self.turn(self.sections.len().saturating_sub(1)),
             _ if in_timeline => return self.timeline.act(action),
+            _ if let Some(panel) = self.roofline() => {
+                // Its own two sections are a toggle here: the section keys turn the profile's.
+                return panel.act(match action {
+                    PanelAction::Toggle => PanelAction::NextSection,
+                    action => action,
+                });
+            }
             PanelAction::Sort if in_hotspots => {
                 self.hotspots.sort_next();
                 self.place.row = 0;
@@ -240,6 +256,11 @@ impl Panel for ProfilePanel {
             Some(Content::Timeline) => commands.extend(Timeline::commands()),
             Some(Content::Tables(tables)) if tables.len() > 1 => {
                 commands.push(PanelCommand::new(PanelAction::Toggle, "next table"));
+            }
+            Some(Content::Roofline(_)) => {
+                commands.push(PanelCommand::new(PanelAction::Down, "next point"));
+                let other = PanelCommand::new(PanelAction::Toggle, "picture or table");
+                commands.push(other);
             }
             _ => {}
         }

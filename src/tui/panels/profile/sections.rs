@@ -7,6 +7,7 @@ use crate::profiler::show::text::TextTable;
 use crate::profiler::show::{
     comparison, copies, counters, launches, occupancy, report, roofline, timeline,
 };
+use crate::tui::panels::roofline::{RooflineInput, RooflinePanel};
 use crate::tui::panels::table::Tone;
 
 /// Rows of a table at most; a screen is for reading, exports are for everything.
@@ -27,6 +28,7 @@ pub enum Content {
     Timeline,
     Tables(Vec<TextTable>),
     Lines(Vec<SourceLine>),
+    Roofline(Box<RooflinePanel>),
 }
 
 /// A line about the files.
@@ -80,7 +82,20 @@ pub fn of(import: &Import, parts: &Parts, beside: Option<(&str, &Import)>) -> Ve
     add(&mut sections, "Counters", tables);
     let occupancy = occupancy::table(profile, ROWS);
     add(&mut sections, "Occupancy", vec![occupancy]);
-    add(&mut sections, "Roofline", vec![roofline::table(profile)]);
+    let points = RooflineInput::of_profile(profile);
+    if points
+        .points
+        .iter()
+        .any(|point| point.intensity().is_some())
+    {
+        sections.push(Section {
+            name: "Roofline",
+            content: Content::Roofline(Box::new(RooflinePanel::new(points))),
+        });
+    } else {
+        // Kernels that only move bytes have no place in the picture, but they have a bandwidth.
+        add(&mut sections, "Roofline", vec![roofline::table(profile)]);
+    }
     let more = [
         report::metrics(profile, ROWS),
         report::regions(profile, ROWS),
