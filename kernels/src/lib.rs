@@ -11,6 +11,7 @@ mod error;
 pub mod binding;
 pub mod check;
 pub mod launch;
+pub mod source;
 pub mod team;
 
 pub mod adamw;
