@@ -186,7 +186,7 @@ impl AttentionTile {
 
 /// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
 /// last one is for devices with little shared memory.
-fn candidates(head_dim: usize) -> [AttentionTile; 6] {
+pub(crate) fn candidates(head_dim: usize) -> [AttentionTile; 6] {
     let tile = |units_x, units_y, rows_per_unit, columns_per_unit| AttentionTile {
         units_x,
         units_y,
