@@ -139,7 +139,9 @@ impl<W: Write + Send> EventSink for Lines<W> {
             }
             Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
             Body::Parts(parts) => self.print(&parts_text(parts)),
-            Body::Activations(activations) => self.print(&activations_text(activations)),
+            Body::Activations(activations) => {
+                self.print(&format!("\n{}", activations.lines().join("\n")))
+            }
             Body::Sample(sample) => self.print(&format!(
                 "\nSample\n  {:?} continued as\n  {:?}",
                 sample.prompt, sample.continuation
@@ -296,7 +298,13 @@ fn summary_text(summary: &Summary) -> String {
         format!(
             "  {:<18} {}",
             "launches/step",
-            number(summary.launches_per_step, "", 0)
+            match summary.captured_per_step.filter(|captured| *captured > 0.0) {
+                Some(captured) => format!(
+                    "{} by the host, {captured:.0} kernels in the graph they replay",
+                    number(summary.launches_per_step, "", 0)
+                ),
+                None => number(summary.launches_per_step, "", 0),
+            }
         ),
         format!("  {:<18} {}", "most memory", most_memory(summary)),
         format!(
@@ -436,36 +444,6 @@ fn parts_text(parts: &Parts) -> String {
                 .map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}")),
         ));
     }
-    lines.join("\n")
-}
-
-fn activations_text(activations: &Activations) -> String {
-    let mut lines = vec![
-        "\nNumbers in every layer before the first step".to_string(),
-        format!(
-            "  {:<20} {:>10} {:>10} {:>10} {:>10}",
-            "layer", "mean", "std", "min", "max"
-        ),
-    ];
-    let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
-    for layer in &activations.layers {
-        lines.push(format!(
-            "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
-            layer.layer,
-            number(layer.mean),
-            number(layer.std),
-            number(layer.min),
-            number(layer.max),
-            if layer.within_bounds { "" } else { "  !" }
-        ));
-    }
-    let (narrowest, widest) = (activations.narrowest, activations.widest);
-    lines.push(match &activations.first_outside {
-        Some(layer) => {
-            format!("  first outside a standard deviation of {narrowest} to {widest}: {layer}")
-        }
-        None => format!("  every standard deviation lies within {narrowest} to {widest}"),
-    });
     lines.join("\n")
 }
 

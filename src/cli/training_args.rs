@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
 use crate::model::{ConfigError, ModelConfig, Preset, Target};
+use crate::train::ultra::{MatmulPrecision, UltraOptions};
 use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
@@ -95,6 +96,24 @@ pub struct TrainingArgs {
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub switches: Switches,
+    /// v4: capture the step as a graph and replay it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Optimizations"
+    )]
+    pub ultra: Switch,
+    /// v4: how f32 products are carried out on a GPU
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PRECISION",
+        default_value = "tf32",
+        help_heading = "Optimizations"
+    )]
+    pub matmul_precision: MatmulPrecision,
 
     /// Where to compute
     #[arg(
@@ -168,6 +187,10 @@ impl TrainingArgs {
             operand_dtype: self.dtype.into(),
             synchronize: self.sync.unwrap_or(target.timing().into()),
             profile_steps: 0,
+            ultra: UltraOptions {
+                capture: self.ultra.is_on(),
+                matmul_precision: self.matmul_precision,
+            },
             diagnose: false,
             deterministic: self.deterministic,
             check_repeatability: self.deterministic || self.repeatability.is_on(),

@@ -214,6 +214,7 @@ fn timing(a: Timing, b: Timing) -> Setting {
         name: "the clock",
         words: [a, b].map(|timing| match timing {
             Timing::Synchronised => "waits for the device after every phase",
+            Timing::WholeStep => "waits for the device once a step",
             Timing::HostParts => {
                 "waits for the device once a step: its phases end when the host has handed the work over, not when it is done"
             }

@@ -8,8 +8,8 @@ pub mod part;
 mod recipe;
 mod rotary;
 mod target;
-mod weights;
 pub mod ultra;
+mod weights;
 pub mod work;
 
 pub use config::{ConfigError, ModelConfig, Preset, human_bytes};

@@ -20,6 +20,8 @@ pub enum Target {
     V2,
     /// This project's kernels, with the library's matrix products.
     V3,
+    /// The whole step scheduled by hand.
+    V4,
     /// The debugging scenario, each stage with one mistake less than the one before.
     Stage1,
     Stage2,
@@ -36,16 +38,19 @@ pub enum Target {
 pub enum Timing {
     /// The device, after every phase of a step.
     Synchronised,
+    /// The device once a step; its phases are not timed.
+    WholeStep,
     /// The device once a step; its phases are read from the host's clock alone.
     HostParts,
 }
 
 impl Target {
     /// Every target, in the order of the course.
-    pub const ALL: [Target; 9] = [
+    pub const ALL: [Target; 10] = [
         Target::V1,
         Target::V2,
         Target::V3,
+        Target::V4,
         Target::Stage1,
         Target::Stage2,
         Target::Stage3,
@@ -55,7 +60,7 @@ impl Target {
     ];
 
     /// The versions, which all compute the same.
-    pub const VERSIONS: [Target; 3] = [Target::V1, Target::V2, Target::V3];
+    pub const VERSIONS: [Target; 4] = [Target::V1, Target::V2, Target::V3, Target::V4];
 
     /// The debugging scenario.
     pub const STAGES: [Target; 6] = [
@@ -72,6 +77,7 @@ impl Target {
             Target::V1 => "v1",
             Target::V2 => "v2",
             Target::V3 => "v3",
+            Target::V4 => "v4",
             Target::Stage1 => "stage1",
             Target::Stage2 => "stage2",
             Target::Stage3 => "stage3",
@@ -90,6 +96,9 @@ impl Target {
             }
             Target::V3 => {
                 "kernels: own norm, attention, activation, loss and optimizer, library products"
+            }
+            Target::V4 => {
+                "ultra: no tape, the whole step scheduled by hand, the vendor's products, replayed as a graph"
             }
             Target::Stage1 => "debugging scenario: the loss is not what it should be",
             Target::Stage2 => "debugging scenario: the loss is right, the time is not",
@@ -140,7 +149,7 @@ impl Target {
         match self {
             Target::V1 => baseline,
             Target::V2 => fused,
-            Target::V3 | Target::Stage5 => kernels,
+            Target::V3 | Target::V4 | Target::Stage5 => kernels,
             Target::Stage1 => Recipe {
                 initialisation: Initialisation::Default,
                 ..strided
@@ -158,6 +167,8 @@ impl Target {
     pub fn timing(self) -> Timing {
         match self {
             Target::Stage1 | Target::Stage2 | Target::Stage3 => Timing::HostParts,
+            // A graph is one piece: waiting inside it would mean doing without.
+            Target::V4 => Timing::WholeStep,
             _ => Timing::Synchronised,
         }
     }

@@ -137,6 +137,9 @@ pub struct Step {
     pub synchronized: bool,
     /// Kernels issued by the host in this step.
     pub launches: Option<u64>,
+    /// Kernels a captured graph ran beside them, which cost the host nothing one by one; null without graphs.
+    #[serde(default)]
+    pub captured: Option<u64>,
     /// Bytes of live tensors: the larger of the readings after forward and after the step.
     pub bytes_in_use: Option<u64>,
     /// Bytes taken from the device, pages kept for reuse included.
@@ -204,6 +207,37 @@ pub struct Activations {
     pub first_outside: Option<String>,
 }
 
+impl Activations {
+    /// As a table for people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            "Numbers in every layer before the first step".to_string(),
+            format!(
+                "  {:<20} {:>10} {:>10} {:>10} {:>10}",
+                "layer", "mean", "std", "min", "max"
+            ),
+        ];
+        let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
+        for layer in &self.layers {
+            lines.push(format!(
+                "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
+                layer.layer,
+                number(layer.mean),
+                number(layer.std),
+                number(layer.min),
+                number(layer.max),
+                if layer.within_bounds { "" } else { "  !" }
+            ));
+        }
+        let bounds = format!("{} to {}", self.narrowest, self.widest);
+        lines.push(match &self.first_outside {
+            Some(layer) => format!("  first outside a standard deviation of {bounds}: {layer}"),
+            None => format!("  every standard deviation lies within {bounds}"),
+        });
+        lines
+    }
+}
+
 /// One layer's output. The figures are null where a number is not finite.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Activation {
@@ -257,6 +291,9 @@ pub struct Summary {
     pub synchronized: bool,
     pub first_step_ms: Option<f64>,
     pub launches_per_step: Option<f64>,
+    /// Kernels of a captured graph; null without one.
+    #[serde(default)]
+    pub captured_per_step: Option<f64>,
     /// Largest reading of live tensors, between phases; peaks inside a phase are not seen.
     pub peak_bytes_in_use: Option<u64>,
     /// Most that was taken from the device.

@@ -13,8 +13,9 @@ use super::reporter::Reporter;
 use super::stop::{StopReason, StopSignal};
 use super::telemetry::{LaunchCounter, ProfilePass, Recording};
 use super::trainer::{DeviceBatch, StepResult, Synchronize, Trainer};
+use super::ultra::UltraOptions;
 use super::{event, kernel_table, repeatability, sample, trace};
-use crate::device::OpenDevice;
+use crate::device::{DeviceFacts, OpenDevice};
 use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights, work};
 
 /// Repeats of a step compared to say whether it is repeatable.
@@ -37,6 +38,8 @@ pub struct Options {
     pub synchronize: Synchronize,
     /// Steps of the profile pass; 0 for none.
     pub profile_steps: usize,
+    /// What only v4 is told.
+    pub ultra: UltraOptions,
     /// Whether every layer is looked at before the first step.
     pub diagnose: bool,
     pub deterministic: bool,
@@ -62,7 +65,13 @@ pub enum Ending {
 }
 
 /// The first line of a run.
-pub fn hello(options: &Options, open: &OpenDevice, data: &Data, parameter_tensors: usize) -> Hello {
+pub fn hello(
+    options: &Options,
+    open: &DeviceFacts,
+    data: &Data,
+    parameter_tensors: usize,
+    matmul_precision: String,
+) -> Hello {
     Hello {
         stream: event::VERSION,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -78,7 +87,7 @@ pub fn hello(options: &Options, open: &OpenDevice, data: &Data, parameter_tensor
         parameters: options.config.parameters(),
         parameter_tensors,
         dtype: dtype_name(options.operand_dtype).into(),
-        matmul_precision: matmul_precision(options.operand_dtype, open).into(),
+        matmul_precision,
         learning_rate: options.learning_rate,
         weight_decay: f64::from(options.weight_decay),
         steps: options.steps,
@@ -98,7 +107,7 @@ fn dtype_name(dtype: FloatDType) -> &'static str {
 }
 
 /// What carries out f32 products: the CPU does them in f32; on GPUs burn's tuned matmul may round operands to tf32.
-fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
+pub fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
     match dtype {
         FloatDType::F32 if open.backend.is_asynchronous() => {
             "f32, operands rounded to tf32 where tuning finds it faster"
@@ -257,6 +266,7 @@ impl<'a> Run<'a> {
             launches: launched
                 .zip(launched_before)
                 .map(|(after, before)| after - before),
+            captured: None,
             bytes_in_use: memory.in_use,
             bytes_reserved: memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),

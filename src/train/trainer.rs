@@ -95,6 +95,7 @@ impl From<Timing> for Synchronize {
     fn from(timing: Timing) -> Self {
         match timing {
             Timing::Synchronised => Synchronize::Phases,
+            Timing::WholeStep => Synchronize::Step,
             Timing::HostParts => Synchronize::HostParts,
         }
     }

@@ -89,6 +89,7 @@ impl MadeUp {
             let loss = 6.95 - 0.03 * n as f64;
             losses.push(loss);
             events.push(event(Body::Step(TrainStep {
+                captured: None,
                 n,
                 of: self.steps + 1,
                 measured: n > 1,

@@ -77,13 +77,13 @@ fn device(
     };
     let schedule = Schedule::new(config, spread);
     let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-    Trainer::new(Box::new(executor), &Weights::normal(config, SEED), spread)
+    Trainer::new(Box::new(executor), &Weights::small(config, SEED), spread)
 }
 
 fn host(config: &ModelConfig) -> Result<Trainer> {
     let schedule = Schedule::new(config, Spread::SERIAL);
     let executor = HostExecutor::new(schedule, hyperparameters());
-    let weights = Weights::normal(config, SEED);
+    let weights = Weights::small(config, SEED);
     Trainer::new(Box::new(executor), &weights, Spread::SERIAL)
 }
 
@@ -297,7 +297,7 @@ fn replay(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)>
         };
         let schedule = Schedule::new(&config, spread);
         let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-        let weights = Weights::normal(&config, SEED);
+        let weights = Weights::small(&config, SEED);
         let mut trainer = Trainer::new(Box::new(executor), &weights, spread)?;
         for _ in 0..STEPS {
             trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;

@@ -2,6 +2,7 @@ use super::*;
 use crate::device::{BackendChoice, open};
 use crate::model::Preset;
 use crate::train::event::{Event, Summary};
+use crate::train::ultra::MatmulPrecision;
 use crate::train::{EventSink, Tally};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -37,6 +38,10 @@ fn options_of(target: Target) -> Options {
         operand_dtype: FloatDType::F32,
         synchronize: target.timing().into(),
         profile_steps: 0,
+        ultra: UltraOptions {
+            capture: true,
+            matmul_precision: MatmulPrecision::F32,
+        },
         diagnose: false,
         deterministic: true,
         check_repeatability: true,
