@@ -2,13 +2,17 @@
 
 pub mod ablation;
 pub mod batch_size;
+pub mod calibration;
 pub mod comparison;
+pub mod gpus;
 pub mod least_squares;
 pub mod measurements;
 pub mod metric;
 pub mod parts;
+pub mod prediction;
 pub mod regression;
 pub mod relative;
+pub mod roofline;
 pub mod runner;
 pub mod scaling;
 pub mod stages;
