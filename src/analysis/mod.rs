@@ -18,6 +18,7 @@ pub mod scaling;
 pub mod stages;
 pub mod statistics;
 pub mod store;
+pub mod tuning;
 pub mod turns;
 pub mod words;
 pub mod workshop;

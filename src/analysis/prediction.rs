@@ -259,6 +259,16 @@ impl TimeModel {
         })
     }
 
+    /// The smallest and largest ratio of what was measured to what was predicted of a configuration that was held out.
+    pub fn measured_over_predicted(&self) -> (f64, f64) {
+        self.held_out
+            .iter()
+            .map(|held| held.measured_ms / held.predicted_ms)
+            .fold((1.0, 1.0), |(low, high), ratio| {
+                (f64::min(low, ratio), f64::max(high, ratio))
+            })
+    }
+
     pub fn peak_bytes(&self, config: &ModelConfig) -> Option<f64> {
         Some(self.memory_factor? * config.estimated_bytes() as f64)
     }

@@ -55,7 +55,7 @@ struct Prediction {
     features: Features,
     /// Of the model fitted to runs; null where there were too few.
     step_ms: Option<f64>,
-    /// By the largest error on held-out configurations.
+    /// By the largest errors on held-out configurations.
     low_ms: Option<f64>,
     high_ms: Option<f64>,
     samples_per_s: Option<f64>,
@@ -205,9 +205,8 @@ fn from_runs(
         .as_ref()
         .map(|model| model.coefficients.step_ms(&features));
     let bounds = model.as_ref().zip(step_ms).map(|(model, ms)| {
-        // Measured lies where predicted would be off by no more than the largest held-out error.
-        let error = model.largest_error;
-        (ms / (1.0 + error), ms / (1.0 - error).max(0.05))
+        let (low, high) = model.measured_over_predicted();
+        (low * ms, high * ms)
     });
     let ceiling_ms = Calibration::load(root, &hello.backend, &hello.device)?
         .and_then(|calibration| Coefficients::of_ceilings(&calibration, &hello.dtype))
@@ -296,7 +295,7 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
     ) {
         (Some(ms), Some((low, high))) => writeln!(
             out,
-            "predicted: {ms:.3} ms a step ({low:.3} to {high:.3} by the largest error on held-out sizes), {:.1} samples/s",
+            "predicted: {ms:.3} ms a step ({low:.3} to {high:.3} by the largest errors on held-out sizes), {:.1} samples/s",
             prediction.samples_per_s.unwrap_or_default()
         )?,
         _ => writeln!(

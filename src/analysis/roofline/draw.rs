@@ -101,15 +101,8 @@ pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     }
     let mut text = String::new();
     for (row, line) in grid.iter().enumerate() {
-        let share = 1.0 - row as f64 / (rows - 1) as f64;
-        let decade = window.bottom + (window.top - window.bottom) * share;
-        // A label on the row nearest to a whole decade.
-        let step = (window.top - window.bottom) / (rows - 1) as f64;
-        let label = if (decade - decade.round()).abs() < step / 2.0 {
-            format!("1e{:<2.0}", decade.round())
-        } else {
-            String::new()
-        };
+        let label = decade_of_row(&window, row, rows)
+            .map_or(String::new(), |decade| format!("1e{decade:.0}"));
         let line: String = line.iter().collect();
         text.push_str(&format!("{label:>6} |{}\n", line.trim_end()));
     }
@@ -118,16 +111,25 @@ pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
     text
 }
 
+/// The whole decade that lies nearest to a row, if the row is also the nearest one to it.
+fn decade_of_row(window: &Window, row: usize, rows: usize) -> Option<f64> {
+    let last = (rows - 1) as f64;
+    let height = window.top - window.bottom;
+    let decade = (window.bottom + height * (1.0 - row as f64 / last)).round();
+    let nearest = (last * (1.0 - (decade - window.bottom) / height)).round();
+    (nearest == row as f64).then_some(decade)
+}
+
 fn axis(window: &Window, columns: usize) -> String {
     let mut line = vec![' '; columns + 8];
     let mut decade = window.left.ceil();
     while decade <= window.right {
         let place = (decade - window.left) / (window.right - window.left);
         let at = 8 + (place * (columns - 1) as f64).round() as usize;
-        for (offset, c) in format!("1e{decade:.0}").chars().enumerate() {
-            if let Some(cell) = line.get_mut(at + offset) {
-                *cell = c;
-            }
+        let label = format!("1e{decade:.0}");
+        let at = at.min(line.len() - label.len());
+        for (cell, c) in line[at..].iter_mut().zip(label.chars()) {
+            *cell = c;
         }
         decade += 1.0;
     }
