@@ -114,10 +114,11 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
         if !head.is_finite() || head.abs() <= SINGULAR * scales[column].max(f64::MIN_POSITIVE) {
             return None;
         }
+        let pivot_row = matrix[column].clone();
         for row in column + 1..n {
             let factor = matrix[row][column] / head;
-            for at in column..n {
-                matrix[row][at] -= factor * matrix[column][at];
+            for (entry, above) in matrix[row].iter_mut().zip(&pivot_row).skip(column) {
+                *entry -= factor * above;
             }
             right[row] -= factor * right[column];
         }

@@ -122,7 +122,7 @@ fn learn(args: &PredictArgs) -> Result<()> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let mut without = Vec::new();
     take_turns_without(&runner, &variants, 1, &mut console, |failed| {
         if failed.is_out_of_memory() {

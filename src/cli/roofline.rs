@@ -124,7 +124,7 @@ fn measured(args: &RooflineArgs, root: &std::path::Path) -> Result<MeasuredRun> 
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let turn = Turn {
         run: 1,
         of: 1,

@@ -101,7 +101,7 @@ fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
         .launcher
         .extend(["env".into(), "TINYLLAMA_TUNING=off".into()]);
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let (search, first) = candidates(&choices, args.most);
     let (tried, usual) = try_all(args, &runner, &first, &mut console)?;
     let best = finalists(search, &choices, &tried);
