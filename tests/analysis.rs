@@ -163,9 +163,14 @@ fn ablate_measures_what_each_switch_is_worth() {
         "factors": {"--qkv-fusion=on": 0.9, "--graph-fusion=on": 0.7},
         "noise": 0.02, "starts": 0.01,
     }));
-    let document = bench.json(&["ablate", "v2", "--rounds=2"]);
-    assert_eq!(document["combinations"].as_array().map(Vec::len), Some(16));
-    for (at, truth) in [(0, 0.9), (1, 1.0), (2, 1.0), (3, 0.7)] {
+    let document = bench.json(&[
+        "ablate",
+        "v2",
+        "--rounds=2",
+        "--switches=qkv-fusion,flash-attention,graph-fusion",
+    ]);
+    assert_eq!(document["combinations"].as_array().map(Vec::len), Some(8));
+    for (at, truth) in [(0, 0.9), (1, 1.0), (2, 0.7)] {
         let effect = &document["main_effects"][at];
         let (low, high) = (
             number(effect, "/interval/low"),
@@ -181,7 +186,7 @@ fn ablate_measures_what_each_switch_is_worth() {
             "{effect:#}"
         );
     }
-    assert_eq!(document["interactions"].as_array().map(Vec::len), Some(6));
+    assert_eq!(document["interactions"].as_array().map(Vec::len), Some(3));
 
     bench.change(&json!({"targets": {"v2": {}}, "refused": ["--flash-attention=on"]}));
     let refused = bench.run(&["ablate", "v2"]);
@@ -396,4 +401,113 @@ fn a_stage_that_does_not_run_leaves_the_others_standing() {
     };
     assert!(line("strided keys").contains("not measured"), "{shown}");
     assert!(line("naive SwiGLU").contains("yes"), "{shown}");
+}
+
+#[test]
+fn predict_learns_from_kept_runs_and_says_how_far_it_may_be_off() {
+    // The step grows as the counted work does, beyond what the host needs.
+    let bench = Bench::new(&json!({
+        "targets": {"v1": {}}, "growth": [1.0, 1.0], "host_ms": 2.0, "noise": 0.01, "starts": 0.01,
+    }));
+    let nothing = bench.run(&["predict", "v1"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(stderr(&nothing).contains("--learn"), "{}", stderr(&nothing));
+    let document = bench.json(&[
+        "predict",
+        "v1",
+        "--learn",
+        "--seq-len=256",
+        "--batch-size=32",
+    ]);
+    let ms = number(&document, "/step_ms");
+    assert!((65.0..95.0).contains(&ms), "80 ms: {document:#}");
+    assert!(number(&document, "/low_ms") <= ms && ms <= number(&document, "/high_ms"));
+    assert!(
+        number(&document, "/model/median_error") < 0.25,
+        "{document:#}"
+    );
+    assert_eq!(document["seen"], json!(false));
+    // 400 MB at 1024 tokens, as the stand-in says; parameters are small.
+    assert!(number(&document, "/peak_bytes") > 1e9);
+}
+
+#[test]
+fn tune_finds_what_is_faster_and_refuses_what_is_wrong_or_noise() {
+    let truth = json!({
+        "targets": {"v3": {}}, "noise": 0.01, "starts": 0.005,
+        "factors": {
+            "--block-size=rmsnorm=128": 0.8, "--block-size=swiglu=64": 0.9, "--block-size=swiglu=256": 0.5,
+        },
+        "wrong": ["--block-size=swiglu=256"],
+        "refused": ["--block-size=rmsnorm=64"],
+    });
+    let bench = Bench::new(&truth);
+    let space = [
+        "tune",
+        "v3",
+        "--kernels=rmsnorm,swiglu",
+        "--sizes=64,128,256",
+        "--most=4",
+    ];
+    let document = bench.json(&space);
+    assert_eq!(
+        document["winner"],
+        json!(["--block-size=rmsnorm=128", "--block-size=swiglu=64"]),
+        "{document:#}"
+    );
+    let out = document["tried"].to_string();
+    assert!(
+        out.contains("its loss at step") && out.contains("cannot be used here"),
+        "{out}"
+    );
+    let kept = std::fs::read_to_string(text(&document, "/kept")).expect("kept");
+    assert!(kept.contains("rmsnorm=128"), "{kept}");
+
+    bench.change(&json!({"targets": {"v3": {}}, "noise": 0.02, "starts": 0.02}));
+    let document = bench.json(&space);
+    assert_eq!(document["winner"], json!([]), "{document:#}");
+}
+
+#[test]
+fn roofline_stands_under_the_calibrated_ceilings() {
+    let bench = Bench::new(&json!({"targets": {"v3": {}}}));
+    let calibrated = bench.run(&["calibrate"]);
+    assert!(
+        stdout(&calibrated).contains("20.0 TFLOP/s"),
+        "{}",
+        stderr(&calibrated)
+    );
+    let picture = bench.path("roofline.svg");
+    let svg = format!("--svg={}", picture.display());
+    let document = bench.json(&["roofline", "v3", &svg]);
+    let points = document["points"].as_array().expect("points");
+    let find = |name: &str, grain: &str| {
+        points
+            .iter()
+            .find(|point| point["name"] == name && point["grain"] == grain)
+            .unwrap_or_else(|| panic!("no {name} in {document:#}"))
+    };
+    // 3 GFLOP and 10 MB in 1 ms: 300 FLOP/byte, 3 of 40 TFLOP/s.
+    let ffn = find("ffn", "part");
+    assert!((number(ffn, "/intensity") - 300.0).abs() < 1e-6);
+    assert!((number(ffn, "/share") - 3.0 / 40.0).abs() < 1e-6, "{ffn:#}");
+    // 40 MFLOP and 84 MB in 1 ms: 84 of 1000 GB/s.
+    let optimizer = find("optimizer", "part");
+    assert!(
+        (number(optimizer, "/share") - 0.084).abs() < 1e-6,
+        "{optimizer:#}"
+    );
+    assert!(
+        std::fs::read_to_string(picture)
+            .expect("written")
+            .contains("<circle")
+    );
+    assert_eq!(document["stale"], json!([]));
+
+    bench.change(&json!({"targets": {"v3": {}}, "driver": "2.0"}));
+    let document = bench.json(&["roofline", "v3"]);
+    assert!(
+        document["stale"].to_string().contains("driver"),
+        "{document:#}"
+    );
 }

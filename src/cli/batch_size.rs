@@ -70,7 +70,7 @@ fn find(args: &BatchSizeArgs) -> Result<Exit> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let mut trials = 0;
     let found = search(args.optimize, bounds, |batch_size| {
         trials += 1;

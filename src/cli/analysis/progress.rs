@@ -24,8 +24,8 @@ pub struct Console {
     now: String,
 }
 
-impl Console {
-    pub fn new() -> Self {
+impl Default for Console {
+    fn default() -> Self {
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner())
@@ -39,7 +39,9 @@ impl Console {
             now: String::new(),
         }
     }
+}
 
+impl Console {
     /// A line that stays.
     pub fn say(&self, text: &str) {
         match &self.bar {

@@ -75,7 +75,7 @@ fn stages(args: &StagesArgs) -> Result<Exit> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let mut failed: Vec<(String, String)> = Vec::new();
     let runs = take_turns_without(&runner, &variants, rounds, &mut console, |failure| {
         let target = failure.variant.clone();
