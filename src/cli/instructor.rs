@@ -413,7 +413,7 @@ impl Instructor<'_> {
 
 fn in_words(delivery: &Delivery, learner: &str) -> (&'static str, String) {
     match delivery {
-        Delivery::Done(notice) => ("done", format!("{learner}: {notice}")),
+        Delivery::Done(notice) => ("done", format!("{learner} is told: {notice}")),
         Delivery::Sent => (
             "sent",
             format!("{learner} has the tutor open, which takes it within two seconds."),

@@ -18,9 +18,9 @@ pub struct LearnerView {
     /// Why nothing can be seen; the figures are zero then.
     pub problem: Option<String>,
     pub position: Option<Position>,
-    /// UTC, of the last record.
+    /// UTC, of the last record the learner caused.
     pub last: Option<String>,
-    /// Since the last record, by this machine's clock; null when the record is from the future.
+    /// Since then, by this machine's clock; null when the record is from the future.
     pub idle_minutes: Option<f64>,
     /// The tutor that has the session open.
     pub open_in: Option<Holder>,
@@ -108,8 +108,8 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     view.running = running
         .filter(|_| view.open_in.is_some())
         .map(|run| run.target.clone());
-    view.last = Some(state.last_time.clone());
-    view.idle_minutes = minutes_since(&state.last_time, now);
+    view.last = Some(state.last_active.clone());
+    view.idle_minutes = minutes_since(&state.last_active, now);
     let Some(at) = &state.position else {
         return;
     };
