@@ -24,10 +24,13 @@ use crate::train::{
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("output").multiple(false))]
 pub struct RunArgs {
-    /// What to train: v1, v2, v3
+    /// What to train: v1, v2, v3, stage1 to stage6
     target: Target,
     #[command(flatten)]
     training: TrainingArgs,
+    /// Show the numbers in every layer before the first step
+    #[arg(long, help_heading = "Report")]
+    diagnose: bool,
     /// Time every kernel of this many extra steps
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Report")]
     profile_steps: usize,
@@ -75,6 +78,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     options.trace = args.trace.clone();
     options.count_work = args.flops;
     options.sample = args.sample;
+    options.diagnose = args.diagnose;
     let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if args.events {
         Box::new(JsonLines(stdout))
@@ -137,6 +141,7 @@ fn train_target(
             .open(path)
             .with_context(|| format!("cannot write the trace {}", path.display()))?;
     }
+    args.switches.set_block_sizes()?;
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
     });
@@ -154,7 +159,7 @@ fn train_target(
         eta_s: None,
         message: "drawing the initial weights".into(),
     }));
-    let weights = Weights::normal(&options.config, options.seed);
+    let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
     train::train(options, &open, &weights, data, reporter, stop)
 }
 

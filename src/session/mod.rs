@@ -20,6 +20,7 @@ pub mod progress;
 pub mod runs;
 pub mod state;
 pub mod store;
+pub mod verify;
 
 pub use error::SessionError;
 pub use event::{Event, Record};

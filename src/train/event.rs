@@ -31,6 +31,7 @@ pub enum Body {
     Step(Step),
     Kernels(Kernels),
     Parts(Parts),
+    Activations(Activations),
     Sample(Sample),
     Note(Note),
     Summary(Box<Summary>),
@@ -106,8 +107,10 @@ pub struct Phase {
 pub enum PhaseName {
     /// Opening the device and placing the parameters.
     Setup,
-    /// First step: kernels are compiled and tuned.
+    /// First step: kernels are compiled, and the device's rates are measured to tune them by.
     Compile,
+    /// First step: candidates of operations are compiled and timed, and the fastest is taken.
+    Tune,
     /// Steps that are not counted.
     WarmUp,
     /// Steps that are counted.
@@ -188,6 +191,28 @@ pub struct PartWork {
     pub bytes: f64,
     /// Measured device time, where a profile pass attributes it; null otherwise.
     pub device_ms: Option<f64>,
+}
+
+/// The numbers that flow through the model before its first step, layer by layer.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activations {
+    pub layers: Vec<Activation>,
+    /// Bounds of a healthy standard deviation.
+    pub narrowest: f64,
+    pub widest: f64,
+    /// The first layer outside them.
+    pub first_outside: Option<String>,
+}
+
+/// One layer's output. The figures are null where a number is not finite.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activation {
+    pub layer: String,
+    pub mean: Option<f64>,
+    pub std: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    pub within_bounds: bool,
 }
 
 /// Text the trained model continues.

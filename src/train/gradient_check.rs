@@ -68,7 +68,7 @@ pub fn against_reference(
     seed: u64,
     open: &OpenDevice,
 ) -> Result<Vec<Comparison>> {
-    let weights = Weights::normal(config, seed);
+    let weights = Weights::small(config, seed);
     let reference = evaluate(
         config,
         &weights,
@@ -225,7 +225,7 @@ pub fn train_side_by_side(
     if targets.is_empty() {
         bail!("there is no target to train");
     }
-    let weights = Weights::normal(&options.config, options.seed);
+    let weights = Weights::small(&options.config, options.seed);
     targets
         .iter()
         .map(|target| {

@@ -1,5 +1,6 @@
 //! Training a target and reporting what really happened.
 
+mod activations;
 mod compile_progress;
 mod data;
 pub mod event;

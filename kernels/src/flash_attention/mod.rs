@@ -27,6 +27,7 @@ mod tile;
 mod view;
 
 pub use block::{AttentionTile, FlashAttentionBlock};
+pub(crate) use block::candidates;
 pub use check::{Layout, check, check_shape, shapes, tiles};
 pub use forward_kernel::flash_attention_forward;
 pub use key_gradient::flash_attention_key_gradient;
