@@ -7,6 +7,7 @@ use time::format_description::well_known::Rfc3339;
 use super::class::{Class, ClassError, Learner};
 use super::stuck::{Sign, signs};
 use crate::lesson::Course;
+use crate::report::words::printable;
 use crate::session::event::StepRef;
 use crate::session::state::{State, Status};
 use crate::session::{Holder, inbox, lock};
@@ -107,7 +108,7 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     let running = state.runs.values().find(|run| run.exit.is_none());
     view.running = running
         .filter(|_| view.open_in.is_some())
-        .map(|run| run.target.clone());
+        .map(|run| printable(&run.target));
     view.last = Some(state.last_active.clone());
     view.idle_minutes = minutes_since(&state.last_active, now);
     let Some(at) = &state.position else {
@@ -139,9 +140,9 @@ fn position(at: &StepRef, state: &State, course: &Course) -> Position {
         _ => "open",
     };
     Position {
-        at: at.clone(),
-        lesson: lesson.map_or(&at.lesson, |lesson| &lesson.title).clone(),
-        step: step.map_or(&at.step, |step| &step.title).clone(),
+        at: StepRef::new(printable(&at.lesson), printable(&at.step)),
+        lesson: printable(lesson.map_or(&at.lesson, |lesson| &lesson.title)),
+        step: printable(step.map_or(&at.step, |step| &step.title)),
         number: index.map(|index| index + 1),
         of: lesson.map_or(0, |lesson| lesson.steps.len()),
         status: status.into(),
