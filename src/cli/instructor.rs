@@ -1,6 +1,6 @@
 //! `instructor`: look after a class through its folder.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,15 +12,18 @@ use serde_json::json;
 use super::Exit;
 use super::report::CourseArgs;
 use super::session::say_error;
+use crate::instructor::carry_out::newest_backup;
 use crate::instructor::class::PERMISSIONS;
 use crate::instructor::scope::{self, Named, ScopeError};
 use crate::instructor::view::{LearnerView, views};
-use crate::instructor::{Class, ClassError, Delivery, deliver, hand_ins, solve};
+use crate::instructor::{Class, ClassError, deliver, hand_ins, solve};
 use crate::lesson::Course;
 use crate::report::{Options, collect, markdown};
 use crate::session::class_file::{self, Pin};
 use crate::session::order::{Action, Order};
 use crate::session::store::read_only;
+use crate::tui::instructor_screen;
+use crate::tui::theme::{Glyphs, Palette, Theme};
 
 /// How often `--watch` looks.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -38,8 +41,15 @@ pub struct InstructorArgs {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
+    /// Attributes instead of colours, as with NO_COLOR
+    #[arg(long)]
+    no_color: bool,
+    /// Only ASCII characters, as in a locale that is not UTF-8
+    #[arg(long)]
+    ascii: bool,
+    /// Without one: the dashboard, where there is a terminal, else the list
     #[command(subcommand)]
-    command: InstructorCommand,
+    command: Option<InstructorCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -186,7 +196,10 @@ struct Instructor<'a> {
 
 impl Instructor<'_> {
     fn execute(mut self) -> Result<Exit> {
-        match &self.args.command {
+        let Some(command) = &self.args.command else {
+            return self.dashboard();
+        };
+        match command {
             InstructorCommand::List { watch: false } => self.list(),
             InstructorCommand::List { watch: true } => self.watch(),
             InstructorCommand::Show { learner } => self.show(learner),
@@ -210,6 +223,31 @@ impl Instructor<'_> {
             InstructorCommand::Message { to, text } => self.message(to, &text.join(" ")),
             InstructorCommand::Collect { output } => self.collect(output),
         }
+    }
+
+    fn dashboard(mut self) -> Result<Exit> {
+        if self.args.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            return self.list();
+        }
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"))
+            .unwrap_or_default()
+            .to_lowercase();
+        let palette = match self.args.no_color || set("NO_COLOR").is_some() {
+            true => Palette::Mono,
+            false => Palette::Ansi16,
+        };
+        let unicode = !self.args.ascii && (locale.contains("utf-8") || locale.contains("utf8"));
+        let glyphs = match unicode {
+            true => Glyphs::UNICODE,
+            false => Glyphs::ASCII,
+        };
+        let by = self.by();
+        let theme = Theme::new(palette, glyphs);
+        instructor_screen::run(self.class, &self.course, &by, theme)?;
+        Ok(Exit::Ok)
     }
 
     fn by(&self) -> String {
@@ -297,23 +335,14 @@ impl Instructor<'_> {
 
     fn newest_backup(&self, learner: &str) -> Result<String> {
         let (state, _) = read_only(&self.class.place(learner)?)?;
-        let number = |name: &str| name.rsplit('-').next().and_then(|n| n.parse::<u64>().ok());
-        let newest = state
-            .backups
-            .iter()
-            .filter(|(_, backup)| !backup.restored)
-            .max_by_key(|(name, _)| number(name));
-        match newest {
-            Some((name, _)) => Ok(name.clone()),
-            None => Err(crate::session::SessionError::NoBackup("any".into()).into()),
-        }
+        Ok(newest_backup(&state)?)
     }
 
     fn order(&self, learner: &str, action: Action) -> Result<Exit> {
         let place = self.class.place(learner)?;
         let order = Order::new(&self.by(), action);
         let delivery = deliver(&place, &order)?;
-        let (state, text) = in_words(&delivery, learner);
+        let (state, text) = (delivery.name(), delivery.in_words(learner));
         self.print(
             &json!({ "learner": learner, "state": state, "text": text }),
             &text,
@@ -370,7 +399,7 @@ impl Instructor<'_> {
         let mut results = Vec::new();
         for place in places {
             let (state, text) = match deliver(&place, &order) {
-                Ok(delivery) => in_words(&delivery, &place.learner),
+                Ok(delivery) => (delivery.name(), delivery.in_words(&place.learner)),
                 Err(error) => {
                     failed = true;
                     ("failed", format!("{}: {error}", place.learner))
@@ -408,20 +437,6 @@ impl Instructor<'_> {
         }
         self.print(&json!({ "collected": values }), &lines.join("\n"))?;
         Ok(if failed { Exit::Failed } else { Exit::Ok })
-    }
-}
-
-fn in_words(delivery: &Delivery, learner: &str) -> (&'static str, String) {
-    match delivery {
-        Delivery::Done(notice) => ("done", format!("{learner}: {notice}")),
-        Delivery::Sent => (
-            "sent",
-            format!("{learner} has the tutor open, which takes it within two seconds."),
-        ),
-        Delivery::Waits => (
-            "waits",
-            format!("{learner} is told when the tutor is next opened."),
-        ),
     }
 }
 

@@ -7,6 +7,7 @@ use time::format_description::well_known::Rfc3339;
 use super::class::{Class, ClassError, Learner};
 use super::stuck::{Sign, signs};
 use crate::lesson::Course;
+use crate::report::words::printable;
 use crate::session::event::StepRef;
 use crate::session::state::{State, Status};
 use crate::session::{Holder, inbox, lock};
@@ -18,9 +19,9 @@ pub struct LearnerView {
     /// Why nothing can be seen; the figures are zero then.
     pub problem: Option<String>,
     pub position: Option<Position>,
-    /// UTC, of the last record.
+    /// UTC, of the last record the learner caused.
     pub last: Option<String>,
-    /// Since the last record, by this machine's clock; null when the record is from the future.
+    /// Since then, by this machine's clock; null when the record is from the future.
     pub idle_minutes: Option<f64>,
     /// The tutor that has the session open.
     pub open_in: Option<Holder>,
@@ -107,9 +108,9 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     let running = state.runs.values().find(|run| run.exit.is_none());
     view.running = running
         .filter(|_| view.open_in.is_some())
-        .map(|run| run.target.clone());
-    view.last = Some(state.last_time.clone());
-    view.idle_minutes = minutes_since(&state.last_time, now);
+        .map(|run| printable(&run.target));
+    view.last = Some(state.last_active.clone());
+    view.idle_minutes = minutes_since(&state.last_active, now);
     let Some(at) = &state.position else {
         return;
     };
@@ -139,9 +140,9 @@ fn position(at: &StepRef, state: &State, course: &Course) -> Position {
         _ => "open",
     };
     Position {
-        at: at.clone(),
-        lesson: lesson.map_or(&at.lesson, |lesson| &lesson.title).clone(),
-        step: step.map_or(&at.step, |step| &step.title).clone(),
+        at: StepRef::new(printable(&at.lesson), printable(&at.step)),
+        lesson: printable(lesson.map_or(&at.lesson, |lesson| &lesson.title)),
+        step: printable(step.map_or(&at.step, |step| &step.title)),
         number: index.map(|index| index + 1),
         of: lesson.map_or(0, |lesson| lesson.steps.len()),
         status: status.into(),

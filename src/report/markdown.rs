@@ -166,7 +166,7 @@ fn runs(out: &mut String, report: &Report) -> fmt::Result {
             out,
             "- `{}`: `{}`",
             run.id,
-            run.command.replace('`', "'").replace('\n', " ")
+            words::printable(&run.command).replace('`', "'")
         )?;
         let remarks = run
             .recording

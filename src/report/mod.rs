@@ -11,7 +11,7 @@ pub mod junit;
 pub mod markdown;
 mod ratios;
 mod run_files;
-mod words;
+pub(crate) mod words;
 
 pub use collect::{Options, collect};
 pub use document::Report;

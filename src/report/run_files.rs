@@ -52,11 +52,7 @@ impl RunFiles {
                 Body::Parts(parts) => files.parts = Some(parts),
                 Body::Kernels(kernels) => files.kernels = Some(kernels),
                 Body::Error(failure) => files.failure = Some(failure),
-                Body::Phase(_)
-                | Body::Activations(_)
-                | Body::Sample(_)
-                | Body::Note(_)
-                | Body::Summary(_) => {}
+                _ => {}
             }
         }
         files

@@ -9,6 +9,11 @@ use crate::train::event::PartWork;
 /// What stands for a figure that a backend cannot report.
 pub const NOT_REPORTED: &str = "not reported";
 
+/// A text on one line, without anything that a terminal would take for a command.
+pub fn printable(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 pub fn milliseconds(value: Option<f64>) -> String {
     value.map_or(NOT_REPORTED.into(), |value| match value {
         value if value < 10.0 => format!("{value:.3} ms"),

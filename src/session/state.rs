@@ -34,6 +34,9 @@ pub struct State {
     /// The last record's number and time.
     pub records: u64,
     pub last_time: String,
+    /// Time of the last record the learner caused.
+    #[serde(default)]
+    pub last_active: String,
 }
 
 /// One step, as far as the learner came.
@@ -136,6 +139,12 @@ impl State {
         self.apply_event(&record.event, &record.time);
         self.records = record.n;
         self.last_time.clone_from(&record.time);
+        if !matches!(
+            record.event,
+            Event::Ordered { .. } | Event::Pinned { .. } | Event::Note { .. } | Event::Unknown
+        ) {
+            self.last_active.clone_from(&record.time);
+        }
     }
 
     fn apply_event(&mut self, event: &Event, time: &str) {
