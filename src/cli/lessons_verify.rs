@@ -71,6 +71,7 @@ fn tell(progress: Progress) {
 fn tell_step(step: &StepReport) {
     let (result, why) = match &step.result {
         StepResult::Done => ("ok", String::new()),
+        StepResult::InPart(why) => ("in part", format!(": {why}")),
         StepResult::Skipped(why) => ("skipped", format!(": {why}")),
         StepResult::Failed => ("FAILED", String::new()),
     };
@@ -99,9 +100,10 @@ fn print(report: &Report) -> Result<()> {
     };
     writeln!(
         out,
-        "{} lessons: {} steps done, {} skipped, {} failed; {} problems",
+        "{} lessons: {} steps done, {} in part, {} skipped, {} failed; {} problems",
         report.lessons.len(),
         of(|result| *result == StepResult::Done),
+        of(|result| matches!(result, StepResult::InPart(_))),
         of(|result| matches!(result, StepResult::Skipped(_))),
         of(|result| *result == StepResult::Failed),
         report.problems().count()

@@ -188,10 +188,11 @@ impl Walk<'_> {
         Ok(StepReport {
             id: step.id.clone(),
             kind: step.kind.kind().name(),
-            result: match skipped {
+            result: match (skipped, &step.kind) {
                 _ if !visit.problems.is_empty() => StepResult::Failed,
-                Some(why) => StepResult::Skipped(why),
-                None => StepResult::Done,
+                (Some(why), StepKind::Run { .. }) => StepResult::InPart(why),
+                (Some(why), _) => StepResult::Skipped(why),
+                (None, _) => StepResult::Done,
             },
             problems: visit.problems,
             notes: visit.notes,
@@ -324,7 +325,7 @@ impl Walk<'_> {
         let outcomes = self.session.check(self.course, lesson, step)?;
         for (index, (check, outcome)) in step.checks.iter().zip(&outcomes).enumerate() {
             if self.options.fast && depends_on_size(check) {
-                let note = format!("`{}` is left out: it depends on the model's size", check.id);
+                let note = format!("`{}` is left out", check.id);
                 visit.notes.push(note);
                 refuse_faults(visit, index, check, None);
             } else {
@@ -332,7 +333,7 @@ impl Walk<'_> {
                 refuse_faults(visit, index, check, outcome.value);
             }
         }
-        let why = "checks that depend on the model's size".to_string();
+        let why = "without the checks that depend on the model's size".to_string();
         Ok(some_left_out.then_some(why))
     }
 
