@@ -12,7 +12,9 @@ use super::Exit;
 use super::lessons_verify::{self, VerifyArgs};
 use super::run::RunArgs;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold};
+use crate::lesson::{
+    Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
+};
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
