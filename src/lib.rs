@@ -2,9 +2,9 @@
 //!
 //! Layers, each using only those below it: [`cli`] over [`tui`] and [`plain`] (the two faces of the course, with
 //! [`tutor`], what they share), over [`instructor`] (a class) and [`report`] (a session as a document), over [`session`]
-//! (what a learner did), over [`lesson`] (the course and its
-//! checks), [`analysis`] (statistics) and [`profiler`] (rocprof's commands and files), over [`run`] (training as a child
-//! process), over [`train`] (the loop and its telemetry), [`model`] and [`device`].
+//! (what a learner did), over [`lesson`] (the course and its checks), [`analysis`] (statistics) and [`profiler`] (rocprof's
+//! commands and files), over [`run`] (training as a child process), over [`train`] (the loop and its telemetry), [`model`]
+//! and [`device`].
 
 pub mod analysis;
 pub mod cli;

@@ -14,7 +14,8 @@ use crate::session::verify::{Options, Progress, Report, StepReport, StepResult, 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Ids of lessons; all of the course if none is given
-    lessons: Vec<String>,
+    #[arg(value_name = "LESSON")]
+    chosen: Vec<String>,
     /// Shrink the model until a run takes under a second; checks that depend on its size are left out
     #[arg(long)]
     fast: bool,
@@ -24,7 +25,7 @@ pub struct VerifyArgs {
 }
 
 pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -> Result<Exit> {
-    if let Some(unknown) = args.lessons.iter().find(|id| course.lesson(id).is_none()) {
+    if let Some(unknown) = args.chosen.iter().find(|id| course.lesson(id).is_none()) {
         let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
         eprintln!(
             "error: there is no lesson `{unknown}`; there are: {}",
@@ -37,7 +38,7 @@ pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -
         fast: args.fast,
         flags: args.flags.clone(),
     };
-    let report = verify(course, source, &args.lessons, &options, &mut tell)?;
+    let report = verify(course, source, &args.chosen, &options, &mut tell)?;
     if as_json {
         print_json(&as_document(&report))?;
     } else {
@@ -70,6 +71,7 @@ fn tell(progress: Progress) {
 fn tell_step(step: &StepReport) {
     let (result, why) = match &step.result {
         StepResult::Done => ("ok", String::new()),
+        StepResult::InPart(why) => ("in part", format!(": {why}")),
         StepResult::Skipped(why) => ("skipped", format!(": {why}")),
         StepResult::Failed => ("FAILED", String::new()),
     };
@@ -98,9 +100,10 @@ fn print(report: &Report) -> Result<()> {
     };
     writeln!(
         out,
-        "{} lessons: {} steps done, {} skipped, {} failed; {} problems",
+        "{} lessons: {} steps done, {} in part, {} skipped, {} failed; {} problems",
         report.lessons.len(),
         of(|result| *result == StepResult::Done),
+        of(|result| matches!(result, StepResult::InPart(_))),
         of(|result| matches!(result, StepResult::Skipped(_))),
         of(|result| *result == StepResult::Failed),
         report.problems().count()

@@ -6,6 +6,9 @@
 mod faults;
 mod flags;
 mod report;
+mod tasks;
+mod training;
+mod visit;
 mod walk;
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub struct StepReport {
 #[serde(rename_all = "snake_case", tag = "result", content = "why")]
 pub enum StepResult {
     Done,
+    /// Walked, but not all of its checks could be judged this way.
+    InPart(String),
     /// It could not be walked here.
     Skipped(String),
     Failed,
