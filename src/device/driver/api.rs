@@ -147,7 +147,7 @@ pub trait DriverApi {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    /// `multiplies` prepares it for the matrix library.
+    /// `multiplies` prepares it for the matrix library; `urgent` puts its blocks before those of other streams.
     fn create_stream(&self, multiplies: bool, urgent: bool) -> Result<StreamHandle>;
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()>;
     unsafe fn synchronize(&self, stream: StreamHandle) -> Result<()>;

@@ -8,6 +8,7 @@ use super::api::{GemmOperands, Workspace};
 use super::gemm::{GemmSpec, Operand, OutputType, Precision};
 use super::interface::Opaque;
 use super::loader::{Function, SharedLibrary, check, interface};
+use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};
 use super::{DriverError, Vendor};
 
 interface! {
@@ -36,52 +37,6 @@ interface! {
         ) = "cublasLtMatmul" | "hipblasLtMatmul";
     }
 }
-
-/// The numbers one of the two uses.
-struct Numbers {
-    operation_plain: i32,
-    operation_transposed: i32,
-    transpose_a: c_int,
-    transpose_b: c_int,
-    batch_count: c_int,
-    batch_stride: c_int,
-    compute_f32: c_int,
-    compute_tf32: c_int,
-    /// `MIN_ALIGNMENT_A_BYTES` to `_D_BYTES`, where there are such.
-    alignments: &'static [c_int],
-    /// Bytes of an algorithm, the first field of a heuristic result.
-    algorithm_bytes: usize,
-    /// Bytes of a heuristic result.
-    result_bytes: usize,
-}
-
-const CUBLAS: Numbers = Numbers {
-    operation_plain: 0,
-    operation_transposed: 1,
-    transpose_a: 3,
-    transpose_b: 4,
-    batch_count: 5,
-    batch_stride: 6,
-    compute_f32: 68,
-    compute_tf32: 77,
-    alignments: &[5, 6, 7, 8],
-    algorithm_bytes: 64,
-    result_bytes: 96,
-};
-
-const HIPBLAS: Numbers = Numbers {
-    operation_plain: 111,
-    operation_transposed: 112,
-    transpose_a: 0,
-    transpose_b: 1,
-    batch_count: 0,
-    batch_stride: 1,
-    compute_f32: 2,
-    compute_tf32: 6,
-    alignments: &[],
-    algorithm_bytes: 24,
-    result_bytes: 56,
-};
 
 /// `CUDA_R_32F`, `HIP_R_32F`.
 const TYPE_F32: c_int = 0;
@@ -453,51 +408,14 @@ impl LtLibrary {
 
     /// Whether the status says that there is no algorithm, which is an answer and no failure.
     fn is_unsupported(&self, status: c_int) -> bool {
-        self.status_name(status)
+        self.numbers
+            .status_name(status)
             .is_some_and(|name| name.ends_with("NOT_SUPPORTED") || name.ends_with("INVALID_VALUE"))
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverError> {
-        check(self.vendor, call, status, |status| self.status_name(status))
-    }
-
-    /// The name of a status; both libraries number the same names differently.
-    fn status_name(&self, status: c_int) -> Option<String> {
-        let (prefix, codes) = match self.vendor {
-            Vendor::Nvidia => ("CUBLAS", CUBLAS_CODES),
-            Vendor::Amd => ("HIPBLAS", HIPBLAS_CODES),
-        };
-        codes
-            .iter()
-            .find(|(code, _)| *code == status)
-            .map(|(_, name)| format!("{prefix}_STATUS_{name}"))
+        check(self.vendor, call, status, |status| {
+            self.numbers.status_name(status)
+        })
     }
 }
-
-/// `cublasStatus_t`.
-const CUBLAS_CODES: &[(c_int, &str)] = &[
-    (1, "NOT_INITIALIZED"),
-    (3, "ALLOC_FAILED"),
-    (7, "INVALID_VALUE"),
-    (8, "ARCH_MISMATCH"),
-    (11, "MAPPING_ERROR"),
-    (13, "EXECUTION_FAILED"),
-    (14, "INTERNAL_ERROR"),
-    (15, "NOT_SUPPORTED"),
-    (16, "LICENSE_ERROR"),
-];
-
-/// `hipblasStatus_t`.
-const HIPBLAS_CODES: &[(c_int, &str)] = &[
-    (1, "NOT_INITIALIZED"),
-    (2, "ALLOC_FAILED"),
-    (3, "INVALID_VALUE"),
-    (4, "MAPPING_ERROR"),
-    (5, "EXECUTION_FAILED"),
-    (6, "INTERNAL_ERROR"),
-    (7, "NOT_SUPPORTED"),
-    (8, "ARCH_MISMATCH"),
-    (9, "HANDLE_IS_NULLPTR"),
-    (10, "INVALID_ENUM"),
-    (11, "UNKNOWN"),
-];

@@ -20,6 +20,7 @@
 
 mod api;
 mod cache;
+mod calls;
 mod compile;
 mod error;
 mod gemm;
@@ -28,6 +29,8 @@ mod handle;
 mod interface;
 mod loader;
 mod lt;
+mod lt_numbers;
+mod matrices;
 mod memory;
 mod module;
 mod native;

@@ -1,7 +1,6 @@
 //! CUDA and HIP behind [`DriverApi`].
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
 
@@ -9,19 +8,18 @@ use super::api::{
     Address, DeviceMemory, DriverApi, EventHandle, ExecutableHandle, FunctionHandle, GemmHandle,
     GemmOperands, GraphContents, GraphHandle, ModuleHandle, StreamHandle, Workspace,
 };
+use super::calls::{Calls, OwnInterface, call, opaque};
 use super::compile::CompileRequest;
 use super::gemm::GemmSpec;
 use super::interface::{
-    CAPTURE_THIS_THREAD, CudaInterface, DriverInterface, HipInterface, LaunchAttribute,
-    LaunchConfig, NON_BLOCKING, Opaque, PROGRAMMATIC_SERIALIZATION, UPDATE_REFUSED, URGENT,
-    UpdateResult, WITHOUT_TIMING, function_attribute, node_type,
+    CAPTURE_THIS_THREAD, CudaInterface, LaunchAttribute, LaunchConfig, NON_BLOCKING, Opaque,
+    PROGRAMMATIC_SERIALIZATION, UPDATE_REFUSED, URGENT, UpdateResult, WITHOUT_TIMING,
+    function_attribute, node_type,
 };
-use super::loader::{self, SharedLibrary, check};
-use super::lt::{LtHandle, LtLibrary, LtProduct};
+use super::matrices::{MatrixLibrary, Product};
 use super::module::{Argument, KernelAttributes, Launch, LaunchMode};
 use super::probe;
 use super::properties::Properties;
-use super::rocblas::RocBlas;
 use super::rtc::Compiler;
 use super::{DriverError, Vendor};
 
@@ -36,75 +34,9 @@ pub(super) struct Native {
     calls: Calls,
 }
 
-/// The driver's functions and the device they are for.
-pub(super) struct Calls {
-    pub vendor: Vendor,
-    pub common: DriverInterface,
-    pub own: OwnInterface,
-    /// The device as the driver knows it.
-    pub device: c_int,
-}
-
-pub(super) enum OwnInterface {
-    Cuda(CudaInterface),
-    Hip(HipInterface),
-}
-
-/// What multiplies matrices, with its state for each stream.
-struct MatrixLibrary {
-    library: AnyLibrary,
-    handles: RefCell<BTreeMap<StreamHandle, Handle>>,
-}
-
-enum AnyLibrary {
-    /// With a handle for asking, and on CUDA for everything.
-    Lt(Box<LtLibrary>, LtHandle),
-    RocBlas,
-}
-
-enum Handle {
-    Lt(LtHandle),
-    RocBlas(RocBlas),
-}
-
-/// What a [`GemmHandle`] points to.
-enum Product {
-    Lt(LtProduct),
-    RocBlas(GemmSpec),
-}
-
-/// Calls a function of the driver and turns its status into a result.
-macro_rules! call {
-    ($calls:expr, $function:ident ( $($argument:expr),* $(,)? )) => {{
-        let calls: &Calls = &$calls;
-        let function = calls.common.$function;
-        calls.check(function.name, (function.call)($($argument),*))
-    }};
-}
-pub(super) use call;
-
-/// Opens device `index` of `vendor`.
+/// Opens device `index` of `vendor` and makes it this thread's current one.
 pub(super) fn open(vendor: Vendor, index: usize) -> Result<Native> {
-    let library = match vendor {
-        Vendor::Nvidia => {
-            SharedLibrary::load(vendor, "libcuda.so.1", &["libcuda.so.1", "libcuda.so"])
-        }
-        Vendor::Amd => SharedLibrary::load(
-            vendor,
-            "libamdhip64.so",
-            &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
-        ),
-    }?;
-    let mut calls = Calls {
-        vendor,
-        common: DriverInterface::load(vendor, &library)?,
-        own: match vendor {
-            Vendor::Nvidia => OwnInterface::Cuda(CudaInterface::load(&library)?),
-            Vendor::Amd => OwnInterface::Hip(HipInterface::load(&library)?),
-        },
-        device: -1,
-    };
-    calls.device = calls.find_device(index)?;
+    let calls = Calls::load(vendor, index)?;
     let properties = probe::properties(&calls)?;
     calls.enter()?;
     Ok(Native {
@@ -113,115 +45,6 @@ pub(super) fn open(vendor: Vendor, index: usize) -> Result<Native> {
         properties,
         calls,
     })
-}
-
-impl Calls {
-    pub fn check(&self, call: &'static str, code: c_int) -> Result<()> {
-        check(self.vendor, call, code, |code| self.error_name(code))
-    }
-
-    fn error_name(&self, code: c_int) -> Option<String> {
-        // SAFETY: both return a constant string, or null for a code they do not know.
-        unsafe {
-            match &self.own {
-                OwnInterface::Cuda(cuda) => {
-                    let mut name = ptr::null();
-                    (cuda.error_name.call)(code, &mut name);
-                    loader::text(name)
-                }
-                OwnInterface::Hip(hip) => loader::text((hip.error_name.call)(code)),
-            }
-        }
-    }
-
-    fn find_device(&self, index: usize) -> Result<c_int> {
-        let vendor = self.vendor;
-        let mut count = 0;
-        let mut device = -1;
-        // SAFETY: places for the answers.
-        let counted = unsafe {
-            call!(self, initialise(0)).and_then(|()| call!(self, device_count(&mut count)))
-        };
-        match counted {
-            // Without a device both drivers fail here and do not count to zero.
-            Err(error) if error.refusal() == super::Refusal::NoDevice => {
-                return Err(DriverError::NoDevice { vendor });
-            }
-            other => other?,
-        }
-        let count = usize::try_from(count).unwrap_or(0);
-        match c_int::try_from(index) {
-            _ if count == 0 => return Err(DriverError::NoDevice { vendor }),
-            // SAFETY: a place for the answer.
-            Ok(ordinal) if index < count => unsafe { call!(self, device(&mut device, ordinal))? },
-            _ => {
-                return Err(DriverError::NoSuchDevice {
-                    vendor,
-                    index,
-                    count,
-                });
-            }
-        }
-        Ok(device)
-    }
-
-    /// Makes the device this thread's current one.
-    fn enter(&self) -> Result<()> {
-        // SAFETY: the device exists; the primary context is given back when `Native` is dropped.
-        unsafe {
-            match &self.own {
-                OwnInterface::Cuda(cuda) => {
-                    let mut context = ptr::null_mut();
-                    let retain = cuda.retain_context;
-                    self.check(retain.name, (retain.call)(&mut context, self.device))?;
-                    let set = cuda.set_context;
-                    self.check(set.name, (set.call)(context))
-                }
-                OwnInterface::Hip(hip) => {
-                    let set = hip.set_device;
-                    self.check(set.name, (set.call)(self.device))
-                }
-            }
-        }
-    }
-
-    fn node_types(&self, graph: GraphHandle) -> Result<Vec<c_int>> {
-        let mut count = 0;
-        // SAFETY: first asked for the count only, then given room for as many.
-        unsafe {
-            call!(
-                self,
-                graph_nodes(opaque(graph.0), ptr::null_mut(), &mut count)
-            )?;
-            let mut nodes = vec![ptr::null_mut(); count];
-            if count > 0 {
-                call!(
-                    self,
-                    graph_nodes(opaque(graph.0), nodes.as_mut_ptr(), &mut count)
-                )?;
-            }
-            nodes
-                .into_iter()
-                .take(count)
-                .map(|node| {
-                    let mut kind = -1;
-                    call!(self, node_type(node, &mut kind)).map(|()| kind)
-                })
-                .collect()
-        }
-    }
-
-    fn function_attribute(&self, function: FunctionHandle, attribute: c_int) -> Result<u32> {
-        let mut value = 0;
-        // SAFETY: a place for the answer.
-        unsafe {
-            call!(
-                self,
-                function_attribute(&mut value, attribute, opaque(function.0))
-            )?;
-        }
-        Ok(u32::try_from(value).unwrap_or(0))
-    }
 }
 
 impl Native {
@@ -296,93 +119,6 @@ impl Drop for Native {
             unsafe { (cuda.release_context.call)(self.calls.device) };
         }
     }
-}
-
-impl MatrixLibrary {
-    /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. cuBLAS needs cuBLASLt itself, so there is nothing to fall
-    /// back to on CUDA.
-    fn load(vendor: Vendor, driver_major: u32) -> Result<Self> {
-        let lt = LtLibrary::load(vendor, driver_major)
-            .and_then(|library| library.handle().map(|handle| (library, handle)));
-        let library = match (lt, vendor) {
-            (Ok((library, handle)), _) => AnyLibrary::Lt(Box::new(library), handle),
-            (Err(error), Vendor::Nvidia) => return Err(error),
-            (Err(error), Vendor::Amd) => match RocBlas::load() {
-                Ok(_) => AnyLibrary::RocBlas,
-                Err(_) => return Err(error),
-            },
-        };
-        Ok(MatrixLibrary {
-            library,
-            handles: RefCell::default(),
-        })
-    }
-
-    fn name(&self) -> &str {
-        match &self.library {
-            AnyLibrary::Lt(library, _) => library.name(),
-            AnyLibrary::RocBlas => "rocBLAS",
-        }
-    }
-
-    /// Prepares a stream to multiply in, which a capture would not allow.
-    fn add_stream(&self, vendor: Vendor, stream: StreamHandle) -> Result<()> {
-        let handle = match (&self.library, vendor) {
-            (AnyLibrary::Lt(..), Vendor::Nvidia) => return Ok(()),
-            (AnyLibrary::Lt(library, _), Vendor::Amd) => Handle::Lt(library.handle()?),
-            (AnyLibrary::RocBlas, _) => Handle::RocBlas(RocBlas::load()?),
-        };
-        self.handles.borrow_mut().insert(stream, handle);
-        Ok(())
-    }
-
-    fn remove_stream(&self, stream: StreamHandle) {
-        self.handles.borrow_mut().remove(&stream);
-    }
-
-    fn candidates(&self, spec: &GemmSpec, workspace: usize, limit: usize) -> Result<Vec<Product>> {
-        match &self.library {
-            AnyLibrary::Lt(library, handle) => {
-                let products = library.candidates(handle, spec, workspace, limit)?;
-                Ok(products.into_iter().map(Product::Lt).collect())
-            }
-            AnyLibrary::RocBlas if RocBlas::supports(spec) => Ok(vec![Product::RocBlas(*spec)]),
-            AnyLibrary::RocBlas => Ok(vec![]),
-        }
-    }
-
-    unsafe fn multiply(
-        &self,
-        product: &Product,
-        operands: &GemmOperands,
-        workspace: Workspace,
-        stream: StreamHandle,
-    ) -> Result<()> {
-        let handles = self.handles.borrow();
-        let own = handles.get(&stream);
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (&self.library, product, own) {
-                (AnyLibrary::Lt(library, handle), Product::Lt(product), own) => {
-                    let handle = match own {
-                        Some(Handle::Lt(own)) => own,
-                        _ => handle,
-                    };
-                    library.multiply(handle, product, operands, workspace, opaque(stream.0))
-                }
-                (AnyLibrary::RocBlas, Product::RocBlas(spec), Some(Handle::RocBlas(blas))) => {
-                    blas.multiply(spec, operands, workspace, opaque(stream.0))
-                }
-                _ => Err(DriverError::Invalid(
-                    "a gemm in a stream that was opened without a workspace".into(),
-                )),
-            }
-        }
-    }
-}
-
-fn opaque(handle: usize) -> Opaque {
-    handle as Opaque
 }
 
 impl DriverApi for Native {

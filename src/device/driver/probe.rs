@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 
+use super::calls::{Calls, OwnInterface, call};
 use super::interface::HipProperties;
-use super::native::{Calls, OwnInterface, call};
 use super::properties::Properties;
 use super::{DriverError, Vendor};
 

@@ -357,99 +357,136 @@ fn reshape(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)
 }
 
 fn time(driver: &Driver) {
-    let spreads = [(1, false), (2, false), (2, true), (3, false), (3, true)];
-    for preset in [Preset::Small, Preset::Tiny, Preset::Medium] {
-        for precision in [
-            MatrixPrecision::Bf16,
-            MatrixPrecision::Tf32,
-            MatrixPrecision::F32,
-        ] {
-            for (lanes, update_by_block) in spreads {
-                let spread = Spread {
-                    lanes,
-                    update_by_block,
-                };
-                let medium = preset == Preset::Medium;
-                if medium && lanes == 2 {
+    let spreads = [(1, false), (2, false), (2, true), (3, true)];
+    let report = |label: String, result: Result<String>| match result {
+        Ok(text) => println!("{label}: {text}"),
+        Err(error) => println!("{label}: ERROR {error:#}"),
+    };
+    for (preset, precision) in FAST {
+        for (lanes, update_by_block) in spreads {
+            for (overlapping, urgent) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                if lanes == 1 && urgent {
                     continue;
                 }
-                for capture in [true, false] {
-                    let more = !capture && (lanes > 1 || medium);
-                    if more {
-                        continue;
-                    }
-                    let result = timed(
-                        driver,
-                        preset,
-                        precision,
-                        capture,
-                        spread,
-                        Tuning::default(),
-                    );
-                    let graph = if capture { "graph" } else { "plain" };
-                    let by = if update_by_block {
-                        "by block"
-                    } else {
-                        "at once"
-                    };
-                    match result {
-                        Ok(text) => println!(
-                            "{preset:?} {precision} {graph} {lanes} lanes, update {by}: {text}"
-                        ),
-                        Err(error) => println!(
-                            "{preset:?} {precision} {graph} {lanes} lanes: ERROR {error:#}"
-                        ),
-                    }
-                }
+                let variant = Variant {
+                    preset,
+                    precision,
+                    capture: true,
+                    candidates: CANDIDATES,
+                    spread: Spread {
+                        lanes,
+                        update_by_block,
+                    },
+                    tuning: Tuning {
+                        overlapping,
+                        urgent,
+                        ..Tuning::default()
+                    },
+                };
+                let by = if update_by_block {
+                    "by block"
+                } else {
+                    "at once"
+                };
+                let label = format!(
+                    "{preset:?} {precision} {lanes} lanes, update {by}, overlapping {overlapping}, urgent {urgent}"
+                );
+                report(label, timed(driver, &variant));
             }
         }
-    }
-    for preset in [Preset::Small, Preset::Tiny] {
-        for (overlapping, urgent) in [(false, false), (true, false), (false, true), (true, true)] {
-            let tuning = Tuning {
-                overlapping,
-                urgent,
-                ..Tuning::default()
-            };
-            let result = timed(
-                driver,
-                preset,
-                MatrixPrecision::Bf16,
-                true,
-                PARALLEL,
-                tuning,
+        let variant = Variant {
+            preset,
+            precision,
+            capture: false,
+            candidates: CANDIDATES,
+            spread: Spread::SERIAL,
+            tuning: Tuning::default(),
+        };
+        report(
+            format!("{preset:?} {precision} not captured"),
+            timed(driver, &variant),
+        );
+        let variant = Variant {
+            capture: true,
+            ..variant
+        };
+        for candidates in [1, 4, 16, 32] {
+            let label = format!("{preset:?} {precision} 1 lane, {candidates} algorithms tried");
+            report(
+                label,
+                timed(
+                    driver,
+                    &Variant {
+                        candidates,
+                        ..variant
+                    },
+                ),
             );
-            println!("{preset:?} bf16 overlapping {overlapping} urgent {urgent}: {result:?}");
         }
-        for tile in [16, 32, 64] {
+        for (tile, groups) in [(64, 1), (64, 2), (32, 1), (32, 2), (16, 2)] {
             let tuning = Tuning {
                 tile: Some(tile),
+                groups: Some(groups),
                 ..Tuning::default()
             };
-            let result = timed(
-                driver,
-                preset,
-                MatrixPrecision::Bf16,
-                true,
-                PARALLEL,
-                tuning,
+            let label = format!(
+                "{preset:?} {precision} 1 lane, attention tiles of {tile}, {groups} groups"
             );
-            println!("{preset:?} bf16 tile {tile}: {result:?}");
+            report(label, timed(driver, &Variant { tuning, ..variant }));
         }
+    }
+    for precision in [MatrixPrecision::Bf16, MatrixPrecision::Tf32] {
+        let variant = Variant {
+            preset: Preset::Medium,
+            precision,
+            capture: true,
+            candidates: CANDIDATES,
+            spread: Spread::SERIAL,
+            tuning: Tuning::default(),
+        };
+        report(
+            format!("Medium {precision} 1 lane"),
+            timed(driver, &variant),
+        );
     }
 }
 
-fn timed(
-    driver: &Driver,
+const FAST: [(Preset, MatrixPrecision); 4] = [
+    (Preset::Small, MatrixPrecision::Bf16),
+    (Preset::Tiny, MatrixPrecision::Bf16),
+    (Preset::Small, MatrixPrecision::Tf32),
+    (Preset::Tiny, MatrixPrecision::Tf32),
+];
+
+/// One way to run a step.
+#[derive(Clone, Copy)]
+struct Variant {
     preset: Preset,
     precision: MatrixPrecision,
     capture: bool,
+    candidates: usize,
     spread: Spread,
     tuning: Tuning,
-) -> Result<String> {
+}
+
+fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
+    let preset = variant.preset;
     let config = preset.config();
     let batch = batch(&config);
-    let mut trainer = device(driver, &config, precision, capture, spread, tuning)?;
+    let options = DeviceOptions {
+        precision: variant.precision,
+        capture: variant.capture,
+        selection: Selection::Measured {
+            candidates: variant.candidates,
+        },
+        tuning: variant.tuning,
+    };
+    let schedule = Schedule::new(&config, variant.spread);
+    let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
+    let weights = Weights::normal(&config, SEED);
+    let mut trainer = Trainer::new(Box::new(executor), &weights, variant.spread)?;
     for _ in 0..10 {
         trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;
     }
@@ -470,7 +507,7 @@ fn timed(
     trainer.wait()?;
     let pipelined = started.elapsed().as_secs_f64() * 1e3 / f64::from(steps);
     let memory = trainer.memory().map_or(0, |memory| memory.now);
-    let captured = trainer.captured().err().filter(|_| capture);
+    let captured = trainer.captured().err().filter(|_| variant.capture);
     Ok(format!(
         "median {:.3} ms, pipelined {pipelined:.3} ms, host launches {}, captured {}, {} MiB{}",
         times[times.len() / 2],

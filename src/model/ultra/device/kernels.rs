@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 
 use super::arena::Places;
-use super::shape::{self, MatrixPrecision, TEAM, Tuning};
+use super::shape::{self, AttentionBlock, MatrixPrecision, TEAM, Tuning};
 use crate::device::driver::{
     Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Source, Stream,
 };
@@ -43,7 +43,7 @@ fn vector(columns: usize, precision: MatrixPrecision) -> usize {
 pub fn source(
     config: &ModelConfig,
     precision: MatrixPrecision,
-    tile: usize,
+    block: AttentionBlock,
     norm_teams: usize,
     overlapping: bool,
 ) -> Source {
@@ -59,7 +59,8 @@ pub fn source(
         .define("HEAD_DIM", config.head_dim())
         .define("SEQUENCE", config.sequence_length)
         .define("NORM_TEAMS", norm_teams)
-        .define("TILE", tile)
+        .define("TILE", block.tile)
+        .define("GROUPS", block.groups)
         .define("OVERLAPPING", u8::from(overlapping))
         .define("FACTORS", FACTORS)
 }
@@ -67,7 +68,7 @@ pub fn source(
 /// Every kernel of a schedule.
 pub struct Kernels {
     config: ModelConfig,
-    tile: usize,
+    block: AttentionBlock,
     norm_teams: usize,
     /// Teams of a block that normalises rows.
     row_teams: usize,
@@ -103,12 +104,12 @@ impl Kernels {
     ) -> Result<Self> {
         let config = schedule.config;
         let properties = driver.properties();
-        let tile = shape::tile(&config, precision, properties, tuning)
+        let block = shape::attention_block(&config, precision, properties, tuning)
             .context("no attention tile fits this device's shared memory")?;
         let norm_teams = shape::norm_teams(&config, properties);
         let overlapping = tuning.overlapping && properties.overlapping;
-        let module = driver.compile(&source(&config, precision, tile, norm_teams, overlapping))?;
-        let attention_shared = shape::attention_shared(&config, precision, tile);
+        let module = driver.compile(&source(&config, precision, block, norm_teams, overlapping))?;
+        let attention_shared = block.shared(&config, precision);
         let [forward, backward] = attention_shared;
         let with_shared = |name: &str, bytes: usize| -> Result<Kernel, DriverError> {
             let kernel = module.kernel(name)?;
@@ -118,7 +119,7 @@ impl Kernels {
         let rows_per_unit = config.tokens() / properties.compute_units.max(1) as usize;
         Ok(Kernels {
             config,
-            tile,
+            block,
             norm_teams,
             row_teams: rows_per_unit.clamp(1, 8),
             attention_shared,
@@ -147,8 +148,8 @@ impl Kernels {
         })
     }
 
-    pub fn tile(&self) -> usize {
-        self.tile
+    pub fn attention_block(&self) -> AttentionBlock {
+        self.block
     }
 
     /// Keeps the stream busy for this many cycles.
@@ -398,10 +399,9 @@ impl Kernels {
     }
 
     fn by_tile(&self, heads: usize, shared: usize) -> Launch {
-        let tiles = self.config.sequence_length.div_ceil(self.tile);
+        let tiles = self.config.sequence_length.div_ceil(self.block.tile);
         let grid = [number(tiles), number(heads), number(self.config.batch_size)];
-        let threads = self.tile / 16 * TEAM;
-        Launch::new(grid, [number(threads), 1, 1]).with_shared(number(shared))
+        Launch::new(grid, [number(self.block.threads()), 1, 1]).with_shared(number(shared))
     }
 }
 

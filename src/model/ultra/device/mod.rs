@@ -125,11 +125,11 @@ impl DeviceExecutor {
     /// What matrix products run through, and how many launches of which kernels a step has.
     pub fn describe(&self) -> Result<String> {
         Ok(format!(
-            "{} {} with {}; attention tiles of {} rows",
+            "{} {} with {}; {:?}",
             self.driver.properties().name,
             self.options.precision,
             self.driver.gemm_library()?,
-            self.work.kernels.tile(),
+            self.work.kernels.attention_block(),
         ))
     }
 

@@ -41,6 +41,8 @@ impl fmt::Display for MatrixPrecision {
 pub struct Tuning {
     /// Rows of an attention tile: 16, 32 or 64.
     pub tile: Option<usize>,
+    /// Groups of threads of an attention block: 1 or 2.
+    pub groups: Option<usize>,
     /// Kernels are started before the work in front of them has ended, where the device can, and wait by themselves.
     pub overlapping: bool,
     /// Blocks of the main lane are placed before those of other lanes.
@@ -51,6 +53,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             tile: None,
+            groups: None,
             overlapping: true,
             urgent: true,
         }
@@ -66,45 +69,72 @@ const TILES: [usize; 3] = [64, 32, 16];
 /// Widest head whose rows of an attention tile fit a thread's registers.
 const WIDEST_HEAD: usize = 256;
 
-/// Bytes of shared memory of the attention kernels, forward and backward.
-pub fn attention_shared(
-    config: &ModelConfig,
-    precision: MatrixPrecision,
-    tile: usize,
-) -> [usize; 2] {
-    let row = config.head_dim().next_multiple_of(16) + 8;
-    let operands = tile * row * precision.operand_bytes();
-    [3 * operands, 4 * operands + 2 * tile * 4]
+/// The blocks of the attention kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionBlock {
+    /// Rows of a tile.
+    pub tile: usize,
+    /// Groups of threads, each with tiles of its own.
+    pub groups: usize,
 }
 
-/// The largest tile that shared memory holds, no longer than the sequence; smaller where the device would be idle.
-pub fn tile(
+impl AttentionBlock {
+    pub fn threads(&self) -> usize {
+        self.tile / 16 * TEAM * self.groups
+    }
+
+    /// Bytes of shared memory, forward and backward.
+    pub fn shared(&self, config: &ModelConfig, precision: MatrixPrecision) -> [usize; 2] {
+        let operand = precision.operand_bytes();
+        let row = config.head_dim().next_multiple_of(16) + 16 / operand;
+        let tile = self.tile * row * operand;
+        let statistics = self.groups * 2 * self.tile * 4;
+        [
+            (1 + 2 * self.groups) * tile,
+            (2 + 2 * self.groups) * tile + statistics,
+        ]
+    }
+}
+
+/// The largest tile that shared memory holds, no longer than the sequence; smaller where the device would be idle. A
+/// second group of threads where it has something to do and fits.
+pub fn attention_block(
     config: &ModelConfig,
     precision: MatrixPrecision,
     properties: &Properties,
     tuning: &Tuning,
-) -> Option<usize> {
-    let fits = |tile: &usize| {
-        let [_, backward] = attention_shared(config, precision, *tile);
+) -> Option<AttentionBlock> {
+    let fits = |block: &AttentionBlock| {
+        let [_, backward] = block.shared(config, precision);
         backward <= properties.shared_per_block_most
     };
-    if let Some(wanted) = tuning.tile {
-        return TILES.into_iter().filter(fits).find(|tile| *tile <= wanted);
-    }
     let longest = config.sequence_length.next_multiple_of(16);
-    let blocks =
-        |tile: usize| config.batch_size * config.heads * config.sequence_length.div_ceil(tile);
-    let candidates: Vec<usize> = TILES
+    let with_groups = |tile: usize| {
+        let alone = config.sequence_length <= tile && config.heads == config.kv_heads;
+        let most = if alone {
+            1
+        } else {
+            tuning.groups.unwrap_or(2).clamp(1, 2)
+        };
+        let blocks = (1..=most)
+            .rev()
+            .map(|groups| AttentionBlock { tile, groups });
+        blocks.into_iter().find(fits)
+    };
+    let candidates: Vec<AttentionBlock> = TILES
         .into_iter()
-        .filter(|tile| fits(tile) && *tile <= longest.max(16))
+        .filter(|tile| *tile <= tuning.tile.unwrap_or(longest).max(16))
+        .filter_map(with_groups)
         .collect();
-    // A tile for at least half the compute units; among those that cannot, the one with the most blocks.
-    let busy = |tile: &usize| blocks(*tile) * 2 >= properties.compute_units as usize;
-    candidates
-        .iter()
-        .copied()
-        .find(busy)
-        .or(candidates.last().copied())
+    if tuning.tile.is_some() {
+        return candidates.first().copied();
+    }
+    // A block for at least half the compute units; among those that have fewer, the one with the most blocks.
+    let busy = |block: &&AttentionBlock| {
+        let tiles = config.sequence_length.div_ceil(block.tile);
+        2 * config.batch_size * config.heads * tiles >= properties.compute_units as usize
+    };
+    candidates.iter().find(busy).or(candidates.last()).copied()
 }
 
 /// Teams of a block of the norm's backward pass: each keeps a row of f32 sums in shared memory.
@@ -133,7 +163,7 @@ pub fn check(
             properties.shared_per_block
         );
     }
-    if tile(config, precision, properties, &Tuning::default()).is_none() {
+    if attention_block(config, precision, properties, &Tuning::default()).is_none() {
         bail!(
             "heads {} wide in {precision} need more shared memory than the {} bytes {} has: use more --heads",
             config.head_dim(),

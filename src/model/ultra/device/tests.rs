@@ -68,9 +68,9 @@ fn setup(
 ) -> Setup {
     let (double, _) = Recording::open();
     let tuning = Tuning::default();
-    let tile = shape::tile(config, precision, double.properties(), &tuning).unwrap();
+    let block = shape::attention_block(config, precision, double.properties(), &tuning).unwrap();
     let teams = shape::norm_teams(config, double.properties());
-    let (driver, recording) = emulation::open(&source(config, precision, tile, teams, false));
+    let (driver, recording) = emulation::open(&source(config, precision, block, teams, false));
     let options = DeviceOptions {
         precision,
         capture,
@@ -129,7 +129,7 @@ fn device_gradients_are_those_of_the_oracle() {
 
 #[test]
 fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_the_host() {
-    let config = shapes()[0];
+    let config = config([40, 32, 1, 2, 1, 48, 20, 1]);
     let (tokens, targets) = batch(&config, 5);
     for precision in [MatrixPrecision::F32, MatrixPrecision::Bf16] {
         let run = |capture: bool, spread: Spread| {

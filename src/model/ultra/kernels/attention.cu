@@ -1,22 +1,25 @@
 // Causal attention over tiles of TILE queries and TILE keys, scores in registers. Rotation happens while tiles are loaded,
 // and its inverse while gradients are stored. Query heads that share a key head read the same one; nothing is repeated.
+// A block has GROUPS groups of threads. All work for the same rows, each on other tiles; at the end the first adds up.
 //
 // Products are made of pieces that a team multiplies at once, C[16][8] += A[16][STEP] B[STEP][8]. With g = lane / 4 and
-// t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the same rows and of
-// B column g. Which columns of A a lane holds is chosen so that a C in registers is an A as it stands: for f32, (2t, 2t + 1)
-// where the instruction counts (t, t + 4); the sum runs over all of them in either order.
+// t = lane % 4, a lane holds of C the elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1), of A the rows g and g + 8
+// and of B column g. In which order the columns of A and rows of B are counted does not matter as long as both agree: where A
+// comes out of registers it is a C as it stands, (2t, 2t + 1) instead of the (t, t + 4) that f32 pieces have in memory.
 
 constexpr int STEP = OPERAND_BITS == 16 ? 16 : 8;
 // Width of a head, filled up with zeros to whole pieces.
 constexpr int HEAD_WIDE = (HEAD_DIM + 15) / 16 * 16;
-// Elements from one row of a tile to the next: the padding spreads rows over the banks.
-constexpr int ROW = HEAD_WIDE + 8;
+// Elements from one row of a tile to the next: 16 bytes more than the row spread rows over the banks.
+constexpr int ROW = HEAD_WIDE + WIDE;
+constexpr int TILE_ELEMENTS = TILE * ROW;
 constexpr int STEPS = HEAD_WIDE / STEP;
 constexpr int PIECES = HEAD_WIDE / 8;
-// Columns of C that become one A.
-constexpr int CHUNK = STEP / 8;
+// Two pieces of C beside each other are this many A.
+constexpr int HALVES = 16 / STEP;
 constexpr int GROUP = HEADS / KV_HEADS;
 constexpr int COLUMNS = (HEADS + 2 * KV_HEADS) * HEAD_DIM;
+constexpr int TILES = (SEQUENCE + TILE - 1) / TILE;
 constexpr int TILE_THREADS = TILE / 16 * TEAM;
 constexpr float LOG2_E = 1.4426950408889634f;
 
@@ -37,65 +40,111 @@ INLINE unsigned rounded(float value) {
 #endif
 }
 
+INLINE int group_of_thread() { return threadIdx.x / TILE_THREADS; }
+INLINE int thread_of_group() { return threadIdx.x % TILE_THREADS; }
+// First row of a tile that the thread's team works on.
+INLINE int row_of_team() { return thread_of_group() / TEAM * 16; }
+
+// A value as it is put into a tile of f32; bf16 is rounded when it is stored.
+INLINE float stored(float value) { return OPERAND_BITS == 32 ? float_of(rounded(value)) : value; }
+
 #if OPERAND_BITS == 16
 INLINE unsigned word_at(const Operand* place) { return *reinterpret_cast<const unsigned*>(place); }
 INLINE unsigned pair_at(const Operand* low, const Operand* high) {
     return (unsigned)low->bits | ((unsigned)high->bits << 16);
 }
+#else
+INLINE unsigned word_at(const Operand* place) { return bits_of(*place); }
+#endif
+
+// Four matrices of 8 rows of 16 bytes; a lane names row lane % 8 of matrix lane / 8 and gets word t of row g of each. With
+// TURNED, of 16-bit elements, it gets rows 2t and 2t + 1 of column g.
+#if defined(TUTOR_CUDA) || defined(TUTOR_EMULATED)
+#define HAS_MATRIX_LOADS 1
+template <bool TURNED>
+INLINE void load_matrices(unsigned (&word)[4], const Operand* place) {
+#if defined(TUTOR_EMULATED)
+    emulated_load_matrices(word, place, TURNED);
+#else
+    const unsigned address = (unsigned)__cvta_generic_to_shared(place);
+    if (TURNED) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(address)
+                     : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(address)
+                     : "memory");
+    }
+#endif
+}
 #endif
 
 // A[row][column] = tile[first_row + row][first_column + column].
 INLINE A load_a(const Operand* tile, int first_row, int first_column) {
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
-    const Operand* top = tile + (first_row + g) * ROW + first_column + 2 * t;
-    const Operand* bottom = top + 8 * ROW;
+    const int lane = lane_of_thread();
     A a;
-#if OPERAND_BITS == 16
+#if HAS_MATRIX_LOADS
+    const int row = first_row + lane / 8 % 2 * 8 + lane % 8, column = first_column + lane / 16 * (STEP / 2);
+    load_matrices<false>(a.word, tile + row * ROW + column);
+#else
+    constexpr int WORD = STEP / 8;
+    const Operand* top = tile + (first_row + lane / 4) * ROW + first_column + lane % 4 * WORD;
+    const Operand* bottom = top + 8 * ROW;
     a.word[0] = word_at(top);
     a.word[1] = word_at(bottom);
-    a.word[2] = word_at(top + 8);
-    a.word[3] = word_at(bottom + 8);
-#else
-    a.word[0] = bits_of(top[0]);
-    a.word[1] = bits_of(bottom[0]);
-    a.word[2] = bits_of(top[1]);
-    a.word[3] = bits_of(bottom[1]);
+    a.word[2] = word_at(top + STEP / 2);
+    a.word[3] = word_at(bottom + STEP / 2);
 #endif
     return a;
 }
 
-// B[k][n] = tile[first_n + n][first_k + k].
-INLINE B load_b_rows(const Operand* tile, int first_n, int first_k) {
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
-    const Operand* place = tile + (first_n + g) * ROW + first_k + 2 * t;
-    B b;
-#if OPERAND_BITS == 16
-    b.word[0] = word_at(place);
-    b.word[1] = word_at(place + 8);
+// B[k][n] = tile[first_n + n][first_k + k], and the one with eight more columns.
+INLINE void load_b_rows(B (&b)[2], const Operand* tile, int first_n, int first_k) {
+    const int lane = lane_of_thread();
+#if HAS_MATRIX_LOADS
+    const int row = first_n + lane / 16 * 8 + lane % 8, column = first_k + lane / 8 % 2 * (STEP / 2);
+    unsigned word[4];
+    load_matrices<false>(word, tile + row * ROW + column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) b[i / 2].word[i % 2] = word[i];
 #else
-    b.word[0] = bits_of(place[0]);
-    b.word[1] = bits_of(place[1]);
+    constexpr int WORD = STEP / 8;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int row = first_n + i / 2 * 8 + lane / 4, column = first_k + i % 2 * (STEP / 2) + lane % 4 * WORD;
+        b[i / 2].word[i % 2] = word_at(tile + row * ROW + column);
+    }
 #endif
-    return b;
 }
 
-// B[k][n] = tile[first_k + k][first_n + n].
-INLINE B load_b_columns(const Operand* tile, int first_k, int first_n) {
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
-    const Operand* place = tile + (first_k + 2 * t) * ROW + first_n + g;
-    B b;
-#if OPERAND_BITS == 16
-    b.word[0] = pair_at(place, place + ROW);
-    b.word[1] = pair_at(place + 8 * ROW, place + 9 * ROW);
+// B[k][n] = tile[first_k + k][first_n + n], and the one with eight more columns; rows counted as `as_a` counts columns.
+INLINE void load_b_columns(B (&b)[2], const Operand* tile, int first_k, int first_n) {
+    const int lane = lane_of_thread();
+#if HAS_MATRIX_LOADS && OPERAND_BITS == 16
+    const int row = first_k + lane / 8 % 2 * 8 + lane % 8, column = first_n + lane / 16 * 8;
+    unsigned word[4];
+    load_matrices<true>(word, tile + row * ROW + column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) b[i / 2].word[i % 2] = word[i];
 #else
-    b.word[0] = bits_of(place[0]);
-    b.word[1] = bits_of(place[ROW]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const Operand* place = tile + first_n + i / 2 * 8 + lane / 4;
+#if OPERAND_BITS == 16
+        place += (first_k + i % 2 * 8 + lane % 4 * 2) * ROW;
+        b[i / 2].word[i % 2] = pair_at(place, place + ROW);
+#else
+        b[i / 2].word[i % 2] = word_at(place + (first_k + lane % 4 * 2 + i % 2) * ROW);
 #endif
-    return b;
+    }
+#endif
 }
 
-// CHUNK pieces of C beside each other as an A.
-INLINE A as_a(const float (&c)[CHUNK][4]) {
+// Part `half` of two pieces of C beside each other as an A.
+INLINE A as_a(const float (&c)[2][4], int half) {
     A a;
 #if OPERAND_BITS == 16
     a.word[0] = pack_bf16(c[0][0], c[0][1]);
@@ -103,10 +152,10 @@ INLINE A as_a(const float (&c)[CHUNK][4]) {
     a.word[2] = pack_bf16(c[1][0], c[1][1]);
     a.word[3] = pack_bf16(c[1][2], c[1][3]);
 #else
-    a.word[0] = rounded(c[0][0]);
-    a.word[1] = rounded(c[0][2]);
-    a.word[2] = rounded(c[0][1]);
-    a.word[3] = rounded(c[0][3]);
+    a.word[0] = rounded(c[half][0]);
+    a.word[1] = rounded(c[half][2]);
+    a.word[2] = rounded(c[half][1]);
+    a.word[3] = rounded(c[half][3]);
 #endif
     return a;
 }
@@ -138,27 +187,20 @@ static __device__ NEVER_INLINE C multiply_by_lanes(C c, A a, B b) {
     const int g = lane_of_thread() / 4, t = lane_of_thread() % 4;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        const int row = g * 4 + k / 2, column = t * 8 + k / 2;
-#pragma unroll
-        for (int unit = 0; unit < CHUNK; ++unit) {
+        const int row = g * 4 + k % 4, column = t * 8 + k % 4, part = k / 4;
+        const unsigned top = SHUFFLE(a.word[2 * part], row), bottom = SHUFFLE(a.word[2 * part + 1], row);
+        const unsigned left = SHUFFLE(b.word[part], column), right = SHUFFLE(b.word[part], column + 4);
 #if OPERAND_BITS == 16
-            const unsigned top = SHUFFLE(a.word[2 * unit], row), bottom = SHUFFLE(a.word[2 * unit + 1], row);
-            const unsigned left = SHUFFLE(b.word[unit], column), right = SHUFFLE(b.word[unit], column + 4);
-            const float high = k % 2 ? high_half(top) : low_half(top);
-            const float low = k % 2 ? high_half(bottom) : low_half(bottom);
-            const float first = k % 2 ? high_half(left) : low_half(left);
-            const float second = k % 2 ? high_half(right) : low_half(right);
+        c.value[0] = fmaf(high_half(top), high_half(left), fmaf(low_half(top), low_half(left), c.value[0]));
+        c.value[1] = fmaf(high_half(top), high_half(right), fmaf(low_half(top), low_half(right), c.value[1]));
+        c.value[2] = fmaf(high_half(bottom), high_half(left), fmaf(low_half(bottom), low_half(left), c.value[2]));
+        c.value[3] = fmaf(high_half(bottom), high_half(right), fmaf(low_half(bottom), low_half(right), c.value[3]));
 #else
-            const float high = float_of(SHUFFLE(a.word[k % 2 * 2], row));
-            const float low = float_of(SHUFFLE(a.word[k % 2 * 2 + 1], row));
-            const float first = float_of(SHUFFLE(b.word[k % 2], column));
-            const float second = float_of(SHUFFLE(b.word[k % 2], column + 4));
+        c.value[0] = fmaf(float_of(top), float_of(left), c.value[0]);
+        c.value[1] = fmaf(float_of(top), float_of(right), c.value[1]);
+        c.value[2] = fmaf(float_of(bottom), float_of(left), c.value[2]);
+        c.value[3] = fmaf(float_of(bottom), float_of(right), c.value[3]);
 #endif
-            c.value[0] = fmaf(high, first, c.value[0]);
-            c.value[1] = fmaf(high, second, c.value[1]);
-            c.value[2] = fmaf(low, first, c.value[2]);
-            c.value[3] = fmaf(low, second, c.value[3]);
-        }
     }
     return c;
 }
@@ -173,43 +215,47 @@ INLINE void multiply(float (&c)[4], const A& a, const B& b) {
 }
 #endif
 
-INLINE Operand as_operand(float value) {
-#if OPERAND_BITS == 16
-    return narrow(value);
-#else
-    return float_of(rounded(value));
-#endif
-}
-
-// Rows first_row.. of one head into a tile, rotated or not; zeros behind the sequence and beside the head.
+// Rows first_row.. of one head into a tile, rotated or not, by the threads of a group; zeros behind the sequence and beside
+// the head. Several loads are on their way before the first is used.
 template <bool ROTATED>
 INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int first_row, const float* rotary) {
     constexpr int V = HEAD_DIM % WIDE == 0 ? WIDE : 2;
     constexpr int PER_ROW = HEAD_WIDE / V;
-    for (int index = threadIdx.x; index < TILE * PER_ROW; index += TILE_THREADS) {
-        const int row = index / PER_ROW, column = index % PER_ROW * V, position = first_row + row;
-        float values[V];
-        if (position < SEQUENCE && column < HEAD_DIM) {
-            load(head + (size_t)position * row_length + column, values);
-            if (ROTATED) {
-                float angles[V];
-                load(rotary + (size_t)position * HEAD_DIM + column, angles);
+    constexpr int ROUNDS = (TILE * PER_ROW + TILE_THREADS - 1) / TILE_THREADS;
+    constexpr int BATCH = ROUNDS < 4 ? ROUNDS : 4;
+#pragma unroll 1
+    for (int first = 0; first < ROUNDS; first += BATCH) {
+        float values[BATCH][V], angles[BATCH][V];
 #pragma unroll
-                for (int i = 0; i < V; i += 2) {
-                    const float even = values[i], odd = values[i + 1];
-                    values[i] = even * angles[i] - odd * angles[i + 1];
-                    values[i + 1] = even * angles[i + 1] + odd * angles[i];
-                }
+        for (int round = 0; round < BATCH; ++round) {
+            const int index = thread_of_group() + (first + round) * TILE_THREADS;
+            const int row = index / PER_ROW, column = index % PER_ROW * V, position = first_row + row;
+            if (row < TILE && position < SEQUENCE && column < HEAD_DIM) {
+                load(head + (size_t)position * row_length + column, values[round]);
+                if (ROTATED) load(rotary + (size_t)position * HEAD_DIM + column, angles[round]);
+            } else {
+#pragma unroll
+                for (int i = 0; i < V; ++i) values[round][i] = angles[round][i] = 0.0f;
             }
-        } else {
-#pragma unroll
-            for (int i = 0; i < V; ++i) values[i] = 0.0f;
         }
-#if OPERAND_BITS == 32
 #pragma unroll
-        for (int i = 0; i < V; ++i) values[i] = as_operand(values[i]);
-#endif
-        store(tile + row * ROW + column, values);
+        for (int round = 0; round < BATCH; ++round) {
+            const int index = thread_of_group() + (first + round) * TILE_THREADS;
+            const int row = index / PER_ROW, column = index % PER_ROW * V;
+#pragma unroll
+            for (int i = 0; i < V; i += 2) {
+                float even = values[round][i], odd = values[round][i + 1];
+                if (ROTATED) {
+                    const float cosine = angles[round][i], sine = angles[round][i + 1];
+                    const float turned = even * sine + odd * cosine;
+                    even = even * cosine - odd * sine;
+                    odd = turned;
+                }
+                values[round][i] = stored(even);
+                values[round][i + 1] = stored(odd);
+            }
+            if (row < TILE) store(tile + row * ROW + column, values[round]);
+        }
     }
 }
 
@@ -252,51 +298,103 @@ INLINE float row_max(float value) {
     return fmaxf(value, SHUFFLE_XOR(value, 2));
 }
 
+// A team's rows of a tile: in registers where heads are narrow, otherwise fetched for every product.
+constexpr bool KEPT = STEPS <= 2;
+constexpr int KEPT_STEPS = KEPT ? STEPS : 1;
+
+struct Rows {
+    const Operand* tile;
+    A a[KEPT_STEPS];
+};
+
+INLINE void load_rows(Rows& rows, const Operand* tile) {
+    rows.tile = tile;
+    if (KEPT) {
+#pragma unroll
+        for (int step = 0; step < KEPT_STEPS; ++step) rows.a[step] = load_a(tile, row_of_team(), step * STEP);
+    }
+}
+
+// C += A B over the width of a head, for two pieces of C beside each other.
+INLINE void multiply_rows(float (&c)[2][4], const Rows& rows, const Operand* tile, int first_n) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const A a = KEPT ? rows.a[step % KEPT_STEPS] : load_a(rows.tile, row_of_team(), step * STEP);
+        B b[2];
+        load_b_rows(b, tile, first_n, step * STEP);
+        multiply(c[0], a, b[0]);
+        multiply(c[1], a, b[1]);
+    }
+}
+
+// sums += c tile, where the 16 columns of c are rows first_k.. of the tile.
+INLINE void multiply_columns(float (&sums)[PIECES][4], const float (&c)[2][4], const Operand* tile, int first_k) {
+#pragma unroll
+    for (int half = 0; half < HALVES; ++half) {
+        const A a = as_a(c, half);
+#pragma unroll
+        for (int piece = 0; piece < PIECES; piece += 2) {
+            B b[2];
+            load_b_columns(b, tile, first_k + half * STEP, piece * 8);
+            multiply(sums[piece], a, b[0]);
+            multiply(sums[piece + 1], a, b[1]);
+        }
+    }
+}
+
+// Of the element i of a lane's piece of C.
+INLINE int row_of(int i) { return row_of_team() + lane_of_thread() / 4 + i / 2 * 8; }
+INLINE int column_of(int piece, int i) { return piece * 8 + lane_of_thread() % 4 * 2 + i % 2; }
+
+// A place for a number of each thread of a group but the first, without bank conflicts.
+INLINE float& exchanged(float* memory, int group, int count, int index) {
+    return memory[((group - 1) * count + index) * TILE_THREADS + thread_of_group()];
+}
+
 // A block takes a tile of queries of one head: grid (tiles, heads, samples).
-KERNEL __launch_bounds__(TILE_THREADS)
+KERNEL __launch_bounds__(TILE_THREADS * GROUPS)
 attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_sums, float scale) {
     wait_for_earlier();
     DYNAMIC_SHARED(Operand, memory);
-    Operand *queries = memory, *keys = memory + TILE * ROW, *values = memory + 2 * TILE * ROW;
+    const int group = group_of_thread();
+    Operand *queries = memory, *keys = memory + (1 + 2 * group) * TILE_ELEMENTS, *values = keys + TILE_ELEMENTS;
     // The longest rows first, so that the short ones fill up the end.
     const int tile = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, sample = blockIdx.z;
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4, first_row = team_of_thread() * 16;
     const Operand* rows = qkv + (size_t)sample * SEQUENCE * COLUMNS;
     const Operand* key_head = rows + (HEADS + head / GROUP) * HEAD_DIM;
     const Operand* value_head = key_head + KV_HEADS * HEAD_DIM;
-    load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, rotary);
-    __syncthreads();
-    A q[STEPS];
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step) q[step] = load_a(queries, first_row, step * STEP);
+    if (group == 0) load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, rotary);
 
     const float factor = scale * LOG2_E;
+    Rows q;
     float out[PIECES][4] = {};
     float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
-    for (int key_tile = 0; key_tile <= tile; ++key_tile) {
+    for (int first_tile = 0; first_tile <= tile; first_tile += GROUPS) {
+        const int key_tile = first_tile + group;
+        if (first_tile > 0) __syncthreads();
+        if (key_tile <= tile) {
+            load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, rotary);
+            load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, rotary);
+        }
         __syncthreads();
-        load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, rotary);
-        load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, rotary);
-        __syncthreads();
-        float scores[TILE / STEP][CHUNK][4] = {};
-#pragma unroll
-        for (int chunk = 0; chunk < TILE / STEP; ++chunk)
-#pragma unroll
-            for (int part = 0; part < CHUNK; ++part)
-#pragma unroll
-                for (int step = 0; step < STEPS; ++step)
-                    multiply(scores[chunk][part], q[step], load_b_rows(keys, chunk * STEP + part * 8, step * STEP));
+        if (first_tile == 0) {
+            load_rows(q, queries);
+        }
+        if (key_tile > tile) continue;
+        float scores[TILE / 16][2][4] = {};
         float most[2] = {largest[0], largest[1]};
 #pragma unroll
-        for (int chunk = 0; chunk < TILE / STEP; ++chunk)
+        for (int pair = 0; pair < TILE / 16; ++pair) {
+            multiply_rows(scores[pair], q, keys, pair * 16);
 #pragma unroll
-            for (int part = 0; part < CHUNK; ++part)
+            for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int column = chunk * STEP + part * 8 + 2 * t + i % 2, row = first_row + g + i / 2 * 8;
-                    if (key_tile == tile && column > row) scores[chunk][part][i] = -INFINITY;
-                    most[i / 2] = fmaxf(most[i / 2], scores[chunk][part][i]);
+                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row_of(i);
+                    if (hidden) scores[pair][part][i] = -INFINITY;
+                    most[i / 2] = fmaxf(most[i / 2], scores[pair][part][i]);
                 }
+        }
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             most[half] = row_max(most[half]);
@@ -310,28 +408,63 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
             }
         }
 #pragma unroll
-        for (int chunk = 0; chunk < TILE / STEP; ++chunk) {
+        for (int pair = 0; pair < TILE / 16; ++pair) {
 #pragma unroll
-            for (int part = 0; part < CHUNK; ++part)
+            for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const float weight = exp2f((scores[chunk][part][i] - most[i / 2]) * factor);
-                    scores[chunk][part][i] = weight;
+                    const float weight = exp2f((scores[pair][part][i] - most[i / 2]) * factor);
+                    scores[pair][part][i] = weight;
                     sum[i / 2] += weight;
                 }
-            const A weights = as_a(scores[chunk]);
-#pragma unroll
-            for (int piece = 0; piece < PIECES; ++piece)
-                multiply(out[piece], weights, load_b_columns(values, chunk * STEP, piece * 8));
+            multiply_columns(out, scores[pair], values, pair * 16);
         }
     }
+    if (GROUPS > 1 && tile > 0) {
+        constexpr int COUNT = PIECES * 4 + 4;
+        float* exchange = reinterpret_cast<float*>(memory);
+        __syncthreads();
+        if (group > 0) {
+#pragma unroll
+            for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) exchanged(exchange, group, COUNT, piece * 4 + i) = out[piece][i];
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                exchanged(exchange, group, COUNT, PIECES * 4 + half) = largest[half];
+                exchanged(exchange, group, COUNT, PIECES * 4 + 2 + half) = sum[half];
+            }
+        }
+        __syncthreads();
+        if (group == 0) {
+            for (int other = 1; other < GROUPS && other <= tile; ++other) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const float theirs = exchanged(exchange, other, COUNT, PIECES * 4 + half);
+                    const float most = fmaxf(largest[half], theirs);
+                    const float shrink = exp2f((largest[half] - most) * factor);
+                    const float shrink_theirs = exp2f((theirs - most) * factor);
+                    const float their_sum = exchanged(exchange, other, COUNT, PIECES * 4 + 2 + half);
+                    largest[half] = most;
+                    sum[half] = sum[half] * shrink + their_sum * shrink_theirs;
+#pragma unroll
+                    for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+                        for (int i = 2 * half; i < 2 * half + 2; ++i)
+                            out[piece][i] = out[piece][i] * shrink +
+                                            exchanged(exchange, other, COUNT, piece * 4 + i) * shrink_theirs;
+                }
+            }
+        }
+    }
+    if (group > 0) return;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + first_row + g + half * 8;
+        const int position = tile * TILE + row_of(2 * half);
         const float total = row_sum(sum[half]);
         Operand* to = mixed + (size_t)sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
         store_row<false>(to, HEADS * HEAD_DIM, position, out, half, 1.0f / total, rotary);
-        if (t == 0 && position < SEQUENCE)
+        if (lane_of_thread() % 4 == 0 && position < SEQUENCE)
             log_sums[((size_t)sample * HEADS + head) * SEQUENCE + position] = largest[half] * scale + logf(total);
     }
 }
@@ -346,16 +479,18 @@ struct Backward {
 
 // Log sums (in powers of two) and sums of output times gradient of a tile's queries. Two threads take a row. Behind the
 // sequence the log sum is infinite, which makes every weight zero.
-INLINE void load_statistics(const Backward& b, int head, int first_row, const Operand* gradients, float* logs, float* deltas) {
+INLINE void load_statistics(const Backward& b, int head, int first_row, float* logs, float* deltas) {
     constexpr int V = HEAD_DIM % (2 * WIDE) == 0 ? WIDE : 1;
-    const int row = threadIdx.x / 2, part = threadIdx.x % 2, position = first_row + row;
+    constexpr int ROUNDS = HEAD_DIM / (2 * V);
+    const int row = thread_of_group() / 2, part = thread_of_group() % 2, position = first_row + row;
     float sum = 0.0f;
     if (position < SEQUENCE) {
-        const Operand* output = b.mixed + ((size_t)b.sample * SEQUENCE + position) * HEADS * HEAD_DIM + head * HEAD_DIM;
-        for (int column = part * V; column < HEAD_DIM; column += 2 * V) {
+        const size_t at = ((size_t)b.sample * SEQUENCE + position) * HEADS * HEAD_DIM + head * HEAD_DIM + part * V;
+#pragma unroll
+        for (int round = 0; round < ROUNDS; ++round) {
             float outputs[V], slopes[V];
-            load(output + column, outputs);
-            load(gradients + row * ROW + column, slopes);
+            load(b.mixed + at + round * 2 * V, outputs);
+            load(b.mixed_gradient + at + round * 2 * V, slopes);
 #pragma unroll
             for (int i = 0; i < V; ++i) sum += outputs[i] * slopes[i];
         }
@@ -368,71 +503,102 @@ INLINE void load_statistics(const Backward& b, int head, int first_row, const Op
     }
 }
 
-// Gradients of a tile of keys and their values: rows of C are keys, columns queries.
-INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* memory) {
-    Operand *keys = memory, *values = memory + TILE * ROW, *queries = memory + 2 * TILE * ROW,
-            *gradients = memory + 3 * TILE * ROW;
-    float* logs = reinterpret_cast<float*>(memory + 4 * TILE * ROW);
-    float* deltas = logs + TILE;
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4, first_row = team_of_thread() * 16;
-    const Operand* rows = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS;
-    const int key_column = (HEADS + key_head) * HEAD_DIM, value_column = key_column + KV_HEADS * HEAD_DIM;
-    load_tile<true>(keys, rows + key_column, COLUMNS, tile * TILE, b.rotary);
-    load_tile<false>(values, rows + value_column, COLUMNS, tile * TILE, b.rotary);
+// The first group adds the others' sums to its own.
+INLINE void add_groups(float (&sums)[PIECES][4], float* memory) {
+    if (GROUPS == 1) return;
+    const int group = group_of_thread();
     __syncthreads();
-    A k[STEPS], v[STEPS];
+    if (group > 0) {
 #pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        k[step] = load_a(keys, first_row, step * STEP);
-        v[step] = load_a(values, first_row, step * STEP);
+        for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) exchanged(memory, group, PIECES * 4, piece * 4 + i) = sums[piece][i];
     }
-    const float factor = b.scale * LOG2_E;
-    float key_sums[PIECES][4] = {}, value_sums[PIECES][4] = {};
-    for (int member = 0; member < GROUP; ++member) {
-        const int head = key_head * GROUP + member;
-        const Operand* gradient_head =
-            b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
-        for (int query_tile = tile; query_tile * TILE < SEQUENCE; ++query_tile) {
-            __syncthreads();
-            load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, query_tile * TILE, b.rotary);
-            load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, query_tile * TILE, b.rotary);
-            __syncthreads();
-            load_statistics(b, head, query_tile * TILE, gradients, logs, deltas);
-            __syncthreads();
-#pragma unroll 1
-            for (int chunk = 0; chunk < TILE / STEP; ++chunk) {
-                float scores[CHUNK][4] = {}, slopes[CHUNK][4] = {};
+    __syncthreads();
+    if (group == 0) {
+        for (int other = 1; other < GROUPS; ++other) {
 #pragma unroll
-                for (int part = 0; part < CHUNK; ++part)
+            for (int piece = 0; piece < PIECES; ++piece)
 #pragma unroll
-                    for (int step = 0; step < STEPS; ++step) {
-                        const int column = chunk * STEP + part * 8;
-                        multiply(scores[part], k[step], load_b_rows(queries, column, step * STEP));
-                        multiply(slopes[part], v[step], load_b_rows(gradients, column, step * STEP));
-                    }
-#pragma unroll
-                for (int part = 0; part < CHUNK; ++part)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        const int column = chunk * STEP + part * 8 + 2 * t + i % 2, row = first_row + g + i / 2 * 8;
-                        const bool hidden = query_tile == tile && row > column;
-                        const float weight = hidden ? 0.0f : exp2f(scores[part][i] * factor - logs[column]);
-                        scores[part][i] = weight;
-                        slopes[part][i] = weight * (slopes[part][i] - deltas[column]);
-                    }
-                const A weights = as_a(scores), score_slopes = as_a(slopes);
-#pragma unroll
-                for (int piece = 0; piece < PIECES; ++piece) {
-                    multiply(value_sums[piece], weights, load_b_columns(gradients, chunk * STEP, piece * 8));
-                    multiply(key_sums[piece], score_slopes, load_b_columns(queries, chunk * STEP, piece * 8));
-                }
-            }
+                for (int i = 0; i < 4; ++i) sums[piece][i] += exchanged(memory, other, PIECES * 4, piece * 4 + i);
         }
     }
+}
+
+// Shared memory of a block of the backward pass: two tiles for all groups, then two and the statistics of each.
+struct Places {
+    Operand *first, *second, *third, *fourth;
+    float *logs, *deltas;
+};
+
+INLINE Places places_of(Operand* memory) {
+    const int group = group_of_thread();
+    Places places;
+    places.first = memory;
+    places.second = memory + TILE_ELEMENTS;
+    places.third = memory + (2 + 2 * group) * TILE_ELEMENTS;
+    places.fourth = places.third + TILE_ELEMENTS;
+    places.logs = reinterpret_cast<float*>(memory + (2 + 2 * GROUPS) * TILE_ELEMENTS) + group * 2 * TILE;
+    places.deltas = places.logs + TILE;
+    return places;
+}
+
+// Gradients of a tile of keys and their values: rows of C are keys, columns queries.
+INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* memory) {
+    const Places at = places_of(memory);
+    Operand *keys = at.first, *values = at.second, *queries = at.third, *gradients = at.fourth;
+    const int group = group_of_thread();
+    const Operand* rows = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS;
+    const int key_column = (HEADS + key_head) * HEAD_DIM, value_column = key_column + KV_HEADS * HEAD_DIM;
+    if (group == 0) load_tile<true>(keys, rows + key_column, COLUMNS, tile * TILE, b.rotary);
+    if (group == GROUPS - 1) load_tile<false>(values, rows + value_column, COLUMNS, tile * TILE, b.rotary);
+    Rows k, v;
+    const float factor = b.scale * LOG2_E;
+    float key_sums[PIECES][4] = {}, value_sums[PIECES][4] = {};
+    // Every query head of the group with every tile of queries that see these keys.
+    const int items = GROUP * (TILES - tile);
+    for (int first = 0; first < items; first += GROUPS) {
+        const int item = first + group, head = key_head * GROUP + item % GROUP, query_tile = tile + item / GROUP;
+        if (first > 0) __syncthreads();
+        if (item < items) {
+            const Operand* gradient_head =
+                b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
+            load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, query_tile * TILE, b.rotary);
+            load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, query_tile * TILE, b.rotary);
+            load_statistics(b, head, query_tile * TILE, at.logs, at.deltas);
+        }
+        __syncthreads();
+        if (first == 0) {
+            load_rows(k, keys);
+            load_rows(v, values);
+        }
+        if (item >= items) continue;
+#pragma unroll 1
+        for (int pair = 0; pair < TILE / 16; ++pair) {
+            float scores[2][4] = {}, slopes[2][4] = {};
+            multiply_rows(scores, k, queries, pair * 16);
+            multiply_rows(slopes, v, gradients, pair * 16);
+#pragma unroll
+            for (int part = 0; part < 2; ++part)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int column = column_of(2 * pair + part, i);
+                    const bool hidden = query_tile == tile && row_of(i) > column;
+                    const float weight = hidden ? 0.0f : exp2f(scores[part][i] * factor - at.logs[column]);
+                    scores[part][i] = weight;
+                    slopes[part][i] = weight * (slopes[part][i] - at.deltas[column]);
+                }
+            multiply_columns(value_sums, scores, gradients, pair * 16);
+            multiply_columns(key_sums, slopes, queries, pair * 16);
+        }
+    }
+    add_groups(key_sums, reinterpret_cast<float*>(memory));
+    add_groups(value_sums, reinterpret_cast<float*>(memory));
+    if (group > 0) return;
     Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + first_row + g + half * 8;
+        const int position = tile * TILE + row_of(2 * half);
         store_row<true>(to + key_column, COLUMNS, position, key_sums, half, b.scale, b.rotary);
         store_row<false>(to + value_column, COLUMNS, position, value_sums, half, 1.0f, b.rotary);
     }
@@ -440,69 +606,67 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
 
 // Gradients of a tile of queries: rows of C are queries, columns keys.
 INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memory) {
-    Operand *keys = memory, *values = memory + TILE * ROW, *queries = memory + 2 * TILE * ROW,
-            *gradients = memory + 3 * TILE * ROW;
-    float* logs = reinterpret_cast<float*>(memory + 4 * TILE * ROW);
+    const Places at = places_of(memory);
+    Operand *queries = at.first, *gradients = at.second, *keys = at.third, *values = at.fourth;
+    // The statistics belong to the rows: the first group's are everybody's.
+    float* logs = reinterpret_cast<float*>(memory + (2 + 2 * GROUPS) * TILE_ELEMENTS);
     float* deltas = logs + TILE;
-    const int g = lane_of_thread() / 4, t = lane_of_thread() % 4, first_row = team_of_thread() * 16;
+    const int group = group_of_thread();
     const Operand* rows = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS;
     const Operand* key_head = rows + (HEADS + head / GROUP) * HEAD_DIM;
     const Operand* value_head = key_head + KV_HEADS * HEAD_DIM;
-    const size_t sample = (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM;
-    load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, b.rotary);
-    load_tile<false>(gradients, b.mixed_gradient + sample + head * HEAD_DIM, HEADS * HEAD_DIM, tile * TILE, b.rotary);
-    __syncthreads();
-    load_statistics(b, head, tile * TILE, gradients, logs, deltas);
-    A q[STEPS], d[STEPS];
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        q[step] = load_a(queries, first_row, step * STEP);
-        d[step] = load_a(gradients, first_row, step * STEP);
+    const Operand* gradient_head = b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
+    if (group == 0) {
+        load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, b.rotary);
+        load_statistics(b, head, tile * TILE, logs, deltas);
     }
+    if (group == GROUPS - 1) load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, tile * TILE, b.rotary);
+    Rows q, d;
     const float factor = b.scale * LOG2_E;
     float sums[PIECES][4] = {};
-    for (int key_tile = 0; key_tile <= tile; ++key_tile) {
+    for (int first_tile = 0; first_tile <= tile; first_tile += GROUPS) {
+        const int key_tile = first_tile + group;
+        if (first_tile > 0) __syncthreads();
+        if (key_tile <= tile) {
+            load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, b.rotary);
+            load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, b.rotary);
+        }
         __syncthreads();
-        load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, b.rotary);
-        load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, b.rotary);
-        __syncthreads();
+        if (first_tile == 0) {
+            load_rows(q, queries);
+            load_rows(d, gradients);
+        }
+        if (key_tile > tile) continue;
 #pragma unroll 1
-        for (int chunk = 0; chunk < TILE / STEP; ++chunk) {
-            float scores[CHUNK][4] = {}, slopes[CHUNK][4] = {};
+        for (int pair = 0; pair < TILE / 16; ++pair) {
+            float scores[2][4] = {}, slopes[2][4] = {};
+            multiply_rows(scores, q, keys, pair * 16);
+            multiply_rows(slopes, d, values, pair * 16);
 #pragma unroll
-            for (int part = 0; part < CHUNK; ++part)
-#pragma unroll
-                for (int step = 0; step < STEPS; ++step) {
-                    const int column = chunk * STEP + part * 8;
-                    multiply(scores[part], q[step], load_b_rows(keys, column, step * STEP));
-                    multiply(slopes[part], d[step], load_b_rows(values, column, step * STEP));
-                }
-#pragma unroll
-            for (int part = 0; part < CHUNK; ++part)
+            for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int column = chunk * STEP + part * 8 + 2 * t + i % 2, row = first_row + g + i / 2 * 8;
-                    const bool hidden = key_tile == tile && column > row;
+                    const int row = row_of(i);
+                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row;
                     const float weight = hidden ? 0.0f : exp2f(scores[part][i] * factor - logs[row]);
                     slopes[part][i] = weight * (slopes[part][i] - deltas[row]);
                 }
-            const A score_slopes = as_a(slopes);
-#pragma unroll
-            for (int piece = 0; piece < PIECES; ++piece)
-                multiply(sums[piece], score_slopes, load_b_columns(keys, chunk * STEP, piece * 8));
+            multiply_columns(sums, slopes, keys, pair * 16);
         }
     }
+    if (tile > 0) add_groups(sums, reinterpret_cast<float*>(memory));
+    if (group > 0) return;
     Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS + head * HEAD_DIM;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + first_row + g + half * 8;
+        const int position = tile * TILE + row_of(2 * half);
         store_row<true>(to, COLUMNS, position, sums, half, b.scale, b.rotary);
     }
 }
 
 // A block takes a tile of keys or a tile of queries, so nothing has to be added across blocks: grid (tiles, key heads +
 // heads, samples).
-KERNEL __launch_bounds__(TILE_THREADS)
+KERNEL __launch_bounds__(TILE_THREADS * GROUPS)
 attention_backward(const Operand* qkv, const float* rotary, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
     wait_for_earlier();

@@ -113,32 +113,48 @@ KERNEL loss(const float* losses, float* ring, int count, int places) {
 
 // Adds the gradients of all tokens that are this block's row of the table, in their order: no two runs differ.
 constexpr int SCATTER_TEAMS = 4;
-constexpr int SCATTER_WORDS = 32;
+constexpr int SCATTER_WORDS = TEAM;
 
 KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, float* table_gradient, int count) {
     wait_for_earlier();
+    constexpr int V = HIDDEN % 4 == 0 ? 4 : 1;
     __shared__ unsigned matches[SCATTER_WORDS];
+    __shared__ int found[SCATTER_WORDS * TEAM];
+    __shared__ int total;
     const int lane = lane_of_thread(), team = team_of_thread();
     const int wanted = blockIdx.x;
     float* row = table_gradient + (size_t)wanted * HIDDEN;
     for (int begin = 0; begin < count; begin += SCATTER_WORDS * TEAM) {
-        for (int word = team; word < SCATTER_WORDS; word += SCATTER_TEAMS) {
-            const int token = begin + word * TEAM + lane;
-            const unsigned found = team_ballot(token < count && tokens[token] == wanted);
-            if (lane == 0) matches[word] = found;
+#pragma unroll
+        for (int round = 0; round < SCATTER_WORDS / SCATTER_TEAMS; ++round) {
+            const int word = round * SCATTER_TEAMS + team, token = begin + word * TEAM + lane;
+            const unsigned hits = team_ballot(token < count && tokens[token] == wanted);
+            if (lane == 0) matches[word] = hits;
         }
         __syncthreads();
-        for (int column = threadIdx.x; column < HIDDEN; column += SCATTER_TEAMS * TEAM) {
-            float sum = 0.0f;
-            bool any = false;
-            for (int word = 0; word < SCATTER_WORDS; ++word) {
-                for (unsigned left = matches[word]; left; left &= left - 1) {
-                    const size_t token = begin + word * TEAM + __ffs(left) - 1;
-                    sum += stream_gradient[token * HIDDEN + column];
-                    any = true;
-                }
+        if (team == 0) {
+            // Positions in their order: a lane's come behind those of the lanes before it.
+            unsigned left = matches[lane];
+            int place = 0, mine = __popc(left), sum = mine;
+            for (int step = 1; step < TEAM; step *= 2) {
+                const int before = SHUFFLE(sum, lane - step);
+                if (lane >= step) sum += before;
             }
-            if (any) row[column] += sum;
+            place = sum - mine;
+            for (; left; left &= left - 1) found[place++] = begin + lane * TEAM + __ffs(left) - 1;
+            if (lane == TEAM - 1) total = sum;
+        }
+        __syncthreads();
+        const int hits = total;
+        for (int column = threadIdx.x * V; hits > 0 && column < HIDDEN; column += SCATTER_TEAMS * TEAM * V) {
+            float sum[V];
+            load(row + column, sum);
+            for (int i = 0; i < hits; ++i) {
+                float values[V];
+                load(stream_gradient + (size_t)found[i] * HIDDEN + column, values);
+                for (int j = 0; j < V; ++j) sum[j] += values[j];
+            }
+            store(row + column, sum);
         }
         __syncthreads();
     }

@@ -25,6 +25,7 @@ static size_t dynamic_bytes;
 static inline unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 static inline float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 #define __expf(x) expf(x)
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __ffs(unsigned x) { return __builtin_ffs(x); }
 
 struct Barrier { int arrived = 0, alive = 0; unsigned generation = 0;
@@ -32,7 +33,7 @@ struct Barrier { int arrived = 0, alive = 0; unsigned generation = 0;
 struct Fiber { jmp_buf place; bool started; ucontext_t context; std::vector<char> stack; bool done; dim3 thread; };
 static std::vector<Fiber> fibers; static ucontext_t start; static jmp_buf scheduler; static int current;
 static Barrier block_barrier; static std::vector<Barrier> team_barriers;
-static uint64_t slots[32][32][8]; static uint64_t exchanged[2][32][32];
+static uint64_t slots[32][32][8]; static uint64_t emulated_slots[2][32][32];
 // Contexts only start a fiber: switching with them costs a system call, a jump does not.
 static void yield() { int me = current; if (!_setjmp(fibers[me].place)) _longjmp(scheduler, 1); current = me; threadIdx = fibers[me].thread; }
 static void resume(Fiber& fiber) {
@@ -44,11 +45,11 @@ static void meet(Barrier& b) { unsigned g = b.generation; ++b.arrived; b.release
 static void __syncthreads() { meet(block_barrier); }
 static int team_id() { return threadIdx.x / 32; }
 // Two sets of slots in turn: who is late reads the one that nobody writes yet.
-template <class T> static T exchange(T value, int from) {
-  int team = team_id(), set = team_barriers[team].generation & 1; memcpy(&exchanged[set][team][threadIdx.x % 32], &value, sizeof(T));
-  meet(team_barriers[team]); T got; memcpy(&got, &exchanged[set][team][from & 31], sizeof(T)); return got; }
-#define SHUFFLE(value, lane) exchange(value, lane)
-#define SHUFFLE_XOR(value, mask) exchange(value, (int)(threadIdx.x % 32) ^ (mask))
+template <class T> static T emulated_exchange(T value, int from) {
+  int team = team_id(), set = team_barriers[team].generation & 1; memcpy(&emulated_slots[set][team][threadIdx.x % 32], &value, sizeof(T));
+  meet(team_barriers[team]); T got; memcpy(&got, &emulated_slots[set][team][from & 31], sizeof(T)); return got; }
+#define SHUFFLE(value, lane) emulated_exchange(value, lane)
+#define SHUFFLE_XOR(value, mask) emulated_exchange(value, (int)(threadIdx.x % 32) ^ (mask))
 static unsigned team_ballot(bool vote) { unsigned all = 0; int team = team_id(); slots[team][threadIdx.x % 32][0] = vote; meet(team_barriers[team]);
   for (int i = 0; i < 32; ++i) all |= (unsigned)(slots[team][i][0] & 1) << i; meet(team_barriers[team]); return all; }
 // As the PTX manual draws the fragments of mma.m16n8k16 (bf16) and mma.m16n8k8 (tf32).
@@ -73,6 +74,24 @@ static void emulated_mma(float (&c)[4], const unsigned (&a)[4], const unsigned (
     c[i] = sum;
   }
   meet(team_barriers[team]);
+}
+// As the PTX manual describes ldmatrix: lane 8i + r names row r of matrix i; every lane gets word t of row g, or, of the
+// transposed matrix, elements 2t and 2t + 1 of column g.
+static void emulated_load_matrices(unsigned (&word)[4], const void* place, bool turned) {
+    int team = team_id(), lane = threadIdx.x % 32;
+    slots[team][lane][0] = (uint64_t)place;
+    meet(team_barriers[team]);
+    for (int i = 0; i < 4; ++i) {
+        if (turned) {
+            unsigned short low, high;
+            memcpy(&low, (const char*)slots[team][8 * i + lane % 4 * 2][0] + lane / 4 * 2, 2);
+            memcpy(&high, (const char*)slots[team][8 * i + lane % 4 * 2 + 1][0] + lane / 4 * 2, 2);
+            word[i] = low | (unsigned)high << 16;
+        } else {
+            memcpy(&word[i], (const char*)slots[team][8 * i + lane / 4][0] + lane % 4 * 4, 4);
+        }
+    }
+    meet(team_barriers[team]);
 }
 static void (*entry)(void**); static void** entry_arguments;
 static void fiber_main(int index) {

@@ -2,26 +2,75 @@
 
 constexpr int HIDDEN_VECTOR = VECTOR_OF(HIDDEN);
 
-// scale = 1 / sqrt(mean(x^2) + epsilon), normed = x scale weight. With tokens, x is the table's row of each token and is
-// also written to `stream`.
+// A team's steps over a row, and whether a lane's share of one fits its registers.
+constexpr int HIDDEN_STEPS = (HIDDEN + TEAM * HIDDEN_VECTOR - 1) / (TEAM * HIDDEN_VECTOR);
+constexpr bool ROW_KEPT = HIDDEN_STEPS * HIDDEN_VECTOR <= 32;
+constexpr int ROW_STEPS = ROW_KEPT ? HIDDEN_STEPS : 1;
+
+INLINE int column_of_step(int step) { return (step * TEAM + lane_of_thread()) * HIDDEN_VECTOR; }
+
+template <class From>
+INLINE void load_step(const From* row, int step, float (&values)[HIDDEN_VECTOR]) {
+    const int column = column_of_step(step);
+    if (HIDDEN % (TEAM * HIDDEN_VECTOR) == 0 || column < HIDDEN) {
+        load(row + column, values);
+    } else {
+        for (int i = 0; i < HIDDEN_VECTOR; ++i) values[i] = 0.0f;
+    }
+}
+
+template <class To>
+INLINE void store_step(To* row, int step, const float (&values)[HIDDEN_VECTOR]) {
+    const int column = column_of_step(step);
+    if (HIDDEN % (TEAM * HIDDEN_VECTOR) == 0 || column < HIDDEN) store(row + column, values);
+}
+
+// A lane's share of a row: read once where it is kept, otherwise again for every use.
+template <class From>
+struct Row {
+    const From* from;
+    float kept[ROW_STEPS][HIDDEN_VECTOR];
+
+    static __device__ __forceinline__ Row of(const From* from) {
+        Row row;
+        row.from = from;
+        if (ROW_KEPT) {
+#pragma unroll
+            for (int step = 0; step < ROW_STEPS; ++step) load_step(from, step, row.kept[step]);
+        }
+        return row;
+    }
+
+    __device__ __forceinline__ void get(int step, float (&values)[HIDDEN_VECTOR]) const {
+        if (ROW_KEPT) {
+            for (int i = 0; i < HIDDEN_VECTOR; ++i) values[i] = kept[step % ROW_STEPS][i];
+        } else {
+            load_step(from, step, values);
+        }
+    }
+};
+
+// scale = 1 / sqrt(mean(x^2) + epsilon), normed = x scale weight. With `stream`, x is also copied there.
 INLINE void normalize_row(const float* x, float* stream, const float* weight, Operand* normed, float* scale, float epsilon) {
     constexpr int V = HIDDEN_VECTOR;
-    const int lane = lane_of_thread();
+    const Row<float> xs = Row<float>::of(x), weights = Row<float>::of(weight);
     float squares = 0.0f;
-    for (int column = lane * V; column < HIDDEN; column += TEAM * V) {
+#pragma unroll
+    for (int step = 0; step < HIDDEN_STEPS; ++step) {
         float values[V];
-        load(x + column, values);
+        xs.get(step, values);
         for (int i = 0; i < V; ++i) squares += values[i] * values[i];
-        if (stream) store(stream + column, values);
+        if (stream) store_step(stream, step, values);
     }
     const float factor = 1.0f / sqrtf(team_sum(squares) / HIDDEN + epsilon);
-    if (lane == 0) *scale = factor;
-    for (int column = lane * V; column < HIDDEN; column += TEAM * V) {
-        float values[V], weights[V];
-        load(x + column, values);
-        load(weight + column, weights);
-        for (int i = 0; i < V; ++i) values[i] *= factor * weights[i];
-        store(normed + column, values);
+    if (lane_of_thread() == 0) *scale = factor;
+#pragma unroll
+    for (int step = 0; step < HIDDEN_STEPS; ++step) {
+        float values[V], weight_values[V];
+        xs.get(step, values);
+        weights.get(step, weight_values);
+        for (int i = 0; i < V; ++i) values[i] *= factor * weight_values[i];
+        store_step(normed, step, values);
     }
 }
 
@@ -48,40 +97,56 @@ normalize_backward(const Operand* dy, const float* x, const float* scales, const
                    Operand* copy, float* partials, int rows, int rows_per_block, int first) {
     wait_for_earlier();
     constexpr int V = HIDDEN_VECTOR;
-    __shared__ float sums[NORM_TEAMS][HIDDEN];
+    alignas(16) __shared__ float sums[NORM_TEAMS][HIDDEN];
     const int lane = lane_of_thread(), team = team_of_thread();
     for (int column = lane; column < HIDDEN; column += TEAM) sums[team][column] = 0.0f;
+    // Other lanes of the team add to what this one has cleared.
     __syncthreads();
+    const Row<float> weights = Row<float>::of(weight);
     const int begin = blockIdx.x * rows_per_block;
     const int end = min(begin + rows_per_block, rows);
     for (int row = begin + team; row < end; row += NORM_TEAMS) {
         const size_t at = (size_t)row * HIDDEN;
         const float scale = scales[row];
+        const Row<float> xs = Row<float>::of(x + at);
+        const Row<Operand> dys = Row<Operand>::of(dy + at);
+        Row<float> before;
+        if (!first) before = Row<float>::of(gradient + at);
         float dot = 0.0f;
-        for (int column = lane * V; column < HIDDEN; column += TEAM * V) {
-            float xs[V], dys[V], weights[V];
-            load(x + at + column, xs);
-            load(dy + at + column, dys);
-            load(weight + column, weights);
-            for (int i = 0; i < V; ++i) dot += dys[i] * weights[i] * xs[i];
+#pragma unroll
+        for (int step = 0; step < HIDDEN_STEPS; ++step) {
+            float x_values[V], dy_values[V], weight_values[V];
+            xs.get(step, x_values);
+            dys.get(step, dy_values);
+            weights.get(step, weight_values);
+            for (int i = 0; i < V; ++i) dot += dy_values[i] * weight_values[i] * x_values[i];
         }
         const float pull = team_sum(dot) * scale * scale * scale / HIDDEN;
-        for (int column = lane * V; column < HIDDEN; column += TEAM * V) {
-            float xs[V], dys[V], weights[V], sum[V];
-            load(x + at + column, xs);
-            load(dy + at + column, dys);
-            load(weight + column, weights);
+#pragma unroll
+        for (int step = 0; step < HIDDEN_STEPS; ++step) {
+            const int column = column_of_step(step);
+            float x_values[V], dy_values[V], weight_values[V], sum[V];
+            xs.get(step, x_values);
+            dys.get(step, dy_values);
+            weights.get(step, weight_values);
             if (first) {
                 for (int i = 0; i < V; ++i) sum[i] = 0.0f;
             } else {
-                load(gradient + at + column, sum);
+                before.get(step, sum);
             }
+            float share[V];
             for (int i = 0; i < V; ++i) {
-                sum[i] += scale * dys[i] * weights[i] - xs[i] * pull;
-                sums[team][column + i] += dys[i] * xs[i] * scale;
+                sum[i] += scale * dy_values[i] * weight_values[i] - x_values[i] * pull;
+                share[i] = dy_values[i] * x_values[i] * scale;
             }
-            store(gradient + at + column, sum);
-            if (copy) store(copy + at + column, sum);
+            if (column < HIDDEN) {
+                float so_far[V];
+                load(&sums[team][column], so_far);
+                for (int i = 0; i < V; ++i) so_far[i] += share[i];
+                store(&sums[team][column], so_far);
+            }
+            store_step(gradient + at, step, sum);
+            if (copy) store_step(copy + at, step, sum);
         }
     }
     __syncthreads();
