@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod cli;
+pub mod compiled;
 pub mod device;
 pub mod lesson;
 pub mod model;

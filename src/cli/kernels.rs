@@ -8,6 +8,7 @@ use serde::Serialize;
 use tinyllama_kernels::{CATALOG, Entry, binding};
 
 use super::Exit;
+use super::kernels_arch::{self, ArchArgs, Selection};
 use super::training_args::{Dtype, UsageError};
 use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError};
 
@@ -16,11 +17,11 @@ pub struct KernelsArgs {
     /// Kernels to show or check; all where none is named
     names: Vec<String>,
     /// Run every kernel against its plain Rust reference on this device
-    #[arg(long)]
+    #[arg(long, conflicts_with = "arch")]
     check: bool,
-    /// Element type of the check
-    #[arg(long, value_enum, default_value = "f32")]
-    dtype: Dtype,
+    /// Element type: of the check (f32 where none is named), or to show
+    #[arg(long, value_enum)]
+    dtype: Option<Dtype>,
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -33,6 +34,8 @@ pub struct KernelsArgs {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    compiled: ArchArgs,
 }
 
 /// A kernel as it is listed.
@@ -57,6 +60,19 @@ struct Checked {
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     let entries = chosen(&args.names)?;
+    if args.compiled.is_given() {
+        let operations: Vec<&'static str> = entries.iter().map(|entry| entry.name).collect();
+        let selection = Selection {
+            operations: &operations,
+            dtype: args.dtype.map(|dtype| match dtype {
+                Dtype::F32 => "f32",
+                Dtype::Bf16 => "bf16",
+                Dtype::F16 => "f16",
+            }),
+            json: args.json,
+        };
+        return kernels_arch::run(&args.compiled, &selection);
+    }
     if args.check {
         return check(args, &entries);
     }
@@ -105,7 +121,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Entry>> {
 fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
     device::configure_runtime(CacheSettings { fusion: true });
     let open = device::open(args.backend, args.device.as_deref())?;
-    let dtype = args.dtype.into();
+    let dtype = args.dtype.unwrap_or(Dtype::F32).into();
     open.require_dtype(dtype)?;
     if !open.backend.is_asynchronous() {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.

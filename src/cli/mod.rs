@@ -6,6 +6,7 @@ mod doctor;
 mod exit;
 mod gradcheck;
 mod kernels;
+mod kernels_arch;
 mod lessons;
 mod output;
 mod profile;
