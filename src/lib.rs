@@ -8,6 +8,7 @@
 
 pub mod analysis;
 pub mod cli;
+pub mod compiled;
 pub mod device;
 pub mod instructor;
 pub mod lesson;

@@ -10,6 +10,7 @@ use tinyllama_kernels::tunables::TUNABLES;
 use tinyllama_kernels::{CATALOG, Entry, binding};
 
 use super::Exit;
+use super::kernels_arch::{self, ArchArgs, Selection};
 use super::training_args::{Dtype, UsageError};
 use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice};
 use crate::model::{Preset, kernel_cost};
@@ -22,14 +23,14 @@ pub struct KernelsArgs {
     #[arg(long, value_enum, default_value = "small")]
     config: Preset,
     /// Run every kernel against its plain Rust reference on this device
-    #[arg(long)]
+    #[arg(long, conflicts_with = "arch")]
     check: bool,
     /// Time every kernel alone, with cold caches, against what this device reaches at most
     #[arg(long, conflicts_with = "check")]
     bench: bool,
-    /// Element type of the check
-    #[arg(long, value_enum, default_value = "f32")]
-    dtype: Dtype,
+    /// Element type: of the check (f32 where none is named), or to show
+    #[arg(long, value_enum)]
+    dtype: Option<Dtype>,
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -42,6 +43,8 @@ pub struct KernelsArgs {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    compiled: ArchArgs,
 }
 
 /// A kernel as it is listed.
@@ -86,6 +89,19 @@ struct Checked {
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     let entries = chosen(&args.names)?;
+    if args.compiled.is_given() {
+        let operations: Vec<&'static str> = entries.iter().map(|entry| entry.name).collect();
+        let selection = Selection {
+            operations: &operations,
+            dtype: args.dtype.map(|dtype| match dtype {
+                Dtype::F32 => "f32",
+                Dtype::Bf16 => "bf16",
+                Dtype::F16 => "f16",
+            }),
+            json: args.json,
+        };
+        return kernels_arch::run(&args.compiled, &selection);
+    }
     if args.check {
         return check(args, &entries);
     }
@@ -190,7 +206,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Entry>> {
 
 fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
     let open = open_gpu(args)?;
-    let dtype = args.dtype.into();
+    let dtype = args.dtype.unwrap_or(Dtype::F32).into();
     open.require_dtype(dtype)?;
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();

@@ -14,6 +14,7 @@ mod exit;
 mod gradcheck;
 mod instructor;
 mod kernels;
+mod kernels_arch;
 mod lessons;
 mod lessons_verify;
 mod output;
