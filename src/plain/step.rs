@@ -18,6 +18,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return self.say("Everything that is open is done. `outline` lists it.");
         };
         let (lesson, step) = (lesson.clone(), step.clone());
+        let status = self.progress()?.status;
         self.with(|session| session.enter(&lesson, &step))?;
         let runs = self.measured()?;
         let number = lesson
@@ -27,7 +28,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             .map_or(1, |index| index + 1);
         let minutes = self.with(|session| Ok(progress(session.state(), &lesson)))?;
         let minutes = minutes.map_or(String::new(), |done| say::minutes(&done, lesson.minutes));
-        let state = match self.progress()?.status {
+        let state = match status {
             Status::Done => ", done",
             Status::Skipped(_) => ", skipped",
             Status::Open => "",

@@ -9,6 +9,7 @@ use super::highlight::Highlighter;
 use crate::lesson::course::Tool;
 use crate::lesson::quiz::Answer;
 use crate::profiler::commands::line::CommandLine;
+use crate::profiler::live::GpuStatus;
 use crate::profiler::read::Import;
 use crate::run::Line;
 use crate::session::State;
@@ -46,6 +47,14 @@ pub enum Message {
     RunClock {
         id: RunId,
         seconds: f64,
+    },
+    /// The machine's GPUs beside a run.
+    RunGpu {
+        id: RunId,
+        seconds: f64,
+        gpus: Vec<GpuStatus>,
+        /// What the figures come from.
+        source: &'static str,
     },
     RunEnded {
         id: RunId,

@@ -11,8 +11,9 @@ pub mod panels;
 pub mod run_view;
 mod runtime;
 #[cfg(test)]
+pub mod script;
+#[cfg(test)]
 pub mod sheet;
-pub mod text_panel;
 pub mod theme;
 pub mod update;
 pub mod view;

@@ -44,9 +44,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From now on a signal ends the tutor at once.
+    /// The tutor ends by itself: from now on a signal ends it at once. Does not return when a signal came first, whose
+    /// thread is closing the session and will end the process.
     pub fn done(&self) {
-        self.ending.store(true, Ordering::SeqCst);
+        if self.ending.swap(true, Ordering::SeqCst) {
+            thread::sleep(SAVING + GRACE + RESTORING);
+        }
     }
 }
 
@@ -122,7 +125,10 @@ fn end(
     face: &Arc<dyn Face>,
 ) {
     if watch.ending.swap(true, Ordering::SeqCst) {
-        // Already on the way out; a second signal does not wait.
+        // Already on the way out. A lost terminal is often told twice, and anybody else's second signal does not wait.
+        if signal == SIGHUP {
+            return;
+        }
         std::process::exit(128 + signal);
     }
     let children = {

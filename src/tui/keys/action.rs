@@ -52,6 +52,7 @@ pub enum Action {
     Suspend,
     Shell,
     Messages,
+    Kernels,
 
     Open,
     OutlineUp,
@@ -158,6 +159,13 @@ pub const ACTIONS: &[Spec] = &[
         "messages",
         &["m"],
         "messages",
+    ),
+    spec(
+        Action::Kernels,
+        Area::Everywhere,
+        "kernels",
+        &["K"],
+        "kernels of this project",
     ),
     spec(
         Action::Shell,

@@ -4,10 +4,12 @@ use ratatui_textarea::TextArea;
 
 use crate::session::event::StepRef;
 use crate::tui::message::RunId;
+use crate::tui::panels::kernels::KernelsPanel;
 
 #[derive(Debug)]
 pub enum Overlay {
     Page(Page),
+    Kernels(Box<KernelsPanel>),
     Palette(Palette),
     Ask(Ask),
     Confirm(Confirm),

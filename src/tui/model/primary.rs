@@ -27,9 +27,9 @@ impl Primary {
     pub fn does(self) -> &'static str {
         match self {
             Primary::Next => "next step",
-            Primary::Guess => "enter a guess",
+            Primary::Guess => "guess",
             Primary::Answer => "answer",
-            Primary::Number => "enter a number",
+            Primary::Number => "give a number",
             Primary::Start => "start the run",
             Primary::Watch => "watch the run",
             Primary::Figures => "show the figures",

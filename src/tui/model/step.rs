@@ -5,7 +5,7 @@ use crate::profiler::commands::line::CommandLine;
 use crate::session::event::StepRef;
 use crate::tui::message::HintText;
 use crate::tui::panels::compare::ComparePanel;
-use crate::tui::text_panel::TextPanel;
+use crate::tui::panels::profile::ProfilePanel;
 use crate::tutor::outcome::Shown;
 use crate::tutor::profile::Prepared;
 
@@ -49,7 +49,7 @@ pub struct ProfileView {
     pub log: Vec<String>,
     /// How it ended and what it complained of.
     pub ending: Vec<String>,
-    pub panel: Option<TextPanel>,
+    pub panel: Option<ProfilePanel>,
 }
 
 impl ProfileView {

@@ -2,6 +2,7 @@
 
 mod charts;
 mod context;
+mod curves;
 mod figures;
 mod gpu;
 mod header;
@@ -9,6 +10,7 @@ mod history;
 mod journal;
 mod kernels;
 mod log;
+mod measured;
 mod overview;
 mod setup;
 mod state;
@@ -83,7 +85,7 @@ const PAGE: usize = 10;
 pub struct RunView {
     state: RunState,
     section: Section,
-    span: charts::Span,
+    span: curves::Span,
     look: Look,
     /// Entries of the log below the ones shown; 0 follows the end.
     back: usize,
@@ -94,7 +96,7 @@ impl RunView {
         RunView {
             state: RunState::new(context),
             section: Section::default(),
-            span: charts::Span::default(),
+            span: curves::Span::default(),
             look: Look::default(),
             back: 0,
         }
@@ -259,8 +261,8 @@ impl RunView {
             }
             _ => {
                 self.span = match self.span {
-                    charts::Span::Recent => charts::Span::Whole,
-                    charts::Span::Whole => charts::Span::Recent,
+                    curves::Span::Recent => curves::Span::Whole,
+                    curves::Span::Whole => curves::Span::Recent,
                 }
             }
         }
@@ -345,8 +347,8 @@ impl Panel for RunView {
             }
             _ => {
                 let toggle = match self.span {
-                    charts::Span::Recent => "whole run",
-                    charts::Span::Whole => "latest steps",
+                    curves::Span::Recent => "whole run",
+                    curves::Span::Whole => "latest steps",
                 };
                 commands.push(PanelCommand::new(PanelAction::Toggle, toggle));
             }

@@ -11,7 +11,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use super::charts::{self, Span};
+use super::charts;
+use super::curves::Span;
 use super::figures;
 use super::header::trouble;
 use super::journal::Voice;

@@ -118,8 +118,18 @@ fn facts(hello: &Hello) -> Vec<(&'static str, String)> {
                 }
             ),
         ),
-        ("clock", format!("synchronized: {}", hello.synchronize)),
+        ("clock", clock(&hello.synchronize)),
     ]
+}
+
+/// What a step waits for before the clock is read.
+fn clock(synchronize: &str) -> String {
+    match synchronize {
+        "phases" => "read after the device has finished each part of a step".to_owned(),
+        "step" => "read after the device has finished the whole step".to_owned(),
+        "never" => "read without waiting for the device: the host's own time".to_owned(),
+        other => format!("synchronized by {other}"),
+    }
 }
 
 fn data(source: &DataSource) -> String {

@@ -107,7 +107,8 @@ fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
     })
 }
 
-fn answer(session: &mut Session, course: &Course, request: Request) -> Reply {
+/// Carries out a request and says what came of it.
+pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply {
     let measures = matches!(
         request,
         Request::Measure | Request::RunFinished { .. } | Request::Profiled { .. }

@@ -1,6 +1,6 @@
 //! Carries out what [`super::update`] asks for: one loop, one channel, and work beside it.
 
-mod clerk;
+pub(super) mod clerk;
 mod hand_over;
 mod input;
 mod pace;
@@ -155,6 +155,13 @@ impl Tutor {
     }
 
     async fn run(mut self) -> Result<(), TutorError> {
+        let result = self.until_quit().await;
+        // Also after an error: runs are ended and the session is closed.
+        self.end().await;
+        result
+    }
+
+    async fn until_quit(&mut self) -> Result<(), TutorError> {
         self.model.size = screen::size().unwrap_or((80, 24));
         let effects = begin(&mut self.model);
         // The first frame does not wait for what the effects find out.
@@ -166,7 +173,6 @@ impl Tutor {
                 self.draw()?;
             }
         }
-        self.end().await;
         Ok(())
     }
 
@@ -198,6 +204,8 @@ impl Tutor {
     }
 
     fn take_in(&mut self, message: Message) -> Result<(), TutorError> {
+        #[cfg(debug_assertions)]
+        panic_if_asked(&message);
         self.model.now = self.started.elapsed();
         if matches!(message, Message::Continued) && !self.has_terminal() {
             // The other program has the terminal; it will draw for itself.
@@ -310,10 +318,10 @@ impl Tutor {
 
     /// Ends runs, waits for the session, gives the terminal back.
     async fn end(mut self) {
-        self.input = None;
-        // The terminal first: waiting for a run to end must not look like hanging.
-        let _ = self.screen.leave();
         self.signals.done();
+        self.input = None;
+        // The terminal first: waiting for a run to end must not look like hanging. One that is gone needs no leaving.
+        let _ = self.screen.leave();
         if self.model.running().is_some() {
             eprintln!("Ending the run…");
         }
@@ -321,5 +329,16 @@ impl Tutor {
         let ended = tokio::task::spawn_blocking(move || processes.end(run::GRACE));
         let _ = ended.await;
         self.clerk.close();
+    }
+}
+
+/// For the test of what a panic leaves behind: names the key that causes one.
+#[cfg(debug_assertions)]
+fn panic_if_asked(message: &Message) {
+    if let (Message::Key(event), Ok(name)) = (message, std::env::var("TINYLLAMA_TUTOR_PANIC")) {
+        assert!(
+            keys::Key::of(event).to_string() != name,
+            "a panic was asked for"
+        );
     }
 }

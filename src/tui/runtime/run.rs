@@ -7,6 +7,8 @@ use anyhow::Result;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
+use crate::profiler::live::find_source;
+use crate::profiler::live::monitor::Monitor;
 use crate::run::{AsyncRun, RunCommand, signal_group};
 use crate::tui::message::{Message, RunId};
 use crate::tutor::{Ending, Processes};
@@ -58,6 +60,11 @@ async fn go(
     let second = Duration::from_secs(1);
     let mut clock = interval_at(begin + second, second);
     clock.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut gpus = tokio::task::spawn_blocking(|| {
+        find_source().map(|source| Monitor::start(source, Duration::from_secs(1)))
+    });
+    let mut monitor = None;
+    let mut looked = false;
     let mut deadline: Option<Instant> = None;
     loop {
         let until_deadline = async {
@@ -74,6 +81,15 @@ async fn go(
             _ = clock.tick() => {
                 let seconds = begin.elapsed().as_secs_f64();
                 let _ = sender.send(Message::RunClock { id, seconds }).await;
+                if let Some(reading) = monitor.as_ref().and_then(Monitor::latest) {
+                    let source = monitor.as_ref().map_or("", Monitor::describe);
+                    let gpus = reading.gpus;
+                    let _ = sender.send(Message::RunGpu { id, seconds, gpus, source }).await;
+                }
+            }
+            found = &mut gpus, if !looked => {
+                looked = true;
+                monitor = found.ok().flatten();
             }
             Ok(()) = &mut stopped, if deadline.is_none() => {
                 deadline = Some(Instant::now() + PATIENCE);

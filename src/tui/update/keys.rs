@@ -7,6 +7,7 @@ use crate::tui::keys::{Action, Area, Key};
 use crate::tui::message::{Effect, HandOver, Request};
 use crate::tui::model::overlay::{Confirm, Overlay, Page, PageContent};
 use crate::tui::model::{Model, Screen};
+use crate::tui::panels::kernels::{KernelsPanel, kernels as kernels_of_this_project};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     if event.kind == KeyEventKind::Release {
@@ -23,7 +24,8 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
             let confirm = confirm.clone();
             confirmed(model, &confirm, key)
         }
-        Some(Overlay::Page(_)) => match model.keys.action(&[Area::Page, Area::Everywhere], key) {
+        Some(Overlay::Page(_) | Overlay::Kernels(_)) => match model.keys.action(&areas(model), key)
+        {
             Some(action) => act(model, action),
             None => nothing(model, had_notice),
         },
@@ -42,6 +44,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
 pub fn areas(model: &Model) -> Vec<Area> {
     match (&model.overlay, model.screen) {
         (Some(Overlay::Page(_)), _) => vec![Area::Page, Area::Everywhere],
+        (Some(Overlay::Kernels(_)), _) => vec![Area::Panel, Area::Everywhere],
         (_, Screen::Outline) => vec![Area::Outline, Area::Everywhere],
         (_, Screen::Step) if panel_is_open(model) => {
             vec![Area::Panel, Area::Step, Area::Everywhere]
@@ -83,6 +86,7 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Suspend => vec![Effect::Suspend],
         Action::Shell => vec![Effect::HandOver(HandOver::Shell)],
         Action::Messages => messages(model),
+        Action::Kernels => kernels(model),
 
         Action::Open => navigate::open_row(model),
         Action::Continue => navigate::proceed(model),
@@ -115,6 +119,10 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Top => scroll::to(model, 0),
         Action::Bottom => scroll::to(model, usize::MAX),
 
+        Action::ClosePanel if model.overlay.is_some() => {
+            model.overlay = None;
+            Vec::new()
+        }
         Action::ClosePanel => {
             if let Some(view) = &mut model.step {
                 view.panel_open = false;
@@ -142,6 +150,15 @@ pub fn page(model: &mut Model, title: impl Into<String>, content: PageContent) -
         content,
         scroll: 0,
     }));
+    Vec::new()
+}
+
+fn kernels(model: &mut Model) -> Vec<Effect> {
+    let mut panel = KernelsPanel::new(kernels_of_this_project());
+    if let Some(highlighter) = &model.highlighter {
+        panel.set_highlighter(std::sync::Arc::clone(highlighter));
+    }
+    model.overlay = Some(Overlay::Kernels(Box::new(panel)));
     Vec::new()
 }
 

@@ -33,6 +33,17 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
         Message::RunStarted { id, run, command } => runs::started(model, id, run, command),
         Message::RunLine { id, line } => runs::line(model, id, &line),
         Message::RunClock { id, seconds } => runs::clock(model, id, seconds),
+        Message::RunGpu {
+            id,
+            seconds,
+            gpus,
+            source,
+        } => {
+            if let Some(run) = model.run_mut(id) {
+                run.view.gpu(seconds, &gpus, source);
+            }
+            Vec::new()
+        }
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Edited(at, result) => ask::edited(model, at, result),

@@ -4,8 +4,7 @@ use super::scroll;
 use crate::session::event::StepRef;
 use crate::tui::message::{Effect, HandOver, ProfileMessage, Request};
 use crate::tui::model::Model;
-use crate::tui::text_panel::TextPanel;
-use crate::tutor::profile::tables;
+use crate::tui::panels::profile::ProfilePanel;
 
 /// Lines of a profiler's output that are kept in view.
 const LOG_LINES: usize = 12;
@@ -78,7 +77,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
-            view.profile.panel = Some(TextPanel::new(&tables(&import)));
+            view.profile.panel = Some(ProfilePanel::new(*import));
             view.panel_open = true;
             let at = at.clone();
             return vec![Effect::Session(Request::Profiled { at, command: words })];

@@ -118,6 +118,9 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Vec<Effect> {
 
 /// The panel that is open, if one is.
 pub fn with_panel<T>(model: &mut Model, act: impl FnOnce(&mut dyn Panel) -> T) -> Option<T> {
+    if let Some(Overlay::Kernels(panel)) = &mut model.overlay {
+        return Some(act(panel.as_mut()));
+    }
     let view = model.step.as_mut().filter(|view| view.panel_open)?;
     if let Some(panel) = &mut view.compare {
         return Some(act(panel));
@@ -143,6 +146,14 @@ pub fn wheel(model: &mut Model, by: i16) -> Vec<Effect> {
     let by = isize::from(by);
     match (&model.overlay, model.screen) {
         (Some(Overlay::Page(_)), _) => page(model, by),
+        (Some(Overlay::Kernels(_)), _) => {
+            let action = if by < 0 {
+                PanelAction::Up
+            } else {
+                PanelAction::Down
+            };
+            panel(model, action)
+        }
         (Some(_), _) => Vec::new(),
         (None, Screen::Outline) => super::navigate::cursor(model, by),
         (None, Screen::Step) if model.step.as_ref().is_some_and(|view| view.panel_open) => {

@@ -10,6 +10,7 @@ use crate::tui::keys::Action;
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
 use crate::tui::model::{Model, Screen};
+use crate::tui::panel::Panel;
 
 /// A key with what it does.
 type Command = (String, String);
@@ -53,6 +54,11 @@ pub fn commands(model: &Model) -> Vec<Command> {
             ];
         }
         Some(Overlay::Confirm(_)) => return vec![fixed("y", "yes"), fixed("any other key", "no")],
+        Some(Overlay::Kernels(panel)) => {
+            let mut commands = named(model, &[Action::ClosePanel]);
+            commands.extend(of_panel(model, panel.as_ref()));
+            return commands;
+        }
         Some(Overlay::Page(_)) => {
             return named(
                 model,
@@ -83,6 +89,16 @@ fn named(model: &Model, actions: &[Action]) -> Vec<Command> {
         .collect()
 }
 
+/// What a panel can do, with the keys for it.
+fn of_panel(model: &Model, panel: &dyn Panel) -> Vec<Command> {
+    let commands = panel.commands().into_iter();
+    let keyed = commands.filter_map(|command| {
+        let key = model.keys.shown(Action::of_panel(command.action)?)?;
+        Some((key, command.does.to_string()))
+    });
+    keyed.collect()
+}
+
 fn step(model: &Model) -> Vec<Command> {
     let Some((_, step, view)) = model.current() else {
         return Vec::new();
@@ -101,16 +117,9 @@ fn step(model: &Model) -> Vec<Command> {
         if is_alive {
             add(Action::Stop, "stop");
         }
-        for command in open_panel(model)
-            .map(super::Panel::commands)
-            .unwrap_or_default()
-        {
-            if let Some(action) = Action::of_panel(command.action) {
-                add(action, command.does);
-            }
-        }
+        commands.extend(open_panel(model).map_or(Vec::new(), |panel| of_panel(model, panel)));
         if !is_alive {
-            add(Action::Next, "next step");
+            commands.extend(named(model, &[Action::Next]));
         }
         return commands;
     }

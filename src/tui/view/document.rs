@@ -127,7 +127,7 @@ fn outcomes(document: &mut Document, outcomes: &[Shown], theme: &Theme, width: u
         .lines
         .push(Line::styled("Checks", theme.emphasis()));
     for outcome in outcomes {
-        let (glyph, style) = mark(outcome.mark, theme);
+        let (glyph, style) = mark(outcome, theme);
         document.lines.push(Line::from(vec![
             Span::styled(format!("{glyph} {}", outcome.verdict()), style),
             Span::styled(format!("  {}", outcome.check), theme.muted()),
@@ -136,10 +136,11 @@ fn outcomes(document: &mut Document, outcomes: &[Shown], theme: &Theme, width: u
     }
 }
 
-pub fn mark(mark: Mark, theme: &Theme) -> (&'static str, Style) {
-    match mark {
+fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
+    match outcome.mark {
         Mark::Passed => (theme.glyphs.check, theme.good()),
-        Mark::NotYet => (theme.glyphs.cross, theme.bad()),
+        Mark::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
+        Mark::NotYet => (theme.glyphs.skipped, theme.warning()),
         Mark::Undecided => (theme.glyphs.undecided, theme.warning()),
     }
 }

@@ -13,6 +13,9 @@ use crate::tui::model::outline::Row;
 use crate::tui::panels::text::cut;
 use crate::tutor::say;
 
+/// Columns from which on there is room for levels and for what a lesson requires.
+const WIDE: u16 = 60;
+
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     let rows = model.outline.rows(&model.course, &model.state);
     let lines = rows.iter().map(|row| line(model, row, area.width));
@@ -49,7 +52,11 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
             model,
             width,
             vec![Span::styled(title.clone(), theme.heading())],
-            format!("{finished} of {of}, {minutes} min"),
+            if width < WIDE {
+                format!("{finished}/{of}")
+            } else {
+                format!("{finished} of {of}, {minutes} min")
+            },
         ),
         Row::Lesson {
             title,
@@ -66,7 +73,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
                 () => (" ", theme.text()),
             };
             // A locked lesson says what it needs where there is room for it.
-            let needs = if missing.is_empty() || width < 70 {
+            let needs = if missing.is_empty() || width < WIDE {
                 String::new()
             } else {
                 format!("   {}", say::requires(&model.course, missing))
@@ -76,11 +83,11 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
             } else {
                 String::new()
             };
-            let is_wide = width >= 70;
+            let is_wide = width >= WIDE;
             let right = if is_wide {
                 format!("{}   {}", level.name(), say::minutes(progress, *minutes))
             } else {
-                say::minutes(progress, *minutes)
+                format!("{}/{minutes} min", say::whole(progress.minutes))
             };
             let title_style = if missing.is_empty() {
                 theme.text()
@@ -127,7 +134,11 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
             model,
             width,
             vec![Span::styled(format!("    {title}"), theme.muted())],
-            format!("coming, {minutes} min"),
+            if width < WIDE {
+                "coming".into()
+            } else {
+                format!("coming, {minutes} min")
+            },
         ),
     }
 }

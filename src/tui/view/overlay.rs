@@ -10,6 +10,7 @@ use super::help;
 use crate::tui::markdown;
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Ask, Confirm, Overlay, Page, PageContent, Palette, Question};
+use crate::tui::panel::Panel;
 use crate::tui::panels::text::cut;
 use crate::tui::update::entries;
 
@@ -18,6 +19,11 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     match model.overlay.as_ref()? {
         Overlay::Page(page) => {
             draw_page(model, page, area, buffer);
+            None
+        }
+        Overlay::Kernels(panel) => {
+            let inside = framed(model, "Kernels", page_area(area), buffer);
+            panel.render(inside, buffer, &model.theme);
             None
         }
         Overlay::Palette(palette) => Some(draw_palette(model, palette, area, buffer)),

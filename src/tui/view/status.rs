@@ -5,9 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::tui::keys::Action;
-use crate::tui::model::Model;
+use crate::tui::model::outline::Row;
 use crate::tui::model::run::Phase;
+use crate::tui::model::{Model, Screen};
 use crate::tui::panels::text::cut;
+use crate::tutor::say;
 
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     let (text, style) = line(model);
@@ -35,6 +37,9 @@ fn line(model: &Model) -> (String, Style) {
             model.unsaved
         );
         return (text, theme.warning());
+    }
+    if let Some(needs) = needs(model) {
+        return (needs, theme.muted());
     }
     if let Some(run) = model.running() {
         let is_here = model.step.as_ref().is_some_and(|view| view.at == run.at);
@@ -66,5 +71,19 @@ fn line(model: &Model) -> (String, Style) {
                 theme.accent(),
             )
         }
+    }
+}
+
+/// What the lesson under the cursor of the outline needs before it opens.
+fn needs(model: &Model) -> Option<String> {
+    if model.screen != Screen::Outline {
+        return None;
+    }
+    let rows = model.outline.rows(&model.course, &model.state);
+    match rows.get(model.outline.cursor)? {
+        Row::Lesson { missing, .. } if !missing.is_empty() => {
+            Some(say::requires(&model.course, missing))
+        }
+        _ => None,
     }
 }

@@ -1,7 +1,9 @@
 use super::*;
 use std::path::Path;
 
+use crate::profiler::model::{Ceiling, CounterSample, Dispatch, Interval, Lane, Variant};
 use crate::profiler::read::import;
+use crate::profiler::show::timeline::rows;
 use crate::tui::sheet;
 use crate::tui::theme::{Glyphs, Palette};
 
@@ -118,10 +120,12 @@ fn hotspots_are_sorted_and_grouped_by_keys() {
 fn the_timeline_loses_no_time_and_counts_none_twice() {
     let panel = ProfilePanel::new(read("json/908_results_trim400.json"));
     let timeline = &panel.timeline;
+    let rows = rows(&panel.import.profile);
+    assert_eq!(rows.len(), timeline.lanes.len());
     for lane in &timeline.lanes {
         let mut busy_ns = 0;
         let mut end = i64::MIN;
-        for span in &lane.spans {
+        for span in &rows[&lane.row] {
             busy_ns += (span.time.end - span.time.start.max(end)).max(0);
             end = end.max(span.time.end);
         }
@@ -186,4 +190,89 @@ fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
             panel.act(PanelAction::NextSection);
         }
     }
+}
+
+/// A kernel of 2 MFLOP and 6 MiB in 10 us, by its counters.
+fn with_counters() -> Import {
+    let folder = tempfile::tempdir().unwrap();
+    let mut import = import(folder.path()).unwrap();
+    let profile = &mut import.profile;
+    let kernel = profile.name_id("void saxpy(float*)");
+    let variant = profile.variant_id(Variant::unknown(kernel));
+    let process = profile.process_id("host", None);
+    let lane = profile.lane_id(Lane {
+        process,
+        agent: None,
+        queue: None,
+        stream: None,
+        thread: None,
+    });
+    profile.dispatches.push(Dispatch {
+        variant,
+        lane,
+        id: Some(1),
+        correlation: None,
+        time: Interval::new(1_700_000_000_000_000_000, 1_700_000_000_000_010_000),
+    });
+    let mut add = |counter: &str, value: f64| {
+        let counter = profile.name_id(counter);
+        profile.counters.push(CounterSample {
+            variant,
+            lane,
+            dispatch: Some(1),
+            counter,
+            value,
+            time: None,
+        });
+    };
+    for kind in ["F16", "F32", "F64"] {
+        for operation in ["ADD", "MUL", "TRANS", "FMA"] {
+            let is_fma = (operation, kind) == ("FMA", "F32");
+            let value = if is_fma { 15_625.0 } else { 0.0 };
+            add(&format!("SQ_INSTS_VALU_{operation}_{kind}"), value);
+        }
+    }
+    for kind in ["F16", "BF16", "F32", "F64"] {
+        add(&format!("SQ_INSTS_VALU_MFMA_MOPS_{kind}"), 0.0);
+    }
+    add("FETCH_SIZE", 4096.0);
+    add("WRITE_SIZE", 2048.0);
+    for (name, value) in [("HBMBw", 1389.0), ("FP32Flops", 20_942.0)] {
+        profile.ceilings.push(Ceiling {
+            device: 0,
+            name: name.into(),
+            value,
+        });
+    }
+    import
+}
+
+#[test]
+fn kernels_that_compute_are_drawn_under_the_ceilings_that_were_measured() {
+    let mut panel = ProfilePanel::new(with_counters());
+    go(&mut panel, "Roofline");
+    let area = Rect::new(0, 0, 100, 27);
+    let mut buffer = Buffer::empty(area);
+    panel.render(area, &mut buffer, &Theme::default());
+    let text = sheet::text(&buffer);
+    // 15 625 fused multiply-adds of 64 lanes are 2e6 operations; over 6 MiB; 629 of 1389 GB/s.
+    assert!(text.contains("a saxpy") && text.contains("0.32"), "{text}");
+    assert!(text.contains("45.3 %") && text.contains("HBMBw"), "{text}");
+    assert!(panel.act(PanelAction::Toggle));
+    assert!(
+        panel.act(PanelAction::NextSection),
+        "the section key goes on"
+    );
+}
+
+/// A clock of nanoseconds since 1970 must not blur a kernel of microseconds.
+#[test]
+fn times_since_1970_keep_their_nanoseconds() {
+    let panel = ProfilePanel::new(with_counters());
+    assert_eq!(panel.timeline.span, 10_000.0);
+    let shares = panel.timeline.busy_shares(&panel.timeline.lanes[0], 7);
+    assert!(
+        (shares.iter().sum::<f64>() - 7.0).abs() < 1e-9,
+        "{shares:?}"
+    );
 }

@@ -21,12 +21,44 @@ pub(super) const CLOSEST: f64 = 1000.0;
 /// Gaps listed below the picture.
 const GAPS: usize = 5;
 
+/// A time in which something of a lane ran without a pause.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    /// Nanoseconds of the profiler's clock.
+    start: i64,
+    end: i64,
+    /// Nanoseconds the lane was busy before it: with these, a column of the picture costs two searches, however many
+    /// kernels are in it.
+    before: i64,
+}
+
 #[derive(Debug)]
 pub(super) struct Lane {
-    row: Row,
-    pub(super) spans: Vec<Span>,
-    /// Nanoseconds of the longest span: how far before the window one may begin and still reach into it.
-    longest: i64,
+    pub(super) row: Row,
+    busy: Vec<Busy>,
+}
+
+impl Lane {
+    /// `spans` are sorted by their start; they may overlap.
+    fn new(row: Row, spans: &[Span]) -> Self {
+        let mut busy: Vec<Busy> = Vec::new();
+        for span in spans {
+            // A span of no length at the clock's resolution ran all the same.
+            let end = span.time.end.max(span.time.start.saturating_add(1));
+            match busy.last_mut() {
+                Some(last) if span.time.start <= last.end => last.end = last.end.max(end),
+                last => {
+                    let before = last.map_or(0, |last| last.before + (last.end - last.start));
+                    busy.push(Busy {
+                        start: span.time.start,
+                        end,
+                        before,
+                    });
+                }
+            }
+        }
+        Lane { row, busy }
+    }
 }
 
 #[derive(Debug)]
@@ -47,19 +79,11 @@ impl Timeline {
     pub fn new(profile: &Profile) -> Self {
         let lanes: Vec<Lane> = rows(profile)
             .into_iter()
-            .map(|(row, spans)| Lane {
-                row,
-                longest: spans
-                    .iter()
-                    .map(|span| span.time.duration() as i64)
-                    .max()
-                    .unwrap_or(0),
-                spans,
-            })
+            .map(|(row, spans)| Lane::new(row, &spans))
             .collect();
-        let spans = || lanes.iter().flat_map(|lane| &lane.spans);
-        let start = spans().map(|span| span.time.start).min().unwrap_or(0);
-        let end = spans().map(|span| span.time.end).max().unwrap_or(0);
+        let busy = || lanes.iter().flat_map(|lane| &lane.busy);
+        let start = busy().map(|busy| busy.start).min().unwrap_or(0);
+        let end = busy().map(|busy| busy.end).max().unwrap_or(0);
         let whole = (end.abs_diff(start) as f64).max(1.0);
         Timeline {
             activities: activity(profile),
@@ -161,41 +185,24 @@ impl Timeline {
 
     /// Share of each column's time in which something of the lane ran.
     pub(super) fn busy_shares(&self, lane: &Lane, columns: usize) -> Vec<f64> {
-        let mut busy = vec![0.0; columns];
         let each = self.span / columns as f64;
-        let (begin, end) = (self.from, self.from + self.span);
-        let reach = self
-            .start
-            .saturating_add(begin as i64)
-            .saturating_sub(lane.longest);
-        let first = lane.spans.partition_point(|span| span.time.start < reach);
-        // Spans may overlap; what is covered already must not count twice.
-        let mut covered = f64::NEG_INFINITY;
-        for span in lane.spans.iter().skip(first) {
-            let (from, to) = (self.since(span.time.start), self.since(span.time.end));
-            if from >= end {
-                break;
-            }
-            let (from, to) = (from.max(begin).max(covered), to.min(end));
-            if to < from {
-                continue;
-            }
-            covered = to;
-            // A span of no length at the clock's resolution ran all the same.
-            let to = to.max(from + 1.0);
-            let place = |ns: f64| ((ns - begin) / each).clamp(0.0, columns as f64);
-            let (from, to) = (place(from), place(to));
-            for (column, share) in busy
-                .iter_mut()
-                .enumerate()
-                .take(to.ceil() as usize)
-                .skip(from as usize)
-            {
-                let column = column as f64;
-                *share += (to.min(column + 1.0) - from.max(column)).max(0.0);
-            }
-        }
-        busy
+        let edges = (0..=columns).map(|column| self.from + each * column as f64);
+        let busy: Vec<f64> = edges.map(|edge| self.busy_until(lane, edge)).collect();
+        busy.windows(2)
+            .map(|pair| ((pair[1] - pair[0]) / each).max(0.0))
+            .collect()
+    }
+
+    /// Nanoseconds the lane was busy up to a moment, both counted from the first moment of all.
+    fn busy_until(&self, lane: &Lane, moment: f64) -> f64 {
+        let after = lane
+            .busy
+            .partition_point(|busy| self.since(busy.start) <= moment);
+        let last = after.checked_sub(1).and_then(|at| lane.busy.get(at));
+        last.map_or(0.0, |busy| {
+            let (start, end) = (self.since(busy.start), self.since(busy.end));
+            busy.before as f64 + (moment.min(end) - start)
+        })
     }
 
     fn axis(&self, columns: usize, theme: &Theme) -> Line<'static> {
