@@ -13,14 +13,17 @@ mod doctor;
 mod exit;
 mod gradcheck;
 mod instructor;
+mod kernel_facts;
 mod kernels;
 mod kernels_arch;
 mod lessons;
 mod lessons_verify;
 mod output;
+mod predict;
 mod profile;
 mod regress;
 mod report;
+mod roofline;
 mod run;
 mod scale;
 mod schema;
@@ -29,6 +32,7 @@ mod signals;
 mod stages;
 mod switches;
 mod training_args;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -71,6 +75,12 @@ enum Command {
     BatchSize(Box<batch_size::BatchSizeArgs>),
     /// Hold a target against a kept baseline
     Regress(Box<regress::RegressArgs>),
+    /// Place a target's kernels under the limits of this device
+    Roofline(Box<roofline::RooflineArgs>),
+    /// Say how long a step of another size would take, from the runs so far
+    Predict(Box<predict::PredictArgs>),
+    /// Search block sizes and types for the fastest correct ones
+    Tune(Box<tune::TuneArgs>),
     /// Run the debugging scenario's stages side by side
     Stages(Box<stages::StagesArgs>),
     /// Compare every target's loss and gradients with a reference in f64
@@ -126,6 +136,9 @@ pub fn main() -> ExitCode {
         Command::Scale(args) => scale::run(&args),
         Command::BatchSize(args) => batch_size::run(&args),
         Command::Regress(args) => regress::run(&args),
+        Command::Roofline(args) => roofline::run(&args, kernel_facts::kernel_works),
+        Command::Predict(args) => predict::run(&args),
+        Command::Tune(args) => tune::run(&args, &kernel_facts::tunables()),
         Command::Stages(args) => stages::run(&args),
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
         Command::Verify(args) => gradcheck::verify(&args),

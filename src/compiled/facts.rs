@@ -98,6 +98,7 @@ impl KernelFacts {
 }
 
 /// A launch and the variant it comes from.
+#[derive(Debug)]
 pub struct Candidate {
     pub operation: &'static str,
     pub dtype: &'static str,

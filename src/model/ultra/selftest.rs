@@ -485,7 +485,7 @@ fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
     };
     let schedule = Schedule::new(&config, variant.spread);
     let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-    let weights = Weights::normal(&config, SEED);
+    let weights = Weights::small(&config, SEED);
     let mut trainer = Trainer::new(Box::new(executor), &weights, variant.spread)?;
     for _ in 0..10 {
         trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;
