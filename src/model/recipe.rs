@@ -47,10 +47,11 @@ pub enum Operations {
 }
 
 /// What the activation of the feed-forward network is computed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Swiglu {
     /// burn's tensor operations.
+    #[default]
     Library,
     /// This project's kernel for the activation; the products before it are the library's.
     Kernel,
@@ -59,35 +60,38 @@ pub enum Swiglu {
 }
 
 /// How keys and values reach the attention kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyValue {
     /// Read where the projection wrote them, each head once for all query heads that share it.
+    #[default]
     Shared,
     /// Repeated for every query head and handed over as a transposed view.
     RepeatedTransposed,
 }
 
 /// What the parameters are before the first step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initialisation {
     /// Normal with mean 0 and deviation 0.02.
+    #[default]
     Small,
     /// What layers of common frameworks do unasked: an embedding with deviation 1, uniform linear layers.
     Default,
 }
 
 /// Whether the custom kernels pass gradients on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backward {
+    #[default]
     Complete,
     /// The kernels have no backward pass: whatever lies before one of them gets no gradient.
     Missing,
 }
 
-/// How a target carries the model out.
+/// How a target carries the model out. What older event streams do not say was the same for every target then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
     pub qkv: Projection,
@@ -95,9 +99,13 @@ pub struct Recipe {
     pub attention: Attention,
     /// Norms, loss and optimizer.
     pub operations: Operations,
+    #[serde(default)]
     pub swiglu: Swiglu,
+    #[serde(default)]
     pub key_value: KeyValue,
+    #[serde(default)]
     pub initialisation: Initialisation,
+    #[serde(default)]
     pub backward: Backward,
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,

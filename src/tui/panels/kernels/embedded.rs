@@ -96,12 +96,9 @@ const KERNELS: [Facts; 8] = [
     Facts {
         name: "swiglu_naive",
         summary: "the mistake of stage 4: one unit computes a whole output's dot products",
-        launches: "1 forward, 2 backward",
+        launches: "1 forward, 1 backward by swiglu",
         shape: "R rows of W features in, F out, s bytes an element",
-        costs: &[
-            ["forward", "(R W + 2 W F + 3 R F) s", "4 R F W + 6 R F"],
-            ["backward", "(2 R W + 4 W F + 3 R F) s", "8 R F W + 12 R F"],
-        ],
+        costs: &[["forward", "(R W + 2 W F + 3 R F) s", "4 R F W + 6 R F"]],
         tunables: &[UNITS],
     },
     Facts {
