@@ -69,6 +69,6 @@ struct Module {
 };
 
 // Changes with every incompatible change above: a cached module of another version is compiled again.
-constexpr uint32_t ABI_VERSION = 3;
+constexpr uint32_t ABI_VERSION = 4;
 
 }  // namespace stand_in

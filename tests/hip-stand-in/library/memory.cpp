@@ -121,11 +121,21 @@ Shadowed *DeviceMemory::find(const void *address, size_t bytes) {
 }
 
 std::string DeviceMemory::describe(const void *address) const {
-    auto after = allocations_.upper_bound(reinterpret_cast<uintptr_t>(address));
-    if (after == allocations_.begin()) return "which is no device memory";
-    const Shadowed &before = std::prev(after)->second;
-    const auto offset = static_cast<const char *>(address) - before.start();
-    return "at byte " + std::to_string(offset) + " of an allocation of " + std::to_string(before.bytes());
+    const auto place = reinterpret_cast<intptr_t>(address);
+    // The allocation it misses by the least.
+    const Shadowed *nearest = nullptr;
+    intptr_t distance = 0;
+    for (auto &[start, allocation] : allocations_) {
+        const auto first = static_cast<intptr_t>(start), end = first + static_cast<intptr_t>(allocation.bytes());
+        const intptr_t away = place < first ? first - place : place >= end ? place - end : 0;
+        if (!nearest || away < distance) {
+            nearest = &allocation;
+            distance = away;
+        }
+    }
+    if (!nearest || distance > (1 << 30)) return "which is no device memory";
+    const intptr_t offset = place - reinterpret_cast<intptr_t>(nearest->start());
+    return "at byte " + std::to_string(offset) + " of an allocation of " + std::to_string(nearest->bytes());
 }
 
 }  // namespace stand_in

@@ -1,10 +1,9 @@
 // Modules and launches. An image is what the stand-in's own hiprtc makes: a shared library of this machine behind a mark.
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -19,22 +18,17 @@ using namespace stand_in;
 
 namespace {
 
-// Loads a library from memory, under a name of its own so that equal images stay apart.
+// Loads a library from memory. Under a name of its own, because the loader takes an equal name for the same library.
 void *open_library(const char *bytes, size_t size) {
-    const int file = memfd_create("hip-stand-in-kernel", MFD_CLOEXEC);
-    if (file < 0) return nullptr;
-    for (size_t written = 0; written < size;) {
-        const ssize_t count = write(file, bytes + written, size - written);
-        if (count <= 0) {
-            close(file);
-            return nullptr;
-        }
-        written += static_cast<size_t>(count);
-    }
-    const std::string path = "/proc/self/fd/" + std::to_string(file);
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) complain(std::string("a kernel's module: ") + dlerror());
-    close(file);
+    static unsigned long count = 0;
+    const std::string path = setting("TMPDIR", "/tmp") + "/hip-stand-in-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".so";
+    FILE *file = fopen(path.c_str(), "wx");
+    if (!file) return nullptr;
+    const bool written = fwrite(bytes, 1, size, file) == size;
+    const bool closed = fclose(file) == 0;
+    void *library = written && closed ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (!library) complain(std::string("a kernel's module: ") + (written && closed ? dlerror() : "no room for its file"));
+    unlink(path.c_str());
     return library;
 }
 

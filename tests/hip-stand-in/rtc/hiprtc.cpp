@@ -231,10 +231,11 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
     build.insert(build.end(), {"-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions",
                                "-include", STAND_IN_DEVICE_HEADERS "/hip.h"});
     if (checked()) {
-        // Every access calls a function of device/hip.h; lanes' stacks are left alone.
+        // Every access calls a function of device/hip.h, a store after a load of the same place too; lanes' stacks are left
+        // alone.
         build.insert(build.end(), {"-fsanitize=kernel-address"});
-        for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=0", "-asan-globals=0",
-                                   "-asan-kernel-mem-intrinsic-prefix=1", "-asan-optimize-callbacks=0"}) {
+        for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-opt=0", "-asan-stack=0",
+                                   "-asan-globals=0", "-asan-kernel-mem-intrinsic-prefix=1"}) {
             build.insert(build.end(), {"-mllvm", option});
         }
     }
