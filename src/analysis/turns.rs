@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::runner::{MeasuredRun, RunFailure, Runner, Variant};
+use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
 use crate::train::event::Event;
 
 /// Where a series of runs stands.
@@ -10,6 +10,7 @@ use crate::train::event::Event;
 pub struct Turn<'a> {
     /// Counted from 1.
     pub run: usize,
+    /// 0 where nobody knows.
     pub of: usize,
     pub name: &'a str,
 }
@@ -41,19 +42,45 @@ pub fn take_turns(
     rounds: usize,
     watch: &mut dyn Watch,
 ) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
+    let fail = |failed| Err(RunFailure::Failed(failed));
+    take_turns_without(runner, variants, rounds, watch, fail)
+}
+
+/// As [`take_turns`], but a variant whose run fails is left out from then on when `on_failure` agrees.
+///
+/// # Errors
+/// What `on_failure` makes of a failure; also when a run cannot be started or a stop was requested.
+pub fn take_turns_without(
+    runner: &Runner,
+    variants: &[Variant],
+    rounds: usize,
+    watch: &mut dyn Watch,
+    mut on_failure: impl FnMut(Box<Failed>) -> Result<(), RunFailure>,
+) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
     let of = variants.len() * rounds;
     let mut runs: Vec<Vec<MeasuredRun>> = variants.iter().map(|_| Vec::new()).collect();
+    let mut left_out = vec![false; variants.len()];
     let mut run = 0;
     for round in 0..rounds {
         for place in 0..variants.len() {
             let index = (round + place) % variants.len();
             run += 1;
+            if left_out[index] {
+                continue;
+            }
             let turn = Turn {
                 run,
                 of,
                 name: &variants[index].name,
             };
-            runs[index].push(run_one(runner, &variants[index], &[], turn, watch)?);
+            match run_one(runner, &variants[index], &[], turn, watch) {
+                Ok(measured) => runs[index].push(measured),
+                Err(RunFailure::Failed(failed)) => {
+                    on_failure(failed)?;
+                    left_out[index] = true;
+                }
+                Err(other) => return Err(other),
+            }
         }
     }
     Ok(runs)

@@ -60,7 +60,7 @@ fn ablate(args: &AblateArgs) -> Result<Exit> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let runs = take_turns(&runner, &variants, rounds, &mut console).map_err(say_which)?;
     drop(console);
     let times: Vec<Vec<f64>> = runs

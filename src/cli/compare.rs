@@ -129,7 +129,7 @@ fn measured(args: &CompareArgs) -> Result<Comparison> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let runs = take_turns(&runner, &variants, rounds, &mut console)?;
     let mut phases = Vec::new();
     if !args.no_phases {

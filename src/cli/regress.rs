@@ -90,7 +90,7 @@ fn regress(args: &RegressArgs) -> Result<Exit> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let runs = take_turns(&runner, &variants, rounds, &mut console)?;
     drop(console);
     if args.save {

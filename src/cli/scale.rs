@@ -68,7 +68,7 @@ fn scale(args: &ScaleArgs) -> Result<Exit> {
     let stop = Stop::default();
     let runner = args.flags.runner(stop.clone())?;
     Console::end_on_signals(&stop)?;
-    let mut console = Console::new();
+    let mut console = Console::default();
     let mut grid = Grid::new(args, sizes);
     let ended = grid.run(&runner, rounds, &mut console);
     drop(console);

@@ -66,6 +66,7 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
         self.say_step()?;
         loop {
             let since = Instant::now();
+            self.say_notices()?;
             let Some(line) = self.ask("> ")? else {
                 return Ok(());
             };
@@ -273,6 +274,16 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
             return Ok(None);
         }
         Ok(Some(line))
+    }
+
+    /// What instructors did since the last line.
+    fn say_notices(&mut self) -> Result<(), TutorError> {
+        let notices = self.with(Session::poll_notices)?.unwrap_or_default();
+        for notice in notices {
+            let text = notice.to_string();
+            self.say(&text.replace(char::is_control, " "))?;
+        }
+        Ok(())
     }
 
     fn say_outline(&mut self) -> Result<(), TutorError> {

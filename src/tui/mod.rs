@@ -1,6 +1,7 @@
 //! The tutor on a full screen.
 
 pub mod highlight;
+pub mod instructor_screen;
 pub mod keys;
 pub mod markdown;
 pub mod message;

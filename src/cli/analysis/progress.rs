@@ -24,8 +24,8 @@ pub struct Console {
     now: String,
 }
 
-impl Console {
-    pub fn new() -> Self {
+impl Default for Console {
+    fn default() -> Self {
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner())
@@ -39,7 +39,9 @@ impl Console {
             now: String::new(),
         }
     }
+}
 
+impl Console {
     /// A line that stays.
     pub fn say(&self, text: &str) {
         match &self.bar {
@@ -82,13 +84,12 @@ impl Console {
 
 impl Watch for Console {
     fn starts(&mut self, turn: Turn<'_>) {
-        self.now = format!(
-            "run {} of {}: {}{}",
-            turn.run,
-            turn.of,
-            turn.name,
-            self.left(turn)
-        );
+        // A search does not know how many runs it will take.
+        let of = match turn.of {
+            0 => String::new(),
+            of => format!(" of {of}"),
+        };
+        self.now = format!("run {}{of}: {}{}", turn.run, turn.name, self.left(turn));
         match &self.bar {
             Some(bar) => {
                 bar.set_message(self.now.clone());

@@ -46,6 +46,7 @@ pub fn phase_name(phase: PhaseName) -> &'static str {
     match phase {
         PhaseName::Setup => "setting up",
         PhaseName::Compile => "compiling",
+        PhaseName::Tune => "tuning",
         PhaseName::WarmUp => "warming up",
         PhaseName::Measure => "measuring",
         PhaseName::Profile => "timing kernels",

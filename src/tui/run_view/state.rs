@@ -87,6 +87,11 @@ impl RunState {
             Body::Step(step) => self.add_step(t, step),
             Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
             Body::Parts(parts) => self.parts = Some(parts.clone()),
+            Body::Activations(activations) => {
+                for text in activations.lines() {
+                    self.journal.add(Some(t), Voice::Note, &text);
+                }
+            }
             Body::Sample(sample) => {
                 let text = format!("{:?} continued as {:?}", sample.prompt, sample.continuation);
                 self.journal.add(Some(t), Voice::Sample, &text);

@@ -1,8 +1,9 @@
 //! Keeps the session, on a thread of its own: writing an event waits for the disk, and a frame must not.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -14,6 +15,9 @@ use crate::tui::message::{HintText, Message, News, Reply, Request};
 use crate::tutor::finish::{finish_run, note_profile};
 use crate::tutor::outcome::Shown;
 use crate::tutor::signals::SharedSession;
+
+/// How often the inbox is looked into: an instructor's order has to be noticed within two seconds.
+const INBOX: Duration = Duration::from_secs(1);
 
 pub struct Clerk {
     requests: Option<Sender<Request>>,
@@ -61,16 +65,46 @@ fn work(
     requests: &Receiver<Request>,
     sender: &mpsc::Sender<Message>,
 ) {
-    while let Ok(request) = requests.recv() {
+    let mut looked = Instant::now();
+    loop {
+        let request = requests.recv_timeout(INBOX);
         let mut guard = session.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(session) = guard.as_mut() else {
             return;
         };
-        let reply = answer(session, course, request);
+        let mut replies = Vec::new();
+        match request {
+            Ok(request) => replies.push(answer(session, course, request)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if looked.elapsed() >= INBOX {
+            replies.extend(look_into_inbox(session, course));
+            looked = Instant::now();
+        }
         drop(guard);
-        // While the tutor ends nobody takes replies, but the requests before are carried out all the same.
-        let _ = sender.try_send(Message::Session(Box::new(reply)));
+        for reply in replies {
+            // While the tutor ends nobody takes replies, but the requests before are carried out all the same.
+            let _ = sender.try_send(Message::Session(Box::new(reply)));
+        }
     }
+}
+
+/// What instructors asked for since the last time; most often nothing, and then nothing is drawn either.
+fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
+    let notices = match session.poll_notices() {
+        Ok(notices) if notices.is_empty() => return None,
+        Ok(notices) => notices,
+        // It is tried again; an unwritable disk is already told of where the learner does something.
+        Err(_) => return None,
+    };
+    let measured = MeasuredRuns::read(course, session.state(), &session.place.runs()).ok();
+    Some(Reply {
+        state: Arc::new(session.state().clone()),
+        unsaved: session.unsaved(),
+        measured: measured.map(Arc::new),
+        news: News::Notices(notices.iter().map(ToString::to_string).collect()),
+    })
 }
 
 /// Carries out a request and says what came of it.
@@ -190,4 +224,48 @@ fn profiled(
 fn find<'a>(course: &'a Course, at: &StepRef) -> Option<(&'a Lesson, &'a Step)> {
     let lesson = course.lesson(&at.lesson)?;
     Some((lesson, lesson.step(&at.step)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lesson::Source;
+    use crate::session::event::Scope;
+    use crate::session::{Action, Order, Place, inbox};
+
+    #[test]
+    fn an_instructors_reset_reaches_the_open_tutor_within_two_seconds() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
+        let session = Arc::new(std::sync::Mutex::new(Some(
+            Session::open(place.clone()).unwrap(),
+        )));
+        let (sender, mut received) = mpsc::channel(16);
+        let mut clerk = Clerk::start(session, course, sender);
+        let at = StepRef::new("welcome", "the-model");
+        clerk.ask(Request::Enter(at.clone()));
+        let Some(Message::Session(reply)) = received.blocking_recv() else {
+            panic!("no reply");
+        };
+        assert!(reply.state.step("welcome", "the-model").is_some());
+
+        let reset = Action::Reset {
+            scope: Scope::Step(at),
+            workbench: Vec::new(),
+        };
+        inbox::send(&place, &Order::new("Teacher", reset)).unwrap();
+        let Some(Message::Session(reply)) = received.blocking_recv() else {
+            panic!("no notice");
+        };
+        let News::Notices(notices) = &reply.news else {
+            panic!("{reply:?}");
+        };
+        assert!(notices[0].contains("Teacher reset"), "{notices:?}");
+        assert!(reply.state.step("welcome", "the-model").is_none());
+        clerk.close();
+    }
 }
