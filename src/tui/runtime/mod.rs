@@ -226,11 +226,12 @@ impl Tutor {
         let (columns, rows) = self.model.size;
         let area = Rect::new(0, 0, columns, rows);
         let model = &self.model;
-        self.screen
+        let bytes = self
+            .screen
             .draw(area, |buffer| draw(model, area, buffer))
             .map_err(TutorError::io("drawing"))?;
         self.model.dirty = false;
-        self.pace.drawn();
+        self.pace.drawn(bytes);
         Ok(())
     }
 

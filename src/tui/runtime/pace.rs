@@ -7,11 +7,16 @@ use tokio::time::Instant;
 const LOCAL: Duration = Duration::from_millis(100);
 /// Bytes over a network cost more, and four pictures a second still look alive.
 const OVER_SSH: Duration = Duration::from_millis(250);
+/// Bytes a second that pictures of a running run may take.
+const BUDGET: f64 = 3500.0;
+/// Large pictures would otherwise come so seldom that the run seems to hang.
+const SLOWEST: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub struct Pace {
     interval: Duration,
-    last: Option<Instant>,
+    /// The first moment for a frame that answers no key.
+    next: Option<Instant>,
     hurry: bool,
 }
 
@@ -20,7 +25,7 @@ impl Pace {
         let is_remote = std::env::var_os("SSH_CONNECTION").is_some();
         Self {
             interval: if is_remote { OVER_SSH } else { LOCAL },
-            last: None,
+            next: None,
             hurry: false,
         }
     }
@@ -35,14 +40,16 @@ impl Pace {
     }
 
     pub fn next_frame(&self) -> Instant {
-        match self.last {
-            Some(last) if !self.hurry => last + self.interval,
+        match self.next {
+            Some(next) if !self.hurry => next,
             _ => Instant::now(),
         }
     }
 
-    pub fn drawn(&mut self) {
-        self.last = Some(Instant::now());
+    /// A frame of so many bytes was sent.
+    pub fn drawn(&mut self, bytes: usize) {
+        let paid_for = Duration::from_secs_f64(bytes as f64 / BUDGET);
+        self.next = Some(Instant::now() + paid_for.clamp(self.interval, SLOWEST));
         self.hurry = false;
     }
 }
@@ -52,5 +59,30 @@ pub async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_is_answered_at_once_and_a_large_frame_is_paid_for_with_time() {
+        let mut pace = Pace {
+            interval: LOCAL,
+            next: None,
+            hurry: false,
+        };
+        assert!(pace.may_draw(), "the first frame");
+        let before = Instant::now();
+        pace.drawn(1000);
+        let wait = pace.next_frame() - before;
+        assert!(wait > Duration::from_millis(250), "{wait:?}");
+        assert!(!pace.may_draw());
+        pace.hurry();
+        assert!(pace.may_draw());
+        let before = Instant::now();
+        pace.drawn(100_000);
+        assert!(pace.next_frame() - before < SLOWEST * 2);
     }
 }

@@ -67,12 +67,12 @@ impl Screen {
         restore()
     }
 
-    /// Draws what differs from the frame before, as one write that the terminal shows at once.
+    /// Draws what differs from the frame before, as one write that the terminal shows at once; returns its bytes.
     pub fn draw(
         &mut self,
         area: Rect,
         paint: impl FnOnce(&mut Buffer) -> Option<Position>,
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         let mut next = Buffer::empty(area);
         let cursor = paint(&mut next);
         let mut bytes = Vec::new();
@@ -98,7 +98,11 @@ impl Screen {
         queue!(bytes, EndSynchronizedUpdate)?;
         self.shown = Some(next);
         self.cursor = cursor;
-        if is_same { Ok(()) } else { send(&bytes) }
+        if is_same {
+            return Ok(0);
+        }
+        send(&bytes)?;
+        Ok(bytes.len())
     }
 }
 
