@@ -41,6 +41,8 @@ pub enum Operation {
         scale: Handle,
     },
     Product(Product),
+    /// Products of equal shape, one for each of some layers: the gradients of their weights.
+    WeightGradients(Vec<Product>),
     /// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
     /// is what the backward pass needs to find the weights again.
     Attention {
@@ -127,6 +129,7 @@ impl Operation {
                 (true, _) => "gemm_weight_gradient",
                 (false, true) => "gemm_transposed",
             },
+            Operation::WeightGradients(_) => "gemm_weight_gradients",
             Operation::Attention { .. } => "attention",
             Operation::AttentionBackward { .. } => "attention_backward",
             Operation::Activate { .. } => "swiglu",
@@ -155,6 +158,10 @@ impl Operation {
                 reads.extend(product.addend);
                 reads
             }
+            Operation::WeightGradients(products) => products
+                .iter()
+                .flat_map(|product| [product.a, product.b])
+                .collect(),
             Operation::Attention { qkv, .. } => vec![*qkv],
             Operation::AttentionBackward {
                 qkv,
@@ -214,6 +221,9 @@ impl Operation {
             } => vec![*stream, *normed, *scale],
             Operation::Normalize { normed, scale, .. } => vec![*normed, *scale],
             Operation::Product(product) => vec![product.out],
+            Operation::WeightGradients(products) => {
+                products.iter().map(|product| product.out).collect()
+            }
             Operation::Attention {
                 mixed, log_sums, ..
             } => vec![*mixed, *log_sums],

@@ -34,15 +34,19 @@ pub struct Node {
 pub struct Spread {
     /// 1: everything in order. 2: gradients of weights and updates beside the main chain. 3: updates on a lane of theirs.
     pub lanes: usize,
-    /// Update each block as soon as its gradients are there, instead of everything at the end in one launch.
-    pub update_by_block: bool,
+    /// Update parameters as soon as their gradients are there, instead of all at the end in one launch.
+    pub update_early: bool,
+    /// Weights' gradients of this many layers are computed together, which fills a large device better than one layer's
+    /// and keeps more intermediate results.
+    pub layers_together: usize,
 }
 
 impl Spread {
     /// One launch after the other, one update for all.
     pub const SERIAL: Spread = Spread {
         lanes: 1,
-        update_by_block: false,
+        update_early: false,
+        layers_together: 1,
     };
 }
 
@@ -104,11 +108,14 @@ struct Saved {
     activated: Handle,
 }
 
-/// Intermediate gradients. What lanes beside the main one read is there twice, so that the chain can go on.
+/// Intermediate gradients. What weights' gradients are made from is there for more than one layer, so that the chain can
+/// go on before they are.
 struct Scratch {
     stream: Handle,
-    copies: [[Handle; 2]; 2],
-    qkv: [Handle; 2],
+    /// Of the output of a block, and of its attention: copies for matrix products.
+    output: Vec<Handle>,
+    between: Vec<Handle>,
+    qkv: Vec<Handle>,
     normed: Handle,
     mixed: Handle,
     activated: Handle,
@@ -124,6 +131,8 @@ struct Builder {
     targets: Handle,
     partials: Handle,
     tokens_per_partial: usize,
+    /// Products of weights' gradients that wait for those of other layers, by weight.
+    waiting: [Vec<Product>; 4],
     part: Part,
     phase: Phase,
 }
@@ -145,6 +154,7 @@ impl Builder {
             buffers,
             nodes: Vec::new(),
             tokens_per_partial,
+            waiting: Default::default(),
             part: Part::Other,
             phase: Phase::Forward,
         }
@@ -194,7 +204,8 @@ impl Builder {
         self.phase = Phase::Backward;
         let scratch = self.scratch();
         self.part = Part::Head;
-        self.weight_gradient(logits_gradient, normed, (v, d), self.layout.embedding());
+        let gradient = weight_gradient(n, logits_gradient, normed, (v, d), self.layout.embedding());
+        self.push_aside(Operation::Product(gradient));
         self.product(Product {
             m: n,
             n: d,
@@ -207,10 +218,14 @@ impl Builder {
             out: scratch.normed,
         });
         self.part = Part::Norm;
-        let copy = scratch.copies[0][self.config.layers % 2];
+        let top = self.config.layers - 1;
+        let copy = scratch.output[top % scratch.output.len()];
         self.normalize_backward(&scratch, last, stream, scale, Some(copy));
         for layer in (0..self.config.layers).rev() {
             self.block_backward(layer, &saved.blocks[layer], &scratch);
+            if layer.is_multiple_of(self.layers_together()) {
+                self.waiting_gradients();
+            }
         }
         self.part = Part::Embedding;
         let tokens = self.tokens;
@@ -233,7 +248,7 @@ impl Builder {
     }
 
     fn finish(mut self, logits: Handle, losses: Handle, factors: Handle) -> Schedule {
-        if self.spread.update_by_block {
+        if self.spread.update_early {
             advance_updates(&mut self.nodes);
         }
         find_dependencies(&mut self.nodes);
@@ -275,65 +290,91 @@ impl Builder {
         self.push(Operation::Product(product));
     }
 
-    /// `input^T · gradient` where `shape` is that of the weight.
-    fn weight_gradient(
-        &mut self,
-        input: Handle,
-        gradient: Handle,
-        (rows, columns): (usize, usize),
-        weight: usize,
-    ) {
-        self.push_aside(Operation::Product(Product {
-            m: rows,
-            n: columns,
-            k: self.config.tokens(),
-            a: input,
-            a_transposed: true,
-            b: gradient,
-            b_transposed: false,
-            addend: None,
-            out: Handle::Gradient(weight),
-        }));
+    fn layers_together(&self) -> usize {
+        self.spread.layers_together.clamp(1, self.config.layers)
     }
 
-    fn saved(&mut self, layer: usize) -> Saved {
+    /// The gradient of a block's weight; `kind` is its place among them.
+    fn block_gradient(
+        &mut self,
+        kind: usize,
+        input: Handle,
+        gradient: Handle,
+        shape: (usize, usize),
+        weight: usize,
+    ) {
+        let product = weight_gradient(self.config.tokens(), input, gradient, shape, weight);
+        if self.layers_together() == 1 {
+            self.push_aside(Operation::WeightGradients(vec![product]));
+        } else {
+            self.waiting[kind].push(product);
+        }
+    }
+
+    fn waiting_gradients(&mut self) {
+        for mut products in std::mem::take(&mut self.waiting) {
+            // They were met from the last layer to the first.
+            products.reverse();
+            if !products.is_empty() {
+                self.part = Part::Backward;
+                self.push_aside(Operation::WeightGradients(products));
+            }
+        }
+    }
+
+    /// Buffers of equal kind lie behind each other, so that products over several layers find them at equal distances.
+    fn saved(&mut self) -> Vec<Saved> {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let qkv = d + 2 * config.kv_heads * config.head_dim();
         let mut add = |name: &str, rows: usize, columns: usize, element: Element| {
-            self.buffers
-                .add(format!("layer {layer} {name}"), rows, columns, element)
+            let buffers = (0..config.layers).map(|layer| {
+                self.buffers
+                    .add(format!("layer {layer} {name}"), rows, columns, element)
+            });
+            buffers.collect::<Vec<Handle>>()
         };
-        Saved {
-            streams: [
-                add("attention input", n, d, Element::F32),
-                add("feed-forward input", n, d, Element::F32),
-            ],
-            normed: [
-                add("attention normed", n, d, Element::Operand),
-                add("feed-forward normed", n, d, Element::Operand),
-            ],
-            scales: [
-                add("attention norm scale", n, 1, Element::F32),
-                add("feed-forward norm scale", n, 1, Element::F32),
-            ],
-            qkv: add("qkv", n, qkv, Element::Operand),
-            mixed: add("attention output", n, d, Element::Operand),
-            log_sums: add(
-                "attention log sums",
-                config.batch_size * config.heads,
-                config.sequence_length,
-                Element::F32,
-            ),
-            gate_up: add("gate and up", n, 2 * f, Element::Operand),
-            activated: add("activated", n, f, Element::Operand),
-        }
+        let streams = [
+            add("attention input", n, d, Element::F32),
+            add("feed-forward input", n, d, Element::F32),
+        ];
+        let normed = [
+            add("attention normed", n, d, Element::Operand),
+            add("feed-forward normed", n, d, Element::Operand),
+        ];
+        let scales = [
+            add("attention norm scale", n, 1, Element::F32),
+            add("feed-forward norm scale", n, 1, Element::F32),
+        ];
+        let qkv = add("qkv", n, qkv, Element::Operand);
+        let mixed = add("attention output", n, d, Element::Operand);
+        let rows = config.batch_size * config.heads;
+        let log_sums = add(
+            "attention log sums",
+            rows,
+            config.sequence_length,
+            Element::F32,
+        );
+        let gate_up = add("gate and up", n, 2 * f, Element::Operand);
+        let activated = add("activated", n, f, Element::Operand);
+        let pair = |both: &[Vec<Handle>; 2], layer: usize| [both[0][layer], both[1][layer]];
+        let block = |layer: usize| Saved {
+            streams: pair(&streams, layer),
+            normed: pair(&normed, layer),
+            scales: pair(&scales, layer),
+            qkv: qkv[layer],
+            mixed: mixed[layer],
+            log_sums: log_sums[layer],
+            gate_up: gate_up[layer],
+            activated: activated[layer],
+        };
+        (0..config.layers).map(block).collect()
     }
 
     fn forward(&mut self) -> Forward {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
-        let blocks: Vec<Saved> = (0..config.layers).map(|layer| self.saved(layer)).collect();
+        let blocks = self.saved();
         let last = (
             self.buffers.add("final stream", n, d, Element::F32),
             self.buffers.add("final normed", n, d, Element::Operand),
@@ -439,17 +480,19 @@ impl Builder {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
         let qkv = d + 2 * config.kv_heads * config.head_dim();
+        let together = self.layers_together();
+        let count = (2 * together).min(config.layers.max(2));
         let mut add = |name: &str, columns: usize, element: Element| {
             self.buffers.add(name, n, columns, element)
         };
-        let mut twice =
-            |name: &str, columns: usize| [0, 1].map(|_| add(name, columns, Element::Operand));
+        let mut several = |name: &str, columns: usize| {
+            let buffers = (0..count).map(|_| add(name, columns, Element::Operand));
+            buffers.collect::<Vec<Handle>>()
+        };
         Scratch {
-            copies: [
-                twice("feed-forward output gradient", d),
-                twice("attention output gradient", d),
-            ],
-            qkv: twice("qkv gradient", qkv),
+            output: several("block output gradient", d),
+            between: several("attention output gradient", d),
+            qkv: several("qkv gradient", qkv),
             stream: add("stream gradient", d, Element::F32),
             normed: add("normed gradient", d, Element::Operand),
             mixed: add("mixed gradient", d, Element::Operand),
@@ -496,27 +539,27 @@ impl Builder {
         };
 
         self.part = Part::FeedForward(layer);
-        let arriving = scratch.copies[0][(layer + 1) % 2];
-        let between = scratch.copies[1][layer % 2];
-        let leaving = scratch.copies[0][layer % 2];
+        let slots = scratch.output.len();
+        let arriving = scratch.output[layer % slots];
+        let between = scratch.between[layer % slots];
         let weight = self.layout.down(layer);
         self.product(transposed(f, d, arriving, weight, scratch.activated));
-        self.weight_gradient(block.activated, arriving, (f, d), weight);
+        self.block_gradient(0, block.activated, arriving, (f, d), weight);
         self.push(Operation::ActivateBackward {
             gate_up: block.gate_up,
             activated_gradient: scratch.activated,
         });
         let weight = self.layout.gate_up(layer);
         self.product(transposed(d, 2 * f, block.gate_up, weight, scratch.normed));
-        self.weight_gradient(block.normed[1], block.gate_up, (d, 2 * f), weight);
+        self.block_gradient(1, block.normed[1], block.gate_up, (d, 2 * f), weight);
         let (stream, scale) = (block.streams[1], block.scales[1]);
         self.normalize_backward(scratch, 2 * layer + 1, stream, scale, Some(between));
 
         self.part = Part::Attention(layer);
         let weight = self.layout.output(layer);
         self.product(transposed(d, d, between, weight, scratch.mixed));
-        self.weight_gradient(block.mixed, between, (d, d), weight);
-        let qkv_gradient = scratch.qkv[layer % 2];
+        self.block_gradient(2, block.mixed, between, (d, d), weight);
+        let qkv_gradient = scratch.qkv[layer % slots];
         self.push(Operation::AttentionBackward {
             qkv: block.qkv,
             mixed: block.mixed,
@@ -526,9 +569,11 @@ impl Builder {
         });
         let weight = self.layout.qkv(layer);
         self.product(transposed(d, qkv, qkv_gradient, weight, scratch.normed));
-        self.weight_gradient(block.normed[0], qkv_gradient, (d, qkv), weight);
+        self.block_gradient(3, block.normed[0], qkv_gradient, (d, qkv), weight);
         let (stream, scale) = (block.streams[0], block.scales[0]);
-        let copy = (layer > 0).then_some(leaving);
+        let copy = layer
+            .checked_sub(1)
+            .map(|below| scratch.output[below % slots]);
         self.normalize_backward(scratch, 2 * layer, stream, scale, copy);
     }
 
@@ -537,12 +582,14 @@ impl Builder {
         self.part = Part::Optimizer;
         self.push_on(2, Operation::Advance { factors });
         let count = self.layout.parameters.len();
-        if !self.spread.update_by_block {
+        if !self.spread.update_early {
             self.update(factors, 0, count);
             return;
         }
-        for layer in (0..self.config.layers).rev() {
-            self.update(factors, self.layout.qkv(layer), self.layout.down(layer) + 1);
+        let together = self.layers_together();
+        for first in (0..self.config.layers).step_by(together).rev() {
+            let last = (first + together).min(self.config.layers) - 1;
+            self.update(factors, self.layout.qkv(first), self.layout.down(last) + 1);
         }
         self.update(factors, self.layout.norm(0), count);
         self.update(factors, 0, 1);
@@ -556,6 +603,27 @@ impl Builder {
             weights: (first..end).map(Handle::Weight).collect(),
         };
         self.push_on(2, operation);
+    }
+}
+
+/// `input^T · gradient` where `(rows, columns)` is the shape of the weight.
+fn weight_gradient(
+    tokens: usize,
+    input: Handle,
+    gradient: Handle,
+    (rows, columns): (usize, usize),
+    weight: usize,
+) -> Product {
+    Product {
+        m: rows,
+        n: columns,
+        k: tokens,
+        a: input,
+        a_transposed: true,
+        b: gradient,
+        b_transposed: false,
+        addend: None,
+        out: Handle::Gradient(weight),
     }
 }
 
@@ -639,14 +707,17 @@ mod tests {
         let config = Preset::Tiny.config();
         let mut list = Vec::new();
         for lanes in 1..=3 {
-            for update_by_block in [false, true] {
-                list.push(Schedule::new(
-                    &config,
-                    Spread {
-                        lanes,
-                        update_by_block,
-                    },
-                ));
+            for update_early in [false, true] {
+                for layers_together in [1, 2, 3, 4] {
+                    list.push(Schedule::new(
+                        &config,
+                        Spread {
+                            lanes,
+                            update_early,
+                            layers_together,
+                        },
+                    ));
+                }
             }
         }
         list

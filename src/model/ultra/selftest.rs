@@ -276,7 +276,8 @@ fn ten_steps(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, Strin
 
 const PARALLEL: Spread = Spread {
     lanes: 3,
-    update_by_block: true,
+    update_early: true,
+    layers_together: 1,
 };
 
 fn replay(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)> {
@@ -357,13 +358,23 @@ fn reshape(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)
 }
 
 fn time(driver: &Driver) {
-    let spreads = [(1, false), (2, false), (2, true), (3, true)];
+    let spreads = [
+        (1, false, 1),
+        (1, false, 64),
+        (1, false, 4),
+        (2, false, 64),
+        (2, true, 2),
+        (2, true, 4),
+        (3, true, 2),
+        (3, true, 4),
+        (3, true, 64),
+    ];
     let report = |label: String, result: Result<String>| match result {
         Ok(text) => println!("{label}: {text}"),
         Err(error) => println!("{label}: ERROR {error:#}"),
     };
     for (preset, precision) in FAST {
-        for (lanes, update_by_block) in spreads {
+        for (lanes, update_early, layers_together) in spreads {
             for (overlapping, urgent) in
                 [(false, false), (true, false), (false, true), (true, true)]
             {
@@ -377,7 +388,8 @@ fn time(driver: &Driver) {
                     candidates: CANDIDATES,
                     spread: Spread {
                         lanes,
-                        update_by_block,
+                        update_early,
+                        layers_together,
                     },
                     tuning: Tuning {
                         overlapping,
@@ -385,13 +397,8 @@ fn time(driver: &Driver) {
                         ..Tuning::default()
                     },
                 };
-                let by = if update_by_block {
-                    "by block"
-                } else {
-                    "at once"
-                };
                 let label = format!(
-                    "{preset:?} {precision} {lanes} lanes, update {by}, overlapping {overlapping}, urgent {urgent}"
+                    "{preset:?} {precision} {lanes} lanes, update early {update_early}, {layers_together} layers together, overlapping {overlapping}, urgent {urgent}"
                 );
                 report(label, timed(driver, &variant));
             }

@@ -96,7 +96,8 @@ fn host_gradients_are_those_of_the_oracle() {
         for lanes in [1, 3] {
             let spread = Spread {
                 lanes,
-                update_by_block: lanes > 1,
+                update_early: lanes > 1,
+                layers_together: lanes - 1,
             };
             let mut trainer = host(&config, &weights, spread);
             let (loss, gradients) = trainer.gradients(&tokens, &targets).unwrap();

@@ -383,7 +383,9 @@ impl Kernels {
                     ],
                 )
             }
-            Operation::Product(_) => Err(DriverError::Invalid("a product is no kernel".into())),
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                Err(DriverError::Invalid("a product is no kernel".into()))
+            }
         }
     }
 

@@ -78,12 +78,19 @@ impl Work {
         driver: &Driver,
         stream: &Stream,
         schedule: Schedule,
+        parameters: &Parameters,
         options: &DeviceOptions,
     ) -> Result<Self> {
         let activations = Activations::new(driver, stream, &schedule, options.precision)?;
         let kernels = Kernels::new(driver, &schedule, options.precision, &options.tuning)
             .context("the kernels of V4 could not be made")?;
-        let products = Products::new(driver, stream, &schedule, options)?;
+        let products = {
+            let places = arena::Places {
+                parameters,
+                activations: &activations,
+            };
+            Products::new(driver, stream, &schedule, &places, options)?
+        };
         Ok(Work {
             schedule,
             activations,
@@ -108,7 +115,7 @@ impl DeviceExecutor {
         let lanes = Lanes::new(&driver, &schedule, WORKSPACE, options.tuning.urgent)?;
         let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
         let batches = Batches::new(&driver, schedule.config.tokens())?;
-        let work = Work::new(&driver, lanes.main(), schedule, &options)?;
+        let work = Work::new(&driver, lanes.main(), schedule, &parameters, &options)?;
         Ok(DeviceExecutor {
             graph: GraphState::Untried,
             batches,
@@ -158,8 +165,15 @@ impl DeviceExecutor {
             parameters: &self.parameters,
             activations: &self.work.activations,
         };
-        if let Operation::Product(product) = operation {
-            return self.work.products.run(index, product, &places, stream);
+        match operation {
+            Operation::Product(product) => {
+                let products = std::slice::from_ref(product);
+                return self.work.products.run(index, products, &places, stream);
+            }
+            Operation::WeightGradients(products) => {
+                return self.work.products.run(index, products, &places, stream);
+            }
+            _ => {}
         }
         self.work
             .kernels
@@ -206,7 +220,13 @@ impl Executor for DeviceExecutor {
         }
         self.synchronize()?;
         let batches = Batches::new(&self.driver, schedule.config.tokens())?;
-        let work = Work::new(&self.driver, self.lanes.main(), schedule, &self.options)?;
+        let work = Work::new(
+            &self.driver,
+            self.lanes.main(),
+            schedule,
+            &self.parameters,
+            &self.options,
+        )?;
         self.lanes.expect(&self.driver, &work.schedule)?;
         // The update count lives with the activations: it goes on.
         let factors = |work: &Work| work.activations.slice(work.schedule.factors);

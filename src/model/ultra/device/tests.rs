@@ -51,7 +51,8 @@ fn hyperparameters() -> Hyperparameters {
 
 const PARALLEL: Spread = Spread {
     lanes: 3,
-    update_by_block: true,
+    update_early: true,
+    layers_together: 2,
 };
 
 struct Setup {
@@ -129,7 +130,7 @@ fn device_gradients_are_those_of_the_oracle() {
 
 #[test]
 fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_the_host() {
-    let config = config([40, 32, 1, 2, 1, 48, 20, 1]);
+    let config = config([40, 32, 2, 2, 1, 48, 20, 1]);
     let (tokens, targets) = batch(&config, 5);
     for precision in [MatrixPrecision::F32, MatrixPrecision::Bf16] {
         let run = |capture: bool, spread: Spread| {
@@ -209,7 +210,7 @@ fn a_failed_capture_falls_back_and_says_why() {
     let step = trainer.step(&tokens, &targets, Wait::Step).unwrap();
     assert!(step.loss.unwrap().is_finite());
     assert_eq!(step.launches.captured, 0);
-    assert!(step.launches.host > 50);
+    assert!(step.launches.host > 40, "{:?}", step.launches);
     assert!(
         trainer
             .captured()

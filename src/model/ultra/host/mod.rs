@@ -83,6 +83,18 @@ impl HostExecutor {
                 }
                 product::product(product, memory.read(product.a), memory.read(product.b), out);
             }),
+            Operation::WeightGradients(products) => {
+                for product in products {
+                    memory.update([product.out], |memory, [out]| {
+                        product::product(
+                            product,
+                            memory.read(product.a),
+                            memory.read(product.b),
+                            out,
+                        );
+                    });
+                }
+            }
             Operation::Attention {
                 qkv,
                 mixed,
