@@ -8,7 +8,7 @@ mod text;
 
 use anyhow::Result;
 
-pub use entry::{Entry, Kept, kept_run};
+pub use entry::{Entry, kept_run};
 pub use flags::{MeasureFlags, RunFlags, SizeFlags, timed};
 pub use progress::Console;
 pub use text::{bar, bytes_or_not, number_or_not, print_json, print_table, rate, width};
