@@ -13,14 +13,17 @@ mod doctor;
 mod exit;
 mod gradcheck;
 mod instructor;
+mod kernel_inputs;
 mod kernels;
 mod kernels_arch;
 mod lessons;
 mod lessons_verify;
 mod output;
+mod predict;
 mod profile;
 mod regress;
 mod report;
+mod roofline;
 mod run;
 mod scale;
 mod schema;
@@ -29,6 +32,7 @@ mod signals;
 mod stages;
 mod switches;
 mod training_args;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -69,6 +73,12 @@ enum Command {
     Scale(Box<scale::ScaleArgs>),
     /// Find the batch size that suits the memory, with real runs
     BatchSize(Box<batch_size::BatchSizeArgs>),
+    /// Place a target's step, parts and kernels under this device's ceilings
+    Roofline(Box<roofline::RooflineArgs>),
+    /// Predict the step time of a size that was never run, and say how far it may be off
+    Predict(Box<predict::PredictArgs>),
+    /// Search for the block sizes and types a target runs fastest with here
+    Tune(Box<tune::TuneArgs>),
     /// Hold a target against a kept baseline
     Regress(Box<regress::RegressArgs>),
     /// Run the debugging scenario's stages side by side
@@ -125,6 +135,9 @@ pub fn main() -> ExitCode {
         Command::Ablate(args) => ablate::run(&args),
         Command::Scale(args) => scale::run(&args),
         Command::BatchSize(args) => batch_size::run(&args),
+        Command::Roofline(args) => roofline::run(&args, kernel_inputs::works),
+        Command::Predict(args) => predict::run(&args),
+        Command::Tune(args) => tune::run(&args, &kernel_inputs::tunables()),
         Command::Regress(args) => regress::run(&args),
         Command::Stages(args) => stages::run(&args),
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
