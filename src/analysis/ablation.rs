@@ -380,7 +380,7 @@ mod tests {
     fn intervals_hold_together_as_often_as_they_say_and_find_real_effects() {
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let names = switches(&["a", "b", "c"]);
-        let (mut all_hold, mut found) = (0, 0);
+        let (mut all_hold, mut found, mut widths) = (0, 0, 0.0);
         let experiments = 1000;
         for _ in 0..experiments {
             let times = experiment(&mut random, 3, 0.03);
@@ -403,12 +403,16 @@ mod tests {
                     interval.low <= truth && truth <= interval.high
                 });
             all_hold += usize::from(holds);
+            widths += ablation.main_effects[0].interval.unwrap().half_width();
             found += usize::from(ablation.main_effects[0].finding == Some(Finding::Faster));
         }
         let share = f64::from(u32::try_from(all_hold).unwrap()) / f64::from(experiments);
         println!("all intervals hold in {:.1} %", 100.0 * share);
         assert!((0.93..=1.0).contains(&share), "{share}");
         assert!(found > 990, "{found}");
+        // t(14) at 1 - 0.05 / 6, times 2 x 0.03 / root of 24: what rounds share has dropped out.
+        let width = widths / f64::from(experiments);
+        assert!((0.030..0.045).contains(&width), "{width}");
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub fn compare(sides: &[Side<'_>], made: Made, confidence: f64) -> Comparison {
         .iter()
         .filter_map(|side| Some((side.name.as_str(), &side.runs.last()?.hello)))
         .collect();
-    let mut warnings = circumstances(&hellos);
+    let mut warnings = circumstances(&hellos, made);
     warnings.extend(rows.iter().filter_map(without_gradient));
     warnings.extend(sides.iter().filter_map(unsynchronised));
     if rows.iter().any(rests_on_steps) {
@@ -205,8 +205,9 @@ fn unsynchronised(side: &Side<'_>) -> Option<String> {
     })
 }
 
-/// What differs between runs that are about to be compared, in words.
-pub fn circumstances(hellos: &[(&str, &Hello)]) -> Vec<String> {
+/// What differs between runs that are about to be compared, in words. What runs made in turns wait for is part of what they
+/// compare.
+pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
     let Some(((first, base), others)) = hellos.split_first() else {
         return vec![];
     };
@@ -221,7 +222,7 @@ pub fn circumstances(hellos: &[(&str, &Hello)]) -> Vec<String> {
             ("number type", base.dtype == hello.dtype),
             (
                 "waiting for the device",
-                base.synchronize == hello.synchronize,
+                made == Made::InTurns || base.synchronize == hello.synchronize,
             ),
             ("learning rate", base.learning_rate == hello.learning_rate),
         ];

@@ -421,6 +421,25 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_that_is_off_does_not_vouch_for_itself() {
+        let mut observations = grid(truth);
+        observations[5].step_ms *= 10.0;
+        let others: Vec<&Observation> = observations
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != 5)
+            .map(|(_, o)| o)
+            .collect();
+        for form in [Form::Sum, Form::Larger] {
+            let model = TimeModel::of_form(form, &observations).unwrap();
+            let without = Coefficients::fitted(form, &others).unwrap();
+            let predicted = without.step_ms(&observations[5].features);
+            assert_eq!(model.held_out[5].predicted_ms, predicted);
+            assert_ne!(model.coefficients, without);
+        }
+    }
+
+    #[test]
     fn repeats_of_a_configuration_do_not_pose_as_held_out() {
         let twice: Vec<Observation> = grid(truth)[..2].iter().cycle().take(8).cloned().collect();
         assert_eq!(merged(&twice).len(), 2);

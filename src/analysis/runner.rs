@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::Measurements;
 use super::words::merged;
-use crate::run::{Exited, Line, RunChild, RunCommand, read_line};
+use crate::run::{Exited, Line, RunChild, RunCommand, read_line, signal_group};
 use crate::train::event::{
     Body, Event, Failure, FailureCode, Hello, Kernels, Parts, Step, Summary,
 };
@@ -46,7 +46,7 @@ pub struct Stop(Arc<Mutex<StopState>>);
 struct StopState {
     signal: Option<i32>,
     /// Process group of the run in progress.
-    group: Option<i32>,
+    group: Option<u32>,
 }
 
 impl Stop {
@@ -55,8 +55,7 @@ impl Stop {
         let mut state = self.lock();
         state.signal.get_or_insert(signal);
         if let Some(group) = state.group {
-            // SAFETY: kill takes two numbers; the group is a child's that was not waited for yet.
-            unsafe { libc::kill(-group, libc::SIGTERM) };
+            signal_group(group, libc::SIGTERM);
         }
     }
 
@@ -65,7 +64,7 @@ impl Stop {
     }
 
     fn running(&self, group: Option<u32>) {
-        self.lock().group = group.and_then(|id| i32::try_from(id).ok());
+        self.lock().group = group;
     }
 
     fn lock(&self) -> MutexGuard<'_, StopState> {

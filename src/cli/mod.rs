@@ -13,7 +13,7 @@ mod doctor;
 mod exit;
 mod gradcheck;
 mod instructor;
-mod kernel_facts;
+mod kernel_inputs;
 mod kernels;
 mod kernels_arch;
 mod lessons;
@@ -73,14 +73,14 @@ enum Command {
     Scale(Box<scale::ScaleArgs>),
     /// Find the batch size that suits the memory, with real runs
     BatchSize(Box<batch_size::BatchSizeArgs>),
+    /// Place a target's step, parts and kernels under this device's ceilings
+    Roofline(Box<roofline::RooflineArgs>),
+    /// Predict the step time of a size that was never run, and say how far it may be off
+    Predict(Box<predict::PredictArgs>),
+    /// Search for the block sizes and types a target runs fastest with here
+    Tune(Box<tune::TuneArgs>),
     /// Hold a target against a kept baseline
     Regress(Box<regress::RegressArgs>),
-    /// Place a target's kernels under the limits of this device
-    Roofline(Box<roofline::RooflineArgs>),
-    /// Say how long a step of another size would take, from the runs so far
-    Predict(Box<predict::PredictArgs>),
-    /// Search block sizes and types for the fastest correct ones
-    Tune(Box<tune::TuneArgs>),
     /// Run the debugging scenario's stages side by side
     Stages(Box<stages::StagesArgs>),
     /// Compare every target's loss and gradients with a reference in f64
@@ -135,10 +135,10 @@ pub fn main() -> ExitCode {
         Command::Ablate(args) => ablate::run(&args),
         Command::Scale(args) => scale::run(&args),
         Command::BatchSize(args) => batch_size::run(&args),
-        Command::Regress(args) => regress::run(&args),
-        Command::Roofline(args) => roofline::run(&args, kernel_facts::kernel_works),
+        Command::Roofline(args) => roofline::run(&args, kernel_inputs::works),
         Command::Predict(args) => predict::run(&args),
-        Command::Tune(args) => tune::run(&args, &kernel_facts::tunables()),
+        Command::Tune(args) => tune::run(&args, &kernel_inputs::tunables()),
+        Command::Regress(args) => regress::run(&args),
         Command::Stages(args) => stages::run(&args),
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
         Command::Verify(args) => gradcheck::verify(&args),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::analysis::MeasuredRun;
-use crate::analysis::comparison::circumstances;
+use crate::analysis::comparison::{Made, circumstances};
 use crate::train::event::Hello;
 
 const VERSION: u32 = 1;
@@ -151,7 +151,10 @@ impl BaselineTarget {
     pub fn check_circumstances(&self, today: &Hello) -> Result<(), BaselineError> {
         let mut then = self.hello.clone();
         then.driver.clone_from(&today.driver);
-        let differing = circumstances(&[("the baseline", &then), (&self.entry, today)]);
+        let differing = circumstances(
+            &[("the baseline", &then), (&self.entry, today)],
+            Made::Apart,
+        );
         match differing.first() {
             None => Ok(()),
             Some(text) => Err(BaselineError::OtherCircumstances {

@@ -3,7 +3,7 @@
 use super::{Grain, Point};
 use crate::analysis::parts::{by_kind, is_forward};
 use crate::analysis::{MeasuredRun, Metric};
-use crate::model::{Attention, ModelConfig, Projection, Recipe};
+use crate::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
 use crate::train::event::{Kernel, Kernels, Parts};
 
 /// What one run of a pass of this project's kernels computes and moves, counted from shapes.
@@ -28,6 +28,18 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
         notes.push("This run did not count its work (--flops).".into());
         return vec![];
     };
+    if run.hello.recipe.backward == Backward::Missing {
+        notes.push(
+            "Most of the backward pass that was counted does not happen in this target: what it seems to reach in it is not real."
+                .into(),
+        );
+    }
+    if run.hello.dtype != "f32" {
+        notes.push(format!(
+            "Bytes are counted as if everything were f32; operands of products are {}.",
+            run.hello.dtype
+        ));
+    }
     let median = |metric| Some(run.measurements.series(metric)?.median());
     let mut points = Vec::new();
     points.extend(median(Metric::TotalMs).and_then(|ms| {
@@ -233,9 +245,11 @@ pub fn product_work(config: &ModelConfig, recipe: &Recipe) -> (f64, f64) {
         Projection::Fused => vec![(layers, d, d + 2.0 * kv)],
     };
     products.push((layers, d, d));
-    match recipe.gate_up {
-        Projection::Separate => products.push((2.0 * layers, d, f)),
-        Projection::Fused => products.push((layers, d, 2.0 * f)),
+    match (recipe.swiglu, recipe.gate_up) {
+        // The naive kernel computes these itself.
+        (Swiglu::Naive, _) => {}
+        (_, Projection::Separate) => products.push((2.0 * layers, d, f)),
+        (_, Projection::Fused) => products.push((layers, d, 2.0 * f)),
     }
     products.push((layers, f, d));
     products.push((1.0, d, config.vocabulary as f64));

@@ -101,6 +101,8 @@ fn products_are_counted_as_on_paper() {
     let mut materialised = Target::V3.recipe();
     materialised.attention = crate::model::Attention::Materialised;
     let more = product_work(&config, &materialised).0 - flops;
+    let naive = product_work(&config, &Target::Stage4.recipe()).0;
+    assert_eq!(flops - naive, 8.0 * 2.0 * 1024.0 * 512.0 * 4096.0);
     assert_eq!(more, 8.0 * 64.0 * 2.0 * 2.0 * 128.0 * 64.0 * 128.0);
 }
 
