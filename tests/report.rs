@@ -258,6 +258,8 @@ fn a_very_long_session_still_makes_a_small_page() {
     assert_eq!(report.runs.len(), 3_000);
 }
 
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 /// A hand-in with one value changed.
 fn tampered(report: &Value, change: impl Fn(&mut Value)) -> Findings {
     let folder = TempDir::new().unwrap();
@@ -276,7 +278,7 @@ fn a_changed_hand_in_is_found_out() {
     let untouched = tampered(&report, |_| {});
     assert!(untouched.is_intact(), "{:?}", untouched.problems);
 
-    let changes: [(&str, &dyn Fn(&mut Value)); 9] = [
+    let changes: [(&str, Change); 9] = [
         ("attempts", &|value| {
             value["lessons"][1]["steps"][0]["attempts"] = 17.into()
         }),
@@ -414,7 +416,7 @@ fn a_class_is_put_on_one_page() {
     );
     assert_eq!(
         merged.lessons[5].begun,
-        size.div_ceil(5) - usize::from(size % 5 != 0)
+        size.div_ceil(5) - usize::from(!size.is_multiple_of(5))
     );
     let device = &merged.devices[0];
     assert_eq!((device.target.as_str(), device.learners), ("v1", size));

@@ -386,9 +386,6 @@ fn compare_run(run: &RunReport, recorded: &crate::session::state::Run, found: &m
 
 /// Whether a hand-in's last record is one of the session's.
 fn not_of(findings: &Findings, session: &Scan) -> Option<String> {
-    let known = session
-        .hashes
-        .iter()
-        .any(|hash| *hash == findings.last_hash);
+    let known = session.hashes.contains(&findings.last_hash);
     (!known).then(|| "Its last record is not one of the session's.".into())
 }
