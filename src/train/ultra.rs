@@ -23,7 +23,8 @@ use crate::model::{Part, Weights, work};
 /// that was timed on an H200.
 const SPREAD: Spread = Spread {
     lanes: 2,
-    update_by_block: true,
+    update_early: true,
+    layers_together: 1,
 };
 
 /// Algorithms of the matrix library that are timed for each product.
