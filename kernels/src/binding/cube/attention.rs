@@ -151,7 +151,7 @@ enum GradientRoom {
     /// One row a token, as the fused projection.
     Fused(CubeTensor),
     /// One matrix each for queries, keys and values, with keys and values per query head.
-    PerQueryHead([CubeTensor; 3]),
+    PerQueryHead(Box<[CubeTensor; 3]>),
 }
 
 impl GradientRoom {
