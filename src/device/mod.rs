@@ -3,6 +3,7 @@
 //! Every backend is probed before a client is created: creating one without its library panics.
 
 mod cache;
+pub mod ceilings;
 mod cpu;
 pub mod diagnosis;
 pub mod driver;
