@@ -63,7 +63,8 @@ class Shadowed {
 
 class DeviceMemory {
    public:
-    static constexpr size_t CAPACITY = size_t{8} << 30;
+    // Little, because who touched it takes sixteen times as much of the host.
+    static constexpr size_t CAPACITY = size_t{1} << 30;
     // Null where the capacity does not suffice.
     void *allocate(size_t bytes);
     // False where `address` was not allocated here.

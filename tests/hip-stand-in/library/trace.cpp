@@ -47,6 +47,8 @@ class Trace {
     Trace() : failures_(planned_failures()) {
         const std::string path = setting("HIP_STAND_IN_RECORD", "");
         if (!path.empty()) file_ = fopen(path.c_str(), "a");
+        // Whole lines, so that the record of a process that was killed ends where it did.
+        if (file_) setvbuf(file_, nullptr, _IOLBF, 0);
     }
 
     ~Trace() {
