@@ -4,6 +4,8 @@ mod ablate;
 mod analysis;
 mod batch_size;
 mod bench;
+mod calibrate;
+mod calibrate_measure;
 mod collect;
 mod compare;
 mod completions;
@@ -73,6 +75,8 @@ enum Command {
     Scale(Box<scale::ScaleArgs>),
     /// Find the batch size that suits the memory, with real runs
     BatchSize(Box<batch_size::BatchSizeArgs>),
+    /// Measure once what this device reaches
+    Calibrate(calibrate::CalibrateArgs),
     /// Place a target's step, parts and kernels under this device's ceilings
     Roofline(Box<roofline::RooflineArgs>),
     /// Predict the step time of a size that was never run, and say how far it may be off
@@ -135,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Ablate(args) => ablate::run(&args),
         Command::Scale(args) => scale::run(&args),
         Command::BatchSize(args) => batch_size::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args, calibrate_measure::measure),
         Command::Roofline(args) => roofline::run(&args, kernel_inputs::works),
         Command::Predict(args) => predict::run(&args),
         Command::Tune(args) => tune::run(&args, &kernel_inputs::tunables()),

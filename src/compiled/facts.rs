@@ -1,6 +1,6 @@
 //! The table of what kernels take on which architecture.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -160,10 +160,11 @@ impl GradientRoom {
             KeyValueLayout::Shared => {
                 GradientRoom::Fused(empty(like, [sizes.tokens(), sizes.width()], like.dtype))
             }
-            KeyValueLayout::RepeatedTransposed => GradientRoom::PerQueryHead([(); 3].map(|()| {
+            KeyValueLayout::RepeatedTransposed => {
                 let shape = [sizes.tokens(), sizes.heads * sizes.head_dim];
-                empty(like, shape, like.dtype)
-            })),
+                let parts = [(); 3].map(|()| empty(like, shape, like.dtype));
+                GradientRoom::PerQueryHead(Box::new(parts))
+            }
         }
     }
 
@@ -180,8 +181,8 @@ impl GradientRoom {
     fn fused(self, sizes: AttentionSizes) -> CubeTensor {
         match self {
             GradientRoom::Fused(fused) => fused,
-            GradientRoom::PerQueryHead([query, key, value]) => {
-                into_contiguous(fuse::<CubeBackend>([query, key, value], sizes))
+            GradientRoom::PerQueryHead(parts) => {
+                into_contiguous(fuse::<CubeBackend>(*parts, sizes))
             }
         }
     }
