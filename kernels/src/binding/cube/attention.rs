@@ -147,11 +147,15 @@ fn transposed_view(heads: CubeTensor, sizes: AttentionSizes) -> HeadView {
 }
 
 /// Where the attention kernels write gradients.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives for one call and is never stored"
+)]
 enum GradientRoom {
     /// One row a token, as the fused projection.
     Fused(CubeTensor),
     /// One matrix each for queries, keys and values, with keys and values per query head.
-    PerQueryHead(Box<[CubeTensor; 3]>),
+    PerQueryHead([CubeTensor; 3]),
 }
 
 impl GradientRoom {
@@ -163,7 +167,7 @@ impl GradientRoom {
             KeyValueLayout::RepeatedTransposed => {
                 let shape = [sizes.tokens(), sizes.heads * sizes.head_dim];
                 let parts = [(); 3].map(|()| empty(like, shape, like.dtype));
-                GradientRoom::PerQueryHead(Box::new(parts))
+                GradientRoom::PerQueryHead(parts)
             }
         }
     }
@@ -181,9 +185,7 @@ impl GradientRoom {
     fn fused(self, sizes: AttentionSizes) -> CubeTensor {
         match self {
             GradientRoom::Fused(fused) => fused,
-            GradientRoom::PerQueryHead(parts) => {
-                into_contiguous(fuse::<CubeBackend>(*parts, sizes))
-            }
+            GradientRoom::PerQueryHead(parts) => into_contiguous(fuse::<CubeBackend>(parts, sizes)),
         }
     }
 }
