@@ -183,18 +183,17 @@ fn a_missing_device_is_an_error_of_the_environment() {
 #[test]
 fn the_cpu_is_plausible() {
     let effort = cpu::Effort {
-        repeats: 5,
-        repeat_seconds: 0.02,
+        repeats: 21,
+        repeat_seconds: 0.005,
         largest_side: 256,
         cold_bytes: 32 << 20,
     };
     let measured = cpu::measure(facts(), &effort, &mut |_| {});
+    // The best repeat: others share the machine with whatever else runs on it.
     let plausible = |values: &[f64]| {
-        let mut values = values.to_vec();
         assert_eq!(values.len(), effort.repeats);
         assert!(values.iter().all(|value| value.is_finite() && *value > 0.0));
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
+        values.iter().copied().fold(0.0, f64::max)
     };
     assert_eq!(measured.compute.len(), 1);
     plausible(&measured.compute[0].flops_per_s);

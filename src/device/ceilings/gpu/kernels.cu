@@ -1,5 +1,5 @@
 // Kernels that do one thing only: CUDA C++ and HIP C++ at once, without any header.
-// TUTOR_THREADS: threads of a block. TUTOR_CHAINS: independent sums of a thread. TUTOR_LANES: numbers of a register pair.
+// TUTOR_THREADS: threads of a block. TUTOR_CHAINS: independent sums of a thread.
 
 #if defined(TUTOR_HIP)
 typedef unsigned quad __attribute__((ext_vector_type(4)));

@@ -65,11 +65,9 @@ pub(super) fn measure(
     let mut measured = Measured::new(facts);
     progress("compiling the kernels to measure with");
     let prepared = Bench::open(driver, effort).and_then(|bench| {
-        let lanes = lanes(driver);
         let source = Source::new("ceilings.cu", KERNELS)
             .define("TUTOR_THREADS", THREADS)
-            .define("TUTOR_CHAINS", CHAINS)
-            .define("TUTOR_LANES", lanes);
+            .define("TUTOR_CHAINS", CHAINS);
         Ok((bench, driver.compile(&source)?))
     });
     let (bench, module) = match prepared {
@@ -117,7 +115,7 @@ pub(super) fn measure(
     measured
 }
 
-/// Numbers in a chain of `multiply_add`.
+/// Numbers in a chain of `multiply_add`, as its source declares them.
 fn lanes(driver: &Driver) -> u32 {
     match driver.properties().vendor {
         Vendor::Nvidia => 1,
