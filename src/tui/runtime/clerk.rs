@@ -30,10 +30,11 @@ impl Clerk {
         session: SharedSession,
         course: Arc<Course>,
         sender: mpsc::Sender<Message>,
+        in_class: bool,
     ) -> Self {
         let (requests, received) = channel();
         let shared = Arc::clone(&session);
-        let thread = thread::spawn(move || work(&shared, &course, &received, &sender));
+        let thread = thread::spawn(move || work(&shared, &course, &received, &sender, in_class));
         Self {
             requests: Some(requests),
             thread: Some(thread),
@@ -64,10 +65,16 @@ fn work(
     course: &Course,
     requests: &Receiver<Request>,
     sender: &mpsc::Sender<Message>,
+    in_class: bool,
 ) {
     let mut looked = Instant::now();
     loop {
-        let request = requests.recv_timeout(INBOX);
+        // Outside a class nobody writes into the inbox, and a tutor that idles sleeps.
+        let request = if in_class {
+            requests.recv_timeout(INBOX)
+        } else {
+            requests.recv().map_err(RecvTimeoutError::from)
+        };
         let mut guard = session.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(session) = guard.as_mut() else {
             return;
@@ -78,7 +85,7 @@ fn work(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if looked.elapsed() >= INBOX {
+        if in_class && looked.elapsed() >= INBOX {
             replies.extend(look_into_inbox(session, course));
             looked = Instant::now();
         }
