@@ -145,7 +145,7 @@ fn carry_out(
         Request::Spend(at, seconds) => session.spend(at, seconds).map(|()| News::None),
         Request::Predict(at, value) => session.predict(at, value).map(|()| News::None),
         Request::Reflect(at, text) => session.reflect(at, &text).map(|()| News::None),
-        Request::Skip(at, note) => session.skip(at, &note).map(|()| News::None),
+        Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
         Request::Enter(at) => match find(course, &at) {
             Some((lesson, step)) => session.enter(lesson, step).map(|()| News::None),
             None => Ok(News::None),
@@ -252,7 +252,7 @@ mod tests {
             Session::open(place.clone()).unwrap(),
         )));
         let (sender, mut received) = mpsc::channel(16);
-        let mut clerk = Clerk::start(session, course, sender);
+        let mut clerk = Clerk::start(session, course, sender, true);
         let at = StepRef::new("welcome", "the-model");
         clerk.ask(Request::Enter(at.clone()));
         let Some(Message::Session(reply)) = received.blocking_recv() else {
