@@ -73,6 +73,7 @@ fn options(args: CourseArgs) -> Result<Options, TutorError> {
         None => Vec::new(),
     };
     let options = Options {
+        in_class: args.class.is_some(),
         course: Source::new(args.lessons),
         place: Place::find(args.class.as_deref(), args.learner.as_deref())?,
         program: None,

@@ -115,6 +115,9 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
             Command::Page(name) => self.say_page(&name)?,
             Command::Next => return self.go_on(),
             Command::Back => return self.go_back(),
+            Command::Skip(_) if self.progress()?.status == Status::Done => {
+                self.say("This step is done; there is nothing to skip.")?;
+            }
             Command::Skip(note) => {
                 if let Some(at) = self.at.clone() {
                     self.with(|session| session.skip(at, &note))?;

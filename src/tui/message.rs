@@ -131,6 +131,8 @@ pub struct Reply {
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
     None,
+    /// A step was skipped.
+    Skipped(StepRef),
     Marked {
         at: StepRef,
         answer: Answer,

@@ -14,6 +14,8 @@ use crate::session::Place;
 pub struct Options {
     pub course: Source,
     pub place: Place,
+    /// Whether the session lies in a class folder, where an instructor may act on it.
+    pub in_class: bool,
     /// The program that trains; this very one unless something else is named.
     pub program: Option<PathBuf>,
     /// Words in front of it, such as `srun --gres=gpu:1`.
@@ -74,6 +76,7 @@ mod tests {
                 folder: PathBuf::new(),
                 learner: "ada".into(),
             },
+            in_class: false,
             program: None,
             launcher: Vec::new(),
             no_color: false,

@@ -30,10 +30,11 @@ impl Clerk {
         session: SharedSession,
         course: Arc<Course>,
         sender: mpsc::Sender<Message>,
+        in_class: bool,
     ) -> Self {
         let (requests, received) = channel();
         let shared = Arc::clone(&session);
-        let thread = thread::spawn(move || work(&shared, &course, &received, &sender));
+        let thread = thread::spawn(move || work(&shared, &course, &received, &sender, in_class));
         Self {
             requests: Some(requests),
             thread: Some(thread),
@@ -64,10 +65,16 @@ fn work(
     course: &Course,
     requests: &Receiver<Request>,
     sender: &mpsc::Sender<Message>,
+    in_class: bool,
 ) {
     let mut looked = Instant::now();
     loop {
-        let request = requests.recv_timeout(INBOX);
+        // Outside a class nobody writes into the inbox, and a tutor that idles sleeps.
+        let request = if in_class {
+            requests.recv_timeout(INBOX)
+        } else {
+            requests.recv().map_err(RecvTimeoutError::from)
+        };
         let mut guard = session.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(session) = guard.as_mut() else {
             return;
@@ -78,7 +85,7 @@ fn work(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if looked.elapsed() >= INBOX {
+        if in_class && looked.elapsed() >= INBOX {
             replies.extend(look_into_inbox(session, course));
             looked = Instant::now();
         }
@@ -138,7 +145,7 @@ fn carry_out(
         Request::Spend(at, seconds) => session.spend(at, seconds).map(|()| News::None),
         Request::Predict(at, value) => session.predict(at, value).map(|()| News::None),
         Request::Reflect(at, text) => session.reflect(at, &text).map(|()| News::None),
-        Request::Skip(at, note) => session.skip(at, &note).map(|()| News::None),
+        Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
         Request::Enter(at) => match find(course, &at) {
             Some((lesson, step)) => session.enter(lesson, step).map(|()| News::None),
             None => Ok(News::None),
@@ -245,7 +252,7 @@ mod tests {
             Session::open(place.clone()).unwrap(),
         )));
         let (sender, mut received) = mpsc::channel(16);
-        let mut clerk = Clerk::start(session, course, sender);
+        let mut clerk = Clerk::start(session, course, sender, true);
         let at = StepRef::new("welcome", "the-model");
         clerk.ask(Request::Enter(at.clone()));
         let Some(Message::Session(reply)) = received.blocking_recv() else {

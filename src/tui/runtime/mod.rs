@@ -131,7 +131,7 @@ impl Tutor {
         let face = signals::Screenful::new(sender.clone(), Arc::clone(&lent));
         let signals = watch(Arc::clone(&session), processes.clone(), Arc::new(face))
             .map_err(TutorError::io("listening for signals"))?;
-        let clerk = Clerk::start(session, course, sender.clone());
+        let clerk = Clerk::start(session, course, sender.clone(), options.in_class);
         let screen =
             Screen::enter(options.mouse).map_err(TutorError::io("setting up the terminal"))?;
         Ok(Self {

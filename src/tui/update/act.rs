@@ -4,6 +4,7 @@ use super::{ask, navigate, profile, runs, scroll};
 use crate::lesson::StepKind;
 use crate::lesson::quiz::{Answer, Quiz};
 use crate::session::event::StepRef;
+use crate::session::state::Status;
 use crate::tui::message::{Effect, HandOver, Request};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::Question;
@@ -167,9 +168,13 @@ pub fn check(model: &mut Model) -> Vec<Effect> {
 }
 
 pub fn skip(model: &mut Model) -> Vec<Effect> {
-    let Some(view) = &model.step else {
+    let Some((lesson, step, view)) = model.current() else {
         return Vec::new();
     };
+    if model.progress_of(lesson, step).status == Status::Done {
+        model.tell("This step is done; there is nothing to skip.");
+        return Vec::new();
+    }
     let at = view.at.clone();
     ask::open(model, Question::Skip(at), "")
 }

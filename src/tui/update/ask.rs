@@ -146,13 +146,7 @@ fn expand(text: &str) -> PathBuf {
 fn carry_out(model: &mut Model, done: Done) -> Vec<Effect> {
     match done {
         Done::Ask(request) => {
-            let skipped = matches!(request, Request::Skip(..));
-            let mut effects = vec![Effect::Session(request)];
-            if skipped {
-                model.tell("Skipped; come back whenever you like.");
-                effects.extend(super::navigate::next(model));
-            }
-            effects
+            vec![Effect::Session(request)]
         }
         Done::Flags(at, flags) => {
             if let Some(view) = model.step.as_mut().filter(|view| view.at == at) {

@@ -1,6 +1,6 @@
 //! What the session answered.
 
-use super::{act, scroll};
+use super::{act, navigate, scroll};
 use crate::tui::message::{Effect, News, Reply};
 use crate::tui::model::Model;
 use crate::tui::model::step::Marked;
@@ -21,6 +21,13 @@ pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
             .shown(crate::tui::keys::Action::Messages)
             .unwrap_or_default();
         model.tell(format!("A message for you: press {key} to read it."));
+    }
+    // Going on has to wait until the session knows: whether the lesson is finished depends on it.
+    if let News::Skipped(at) = &reply.news
+        && model.step.as_ref().is_some_and(|view| view.at == *at)
+    {
+        model.tell("Skipped; come back whenever you like.");
+        return navigate::next(model);
     }
     news(model, reply.news);
     Vec::new()
@@ -78,7 +85,7 @@ fn news(model: &mut Model, news: News) {
             }
             scroll::to_news(model);
         }
-        News::Marked { .. } | News::Checked { .. } | News::Hint { .. } => {}
+        News::Skipped(_) | News::Marked { .. } | News::Checked { .. } | News::Hint { .. } => {}
         News::Notices(notices) => model.tell(notices.join(" ")),
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
     }
