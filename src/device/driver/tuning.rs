@@ -12,13 +12,14 @@ const RUNS: usize = if cfg!(test) { 2 } else { 20 };
 /// Measurements of a candidate; the shortest counts.
 const ROUNDS: usize = 3;
 
-/// The fastest of `candidates`, which come in the library's order. With one candidate nothing is measured.
-pub(super) fn choose(
+/// Those of `candidates` that run, which come in the library's order, the fastest first. With one candidate nothing is
+/// measured.
+pub(super) fn rank(
     driver: &Driver,
     stream: &Stream,
     spec: GemmSpec,
-    mut candidates: Vec<OwnedGemm>,
-) -> Result<GemmPlan> {
+    candidates: Vec<OwnedGemm>,
+) -> Result<Vec<GemmPlan>> {
     if candidates.is_empty() {
         return Err(DriverError::NoAlgorithm {
             library: driver.gemm_library()?,
@@ -43,32 +44,27 @@ pub(super) fn choose(
         d: scratch[2].address(),
     };
     let measured = candidates.len() > 1;
-    let mut best: Option<(usize, f32, GraphContents)> = None;
+    let mut plans: Vec<(f32, GemmPlan)> = Vec::new();
     let mut refusal = None;
-    for (index, candidate) in candidates.iter().enumerate() {
+    for candidate in candidates {
         // A library offers algorithms that it then refuses to run; the next one may do.
-        match time(driver, stream, candidate, &operands, measured) {
+        match time(driver, stream, &candidate, &operands, measured) {
             Ok((microseconds, contents)) => {
-                if best.is_none_or(|(_, least, _)| microseconds < least) {
-                    best = Some((index, microseconds, contents));
-                }
+                let time = measured.then_some(microseconds);
+                plans.push((microseconds, GemmPlan::new(spec, candidate, contents, time)));
             }
             Err(error) => refusal = Some(error),
         }
     }
     stream.synchronize()?;
-    let Some((index, microseconds, contents)) = best else {
+    if plans.is_empty() {
         return Err(refusal.unwrap_or(DriverError::NoAlgorithm {
             library: driver.gemm_library()?,
             gemm: spec.to_string(),
         }));
-    };
-    Ok(GemmPlan::new(
-        spec,
-        candidates.swap_remove(index),
-        contents,
-        measured.then_some(microseconds),
-    ))
+    }
+    plans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(plans.into_iter().map(|(_, plan)| plan).collect())
 }
 
 /// Microseconds of one run (0 where not `measured`) and what a run consists of.

@@ -23,7 +23,7 @@ pub use device::{DeviceExecutor, DeviceOptions, MatrixPrecision, Tuning};
 pub use executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
 pub use host::HostExecutor;
 pub use schedule::{Node, Phase, Schedule, Spread};
-pub use trainer::{BatchError, NodeTime, StepResult, Trainer, Wait};
+pub use trainer::{BatchError, NamedValues, NodeTime, StepResult, Trainer, Wait};
 pub use update::Factors;
 
 /// Base of the geometric series of rotation frequencies.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use super::{
-    DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, NodeTime,
-    Schedule, Spread, Trainer, Tuning, Wait,
+    DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, NamedValues,
+    NodeTime, Schedule, Spread, Trainer, Tuning, Wait,
 };
 use crate::device::driver::{Driver, Selection};
 use crate::model::{ModelConfig, Preset, Weights};
@@ -211,7 +211,7 @@ fn gradients(
     driver: &Driver,
     config: &ModelConfig,
     precision: MatrixPrecision,
-    expected: &(f32, Vec<(String, Vec<f32>)>),
+    expected: &(f32, NamedValues),
 ) -> Result<(bool, String)> {
     let batch = batch(config);
     let mut trainer = device(
@@ -358,90 +358,87 @@ fn reshape(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)
 }
 
 fn time(driver: &Driver) {
-    let spreads = [
-        (1, false, 1),
-        (1, false, 64),
-        (1, false, 4),
-        (2, false, 64),
-        (2, true, 2),
-        (2, true, 4),
-        (3, true, 2),
-        (3, true, 4),
-        (3, true, 64),
-    ];
     let report = |label: String, result: Result<String>| match result {
         Ok(text) => println!("{label}: {text}"),
         Err(error) => println!("{label}: ERROR {error:#}"),
     };
+    let spread = |lanes, update_early, layers_together| Spread {
+        lanes,
+        update_early,
+        layers_together,
+    };
     for (preset, precision) in FAST {
-        for (lanes, update_early, layers_together) in spreads {
-            for (overlapping, urgent) in
-                [(false, false), (true, false), (false, true), (true, true)]
-            {
-                if lanes == 1 && urgent {
-                    continue;
-                }
-                let variant = Variant {
-                    preset,
-                    precision,
-                    capture: true,
-                    candidates: CANDIDATES,
-                    spread: Spread {
-                        lanes,
-                        update_early,
-                        layers_together,
-                    },
-                    tuning: Tuning {
-                        overlapping,
-                        urgent,
-                        ..Tuning::default()
-                    },
-                };
-                let label = format!(
-                    "{preset:?} {precision} {lanes} lanes, update early {update_early}, {layers_together} layers together, overlapping {overlapping}, urgent {urgent}"
-                );
-                report(label, timed(driver, &variant));
-            }
-        }
-        let variant = Variant {
+        let first = Variant {
             preset,
             precision,
-            capture: false,
+            capture: true,
             candidates: CANDIDATES,
             spread: Spread::SERIAL,
             tuning: Tuning::default(),
         };
-        report(
-            format!("{preset:?} {precision} not captured"),
-            timed(driver, &variant),
-        );
-        let variant = Variant {
-            capture: true,
-            ..variant
+        let alone = Tuning {
+            in_place: false,
+            ..Tuning::default()
         };
-        for candidates in [1, 4, 16, 32] {
-            let label = format!("{preset:?} {precision} 1 lane, {candidates} algorithms tried");
-            report(
-                label,
-                timed(
-                    driver,
-                    &Variant {
-                        candidates,
-                        ..variant
-                    },
-                ),
-            );
+        let tuned = |tuning: Tuning| Variant { tuning, ..first };
+        let wide = |spread: Spread| Variant { spread, ..first };
+        let updating = |units: usize, spread: Spread| Variant {
+            tuning: Tuning {
+                update_units: Some(units),
+                ..Tuning::default()
+            },
+            ..wide(spread)
+        };
+        let mut variants = vec![
+            ("1 lane".to_owned(), first),
+            ("1 lane, products chosen alone".to_owned(), tuned(alone)),
+        ];
+        for (lanes, early, together) in [
+            (1, false, 64),
+            (1, false, 4),
+            (2, true, 1),
+            (2, false, 64),
+            (2, true, 2),
+            (2, true, 4),
+            (3, true, 1),
+            (3, true, 2),
+            (3, true, 4),
+            (3, true, 64),
+        ] {
+            let label = format!("{lanes} lanes, early {early}, {together} layers together");
+            variants.push((label, wide(spread(lanes, early, together))));
         }
-        for (tile, groups) in [(64, 1), (64, 2), (32, 1), (32, 2), (16, 2)] {
+        for units in [16, 32, 64] {
+            for together in [1, 2, 4] {
+                let label =
+                    format!("3 lanes, early, {together} layers together, updates on {units} units");
+                variants.push((label, updating(units, spread(3, true, together))));
+            }
+        }
+        for (tile, groups) in [(128, 2), (128, 1), (64, 2), (64, 1)] {
             let tuning = Tuning {
-                tile: Some(tile),
+                backward_tile: Some(tile),
                 groups: Some(groups),
                 ..Tuning::default()
             };
-            let label = format!(
-                "{preset:?} {precision} 1 lane, attention tiles of {tile}, {groups} groups"
+            let label = format!("1 lane, backward tiles of {tile}, {groups} groups");
+            variants.push((label, tuned(tuning)));
+        }
+        let ordered = Tuning {
+            overlapping: false,
+            ..Tuning::default()
+        };
+        variants.push(("1 lane, not overlapping".to_owned(), tuned(ordered)));
+        let uncaptured = Variant {
+            capture: false,
+            ..first
+        };
+        variants.push(("1 lane, not captured".to_owned(), uncaptured));
+        for (label, variant) in &variants {
+            report(
+                format!("{preset:?} {precision} {label}"),
+                timed(driver, variant),
             );
-            report(label, timed(driver, &Variant { tuning, ..variant }));
         }
     }
     for precision in [MatrixPrecision::Bf16, MatrixPrecision::Tf32] {

@@ -58,6 +58,9 @@ pub struct NodeTime {
     pub milliseconds: f64,
 }
 
+/// A value for each scalar of each parameter, by the parameter's name, in the order of names.
+pub type NamedValues = Vec<(String, Vec<f32>)>;
+
 /// A model in training.
 pub struct Trainer {
     executor: Box<dyn Executor>,
@@ -155,11 +158,7 @@ impl Trainer {
     ///
     /// # Errors
     /// [`BatchError`], or what the device reports.
-    pub fn gradients(
-        &mut self,
-        tokens: &[i32],
-        targets: &[i32],
-    ) -> Result<(f32, Vec<(String, Vec<f32>)>)> {
+    pub fn gradients(&mut self, tokens: &[i32], targets: &[i32]) -> Result<(f32, NamedValues)> {
         self.place(tokens, targets)?;
         self.executor.run(Span::Gradients)?;
         let loss = self.last_losses(1)?.first().copied().unwrap_or(f32::NAN);
@@ -171,12 +170,12 @@ impl Trainer {
     ///
     /// # Errors
     /// What the device reports.
-    pub fn weights(&mut self) -> Result<Vec<(String, Vec<f32>)>> {
+    pub fn weights(&mut self) -> Result<NamedValues> {
         let all = self.executor.weights()?;
         Ok(self.by_name(&all))
     }
 
-    fn by_name(&self, all: &[f32]) -> Vec<(String, Vec<f32>)> {
+    fn by_name(&self, all: &[f32]) -> NamedValues {
         let parameters = &self.executor.schedule().layout.parameters;
         let mut list: Vec<_> = parameters
             .iter()

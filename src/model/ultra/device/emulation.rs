@@ -36,12 +36,19 @@ type EmulatedLaunch = unsafe extern "C" fn(
     count: c_int,
 ) -> c_int;
 
-/// A driver whose kernels are those of `source`, executed here.
-pub fn open(source: &Source) -> (Driver, Recording) {
+/// A driver whose kernels are those of `source`, but for the attention's backward pass; executed here.
+pub fn open(source: &Source, backward: &Source) -> (Driver, Recording) {
     let library = Rc::new(compile(source));
+    let backward_library = match source == backward {
+        true => Rc::clone(&library),
+        false => Rc::new(compile(backward)),
+    };
     let (driver, recording) = Recording::open();
     for name in KERNELS {
-        let library = Rc::clone(&library);
+        let library = match name {
+            "attention_backward" => Rc::clone(&backward_library),
+            _ => Rc::clone(&library),
+        };
         recording.define_kernel(name, move |memory, launch, arguments| {
             run(&library, name, memory, launch, arguments);
         });

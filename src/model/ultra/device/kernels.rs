@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result};
 
 use super::arena::Places;
-use super::shape::{self, AttentionBlock, MatrixPrecision, TEAM, Tuning};
+use super::shape::{self, AttentionBlock, AttentionBlocks, MatrixPrecision, TEAM, Tuning};
 use crate::device::driver::{
-    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Source, Stream,
+    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Module, Source, Stream,
 };
 use crate::model::ultra::executor::Hyperparameters;
 use crate::model::ultra::operation::Operation;
@@ -28,6 +28,9 @@ const ROW_THREADS: usize = 128;
 
 /// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
 const SUM_THREADS: usize = 256;
+
+/// Threads of a block of `adamw` that has a compute unit for itself.
+const UPDATE_THREADS: usize = 1024;
 
 /// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
 fn vector(columns: usize, precision: MatrixPrecision) -> usize {
@@ -68,11 +71,12 @@ pub fn source(
 /// Every kernel of a schedule.
 pub struct Kernels {
     config: ModelConfig,
-    block: AttentionBlock,
+    blocks: AttentionBlocks,
     norm_teams: usize,
     /// Teams of a block that normalises rows.
     row_teams: usize,
     attention_shared: [usize; 2],
+    update_units: Option<usize>,
     mode: LaunchMode,
     vector: usize,
     tokens_per_partial: usize,
@@ -104,25 +108,36 @@ impl Kernels {
     ) -> Result<Self> {
         let config = schedule.config;
         let properties = driver.properties();
-        let block = shape::attention_block(&config, precision, properties, tuning)
+        let blocks = shape::attention_blocks(&config, precision, properties, tuning)
             .context("no attention tile fits this device's shared memory")?;
         let norm_teams = shape::norm_teams(&config, properties);
         let overlapping = tuning.overlapping && properties.overlapping;
-        let module = driver.compile(&source(&config, precision, block, norm_teams, overlapping))?;
-        let attention_shared = block.shared(&config, precision);
-        let [forward, backward] = attention_shared;
-        let with_shared = |name: &str, bytes: usize| -> Result<Kernel, DriverError> {
-            let kernel = module.kernel(name)?;
-            kernel.allow_shared(bytes)?;
-            Ok(kernel)
+        let compile =
+            |block| driver.compile(&source(&config, precision, block, norm_teams, overlapping));
+        let module = compile(blocks.forward)?;
+        let backward_module = match blocks.backward == blocks.forward {
+            true => module.clone(),
+            false => compile(blocks.backward)?,
         };
+        let attention_shared = [
+            blocks.forward.shared(&config, precision)[0],
+            blocks.backward.shared(&config, precision)[1],
+        ];
+        let [forward, backward] = attention_shared;
+        let with_shared =
+            |module: &Module, name: &str, bytes: usize| -> Result<Kernel, DriverError> {
+                let kernel = module.kernel(name)?;
+                kernel.allow_shared(bytes)?;
+                Ok(kernel)
+            };
         let rows_per_unit = config.tokens() / properties.compute_units.max(1) as usize;
         Ok(Kernels {
             config,
-            block,
+            blocks,
             norm_teams,
             row_teams: rows_per_unit.clamp(1, 8),
             attention_shared,
+            update_units: tuning.update_units,
             mode: match overlapping {
                 true => LaunchMode::Overlapping,
                 false => LaunchMode::Ordered,
@@ -131,8 +146,8 @@ impl Kernels {
             tokens_per_partial: schedule.tokens_per_partial,
             partials: schedule.partials(),
             partial_elements: schedule.partials() * config.hidden,
-            attention: with_shared("attention", forward)?,
-            attention_backward: with_shared("attention_backward", backward)?,
+            attention: with_shared(&module, "attention", forward)?,
+            attention_backward: with_shared(&backward_module, "attention_backward", backward)?,
             lookup_normalize: module.kernel("lookup_normalize")?,
             normalize: module.kernel("normalize")?,
             normalize_backward: module.kernel("normalize_backward")?,
@@ -148,8 +163,8 @@ impl Kernels {
         })
     }
 
-    pub fn attention_block(&self) -> AttentionBlock {
-        self.block
+    pub fn attention_blocks(&self) -> AttentionBlocks {
+        self.blocks
     }
 
     /// Keeps the stream busy for this many cycles.
@@ -221,7 +236,7 @@ impl Kernels {
                 log_sums,
             } => put(
                 &self.attention,
-                self.by_tile(config.heads, self.attention_shared[0]),
+                self.by_tile(self.blocks.forward, config.heads, self.attention_shared[0]),
                 &[
                     value(*qkv)?,
                     places.activations.rotary.into(),
@@ -238,7 +253,11 @@ impl Kernels {
                 qkv_gradient,
             } => put(
                 &self.attention_backward,
-                self.by_tile(config.heads + config.kv_heads, self.attention_shared[1]),
+                self.by_tile(
+                    self.blocks.backward,
+                    config.heads + config.kv_heads,
+                    self.attention_shared[1],
+                ),
                 &[
                     value(*qkv)?,
                     places.activations.rotary.into(),
@@ -366,9 +385,13 @@ impl Kernels {
             } => {
                 let parameters = places.parameters;
                 let copies = &parameters.copies;
+                let launch = match self.update_units {
+                    Some(units) => linear(units, UPDATE_THREADS),
+                    None => self.by_element(elements.len() / 4),
+                };
                 put(
                     &self.adamw,
-                    self.by_element(elements.len() / 4),
+                    launch,
                     &[
                         parameters.weights.address().into(),
                         parameters.gradients.address().into(),
@@ -400,10 +423,10 @@ impl Kernels {
         linear(threads.div_ceil(THREADS), THREADS)
     }
 
-    fn by_tile(&self, heads: usize, shared: usize) -> Launch {
-        let tiles = self.config.sequence_length.div_ceil(self.block.tile);
+    fn by_tile(&self, block: AttentionBlock, heads: usize, shared: usize) -> Launch {
+        let tiles = self.config.sequence_length.div_ceil(block.tile);
         let grid = [number(tiles), number(heads), number(self.config.batch_size)];
-        Launch::new(grid, [number(self.block.threads()), 1, 1]).with_shared(number(shared))
+        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(number(shared))
     }
 }
 

@@ -1,57 +1,43 @@
 //! Matrix products by the vendor's library.
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use anyhow::Result;
 
 use super::DeviceOptions;
 use super::arena::Places;
 use super::shape::MatrixPrecision;
 use crate::device::driver::{
-    Driver, DriverError, GemmOperands, GemmPlan, GemmSpec, OutputType, Precision, Stream,
+    Driver, DriverError, GemmOperands, GemmPlan, GemmSpec, OutputType, Precision, Selection, Stream,
 };
 use crate::model::ultra::buffers::{Element, Handle};
 use crate::model::ultra::operation::{Operation, Product};
 use crate::model::ultra::schedule::Schedule;
 
-/// An algorithm for each product of a schedule; equal products share one.
+/// Algorithms of a kind of product that are tried in the step itself.
+const ALTERNATIVES: usize = 4;
+
+/// Algorithms for the products of a schedule.
 pub struct Products {
-    plans: Vec<Option<Plan>>,
+    /// Of each node: which of `choices` its products take.
+    nodes: Vec<Option<Plan>>,
+    choices: Vec<Choice>,
 }
 
-/// How the products of a node are computed.
-enum Plan {
-    /// One call each.
-    Single(Rc<GemmPlan>),
-    /// One call for all of them.
-    Batched(Rc<GemmPlan>),
+/// How the products of a node are computed: by one call each, or by one for all of them.
+#[derive(Clone, Copy)]
+struct Plan {
+    choice: usize,
+    batched: bool,
 }
 
-/// Chooses each algorithm once.
-struct Chooser<'a> {
-    driver: &'a Driver,
-    stream: &'a Stream,
-    options: &'a DeviceOptions,
-    known: HashMap<GemmSpec, Rc<GemmPlan>>,
-}
-
-impl Chooser<'_> {
-    fn plan(&mut self, spec: GemmSpec) -> Result<Rc<GemmPlan>, DriverError> {
-        if let Some(plan) = self.known.get(&spec) {
-            return Ok(Rc::clone(plan));
-        }
-        let plan = self
-            .driver
-            .plan_gemm(self.stream, spec, self.options.selection)?;
-        let plan = Rc::new(plan);
-        self.known.insert(spec, Rc::clone(&plan));
-        Ok(plan)
-    }
+/// The algorithms that were tried for one kind of product, the fastest by itself first, and the one in use.
+struct Choice {
+    spec: GemmSpec,
+    plans: Vec<GemmPlan>,
+    chosen: usize,
 }
 
 impl Products {
-    /// Chooses the algorithms. Products of all lanes have the same workspace as `stream`.
+    /// Tries algorithms for every kind of product. Those of all lanes have the same workspace as `stream`.
     pub fn new(
         driver: &Driver,
         stream: &Stream,
@@ -59,32 +45,80 @@ impl Products {
         places: &Places<'_>,
         options: &DeviceOptions,
     ) -> Result<Self, DriverError> {
-        let mut chooser = Chooser {
-            driver,
-            stream,
-            options,
-            known: HashMap::new(),
+        let mut products = Products {
+            nodes: Vec::with_capacity(schedule.nodes.len()),
+            choices: Vec::new(),
         };
-        let mut plan = |products: &[Product]| -> Result<Option<Plan>, DriverError> {
-            let Some(first) = products.first() else {
-                return Ok(None);
+        for node in &schedule.nodes {
+            let list = match &node.operation {
+                Operation::Product(product) => std::slice::from_ref(product),
+                Operation::WeightGradients(products) => products,
+                _ => &[],
+            };
+            let Some(first) = list.first() else {
+                products.nodes.push(None);
+                continue;
             };
             let spec = specification(first, schedule, options.precision);
-            if let Some(batched) = batched(spec, products, places)?
-                && let Ok(plan) = chooser.plan(batched)
-            {
-                return Ok(Some(Plan::Batched(plan)));
-            }
-            Ok(Some(Plan::Single(chooser.plan(spec)?)))
-        };
-        let plans = schedule.nodes.iter().map(|node| match &node.operation {
-            Operation::Product(product) => plan(std::slice::from_ref(product)),
-            Operation::WeightGradients(products) => plan(products),
-            _ => Ok(None),
+            let mut choose = |spec| products.choice(driver, stream, spec, options.selection);
+            // A library may not do what lies at such distances; one by one it may.
+            let together = match batched(spec, list, places)? {
+                Some(spec) => choose(spec).ok(),
+                None => None,
+            };
+            let plan = match together {
+                Some(choice) => Plan {
+                    choice,
+                    batched: true,
+                },
+                None => Plan {
+                    choice: choose(spec)?,
+                    batched: false,
+                },
+            };
+            products.nodes.push(Some(plan));
+        }
+        Ok(products)
+    }
+
+    fn choice(
+        &mut self,
+        driver: &Driver,
+        stream: &Stream,
+        spec: GemmSpec,
+        selection: Selection,
+    ) -> Result<usize, DriverError> {
+        if let Some(known) = self.choices.iter().position(|choice| choice.spec == spec) {
+            return Ok(known);
+        }
+        let mut plans = driver.rank_gemms(stream, spec, selection)?;
+        plans.truncate(ALTERNATIVES);
+        self.choices.push(Choice {
+            spec,
+            plans,
+            chosen: 0,
         });
-        Ok(Products {
-            plans: plans.collect::<Result<_, _>>()?,
-        })
+        Ok(self.choices.len() - 1)
+    }
+
+    /// How many algorithms each kind of product has to choose from.
+    pub fn alternatives(&self) -> Vec<usize> {
+        self.choices
+            .iter()
+            .map(|choice| choice.plans.len())
+            .collect()
+    }
+
+    /// Which algorithm a kind of product uses.
+    pub fn chosen(&self, kind: usize) -> usize {
+        self.choices.get(kind).map_or(0, |choice| choice.chosen)
+    }
+
+    /// Lets a kind of product use another of its algorithms.
+    pub fn choose(&mut self, kind: usize, algorithm: usize) {
+        if let Some(choice) = self.choices.get_mut(kind) {
+            choice.chosen = algorithm.min(choice.plans.len() - 1);
+        }
     }
 
     /// Puts the products of node `index` into `stream`.
@@ -95,12 +129,17 @@ impl Products {
         places: &Places<'_>,
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        let (plan, count) = match self.plans.get(index) {
-            Some(Some(Plan::Single(plan))) => (plan, products.len()),
-            Some(Some(Plan::Batched(plan))) => (plan, 1),
-            _ => return Err(DriverError::Invalid(format!("no plan for node {index}"))),
-        };
-        for product in &products[..count] {
+        let missing = || DriverError::Invalid(format!("no algorithm for node {index}"));
+        let plan = self
+            .nodes
+            .get(index)
+            .copied()
+            .flatten()
+            .ok_or_else(missing)?;
+        let choice = self.choices.get(plan.choice).ok_or_else(missing)?;
+        let algorithm = choice.plans.get(choice.chosen).ok_or_else(missing)?;
+        let calls = if plan.batched { 1 } else { products.len() };
+        for product in products.iter().take(calls) {
             let out = places.value(product.out)?.address();
             let operands = GemmOperands {
                 alpha: 1.0,
@@ -115,7 +154,7 @@ impl Products {
             };
             // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor; they start at
             // multiples of 128 bytes, and a batch is made of the places that `batched` has seen.
-            unsafe { plan.run(stream, &operands)? };
+            unsafe { algorithm.run(stream, &operands)? };
         }
         Ok(())
     }

@@ -39,23 +39,31 @@ impl fmt::Display for MatrixPrecision {
 /// What may be chosen by hand instead of from the device's properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Rows of an attention tile: 16, 32 or 64.
+    /// Rows of an attention tile: 16, 32 or 64; and of the backward pass, also 128.
     pub tile: Option<usize>,
+    pub backward_tile: Option<usize>,
     /// Groups of threads of an attention block: 1 or 2.
     pub groups: Option<usize>,
     /// Kernels are started before the work in front of them has ended, where the device can, and wait by themselves.
     pub overlapping: bool,
     /// Blocks of the main lane are placed before those of other lanes.
     pub urgent: bool,
+    /// Compute units that updates beside other work may use; all of them where not said.
+    pub update_units: Option<usize>,
+    /// Choose matrix products' algorithms by the time of the whole step, instead of each by its own.
+    pub in_place: bool,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             tile: None,
+            backward_tile: None,
             groups: None,
             overlapping: true,
             urgent: true,
+            update_units: None,
+            in_place: true,
         }
     }
 }
@@ -69,7 +77,7 @@ const TILES: [usize; 3] = [64, 32, 16];
 /// Widest head whose rows of an attention tile fit a thread's registers.
 const WIDEST_HEAD: usize = 256;
 
-/// The blocks of the attention kernels.
+/// The block of an attention kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionBlock {
     /// Rows of a tile.
@@ -96,45 +104,71 @@ impl AttentionBlock {
     }
 }
 
-/// The largest tile that shared memory holds, no longer than the sequence; smaller where the device would be idle. A
-/// second group of threads where it has something to do and fits.
-pub fn attention_block(
+/// The blocks of both attention kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionBlocks {
+    pub forward: AttentionBlock,
+    pub backward: AttentionBlock,
+}
+
+/// The largest tiles that shared memory and registers hold, no longer than the sequence; smaller where the device would be
+/// idle. A second group of threads where it has something to do and fits.
+pub fn attention_blocks(
     config: &ModelConfig,
     precision: MatrixPrecision,
     properties: &Properties,
     tuning: &Tuning,
-) -> Option<AttentionBlock> {
-    let fits = |block: &AttentionBlock| {
-        let [_, backward] = block.shared(config, precision);
-        backward <= properties.shared_per_block_most
-    };
-    let longest = config.sequence_length.next_multiple_of(16);
-    let with_groups = |tile: usize| {
-        let alone = config.sequence_length <= tile && config.heads == config.kv_heads;
-        let most = if alone {
-            1
-        } else {
-            tuning.groups.unwrap_or(2).clamp(1, 2)
+) -> Option<AttentionBlocks> {
+    let choose = |tiles: &[usize], wanted: Option<usize>, backward: bool| {
+        let fits = |block: &AttentionBlock| {
+            let shared = block.shared(config, precision)[usize::from(backward)];
+            shared <= properties.shared_per_block_most
+                && block.threads() <= properties.max_threads_per_block as usize
         };
-        let blocks = (1..=most)
-            .rev()
-            .map(|groups| AttentionBlock { tile, groups });
-        blocks.into_iter().find(fits)
+        let with_groups = |tile: usize| {
+            // A second group takes another tile of keys, or, backward, another query head of the same keys.
+            let heads = if backward {
+                config.heads / config.kv_heads
+            } else {
+                1
+            };
+            let most = match config.sequence_length.div_ceil(tile) * heads {
+                1 => 1,
+                _ => tuning.groups.unwrap_or(2).clamp(1, 2),
+            };
+            let blocks = (1..=most)
+                .rev()
+                .map(|groups| AttentionBlock { tile, groups });
+            blocks.into_iter().find(fits)
+        };
+        let longest = config.sequence_length.next_multiple_of(16).max(16);
+        let candidates: Vec<AttentionBlock> = tiles
+            .iter()
+            .copied()
+            .filter(|tile| *tile <= wanted.unwrap_or(longest))
+            .filter_map(with_groups)
+            .collect();
+        if wanted.is_some() {
+            return candidates.first().copied();
+        }
+        // Blocks for at least half the compute units; among tiles that have fewer, the one with the most.
+        let heads = config.heads + if backward { config.kv_heads } else { 0 };
+        let busy = |block: &&AttentionBlock| {
+            let tiles = config.sequence_length.div_ceil(block.tile);
+            2 * config.batch_size * heads * tiles >= properties.compute_units as usize
+        };
+        candidates.iter().find(busy).or(candidates.last()).copied()
     };
-    let candidates: Vec<AttentionBlock> = TILES
-        .into_iter()
-        .filter(|tile| *tile <= tuning.tile.unwrap_or(longest).max(16))
-        .filter_map(with_groups)
-        .collect();
-    if tuning.tile.is_some() {
-        return candidates.first().copied();
-    }
-    // A block for at least half the compute units; among those that have fewer, the one with the most blocks.
-    let busy = |block: &&AttentionBlock| {
-        let tiles = config.sequence_length.div_ceil(block.tile);
-        2 * config.batch_size * config.heads * tiles >= properties.compute_units as usize
+    // In tiles of 128 rows the sums of wider heads do not fit the registers of as many threads.
+    let backward_tiles = if config.head_dim() <= 64 {
+        &[128, 64, 32, 16][..]
+    } else {
+        &TILES
     };
-    candidates.iter().find(busy).or(candidates.last()).copied()
+    Some(AttentionBlocks {
+        forward: choose(&TILES, tuning.tile, false)?,
+        backward: choose(backward_tiles, tuning.backward_tile, true)?,
+    })
 }
 
 /// Teams of a block of the norm's backward pass: each keeps a row of f32 sums in shared memory.
@@ -163,7 +197,7 @@ pub fn check(
             properties.shared_per_block
         );
     }
-    if attention_block(config, precision, properties, &Tuning::default()).is_none() {
+    if attention_blocks(config, precision, properties, &Tuning::default()).is_none() {
         bail!(
             "heads {} wide in {precision} need more shared memory than the {} bytes {} has: use more --heads",
             config.head_dim(),

@@ -215,48 +215,72 @@ INLINE void multiply(float (&c)[4], const A& a, const B& b) {
 }
 #endif
 
-// Rows first_row.. of one head into a tile, rotated or not, by the threads of a group; zeros behind the sequence and beside
-// the head. Several loads are on their way before the first is used.
+// A thread's share of a tile on its way from device memory: all of it is asked for before any of it is waited for.
 template <bool ROTATED>
-INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int first_row, const float* rotary) {
-    constexpr int V = HEAD_DIM % WIDE == 0 ? WIDE : 2;
-    constexpr int PER_ROW = HEAD_WIDE / V;
-    constexpr int ROUNDS = (TILE * PER_ROW + TILE_THREADS - 1) / TILE_THREADS;
-    constexpr int BATCH = ROUNDS < 4 ? ROUNDS : 4;
-#pragma unroll 1
-    for (int first = 0; first < ROUNDS; first += BATCH) {
-        float values[BATCH][V], angles[BATCH][V];
+struct Fetched {
+    static constexpr int V = HEAD_DIM % WIDE == 0 ? WIDE : 2;
+    static constexpr int PER_ROW = HEAD_WIDE / V;
+    static constexpr int ROUNDS = (TILE * PER_ROW + TILE_THREADS - 1) / TILE_THREADS;
+
+    static constexpr int WORDS = V * sizeof(Operand) / 4;
+
+    // As they lie in memory.
+    unsigned values[ROUNDS][WORDS];
+    float angles[ROTATED ? ROUNDS : 1][V];
+
+    // Rows first_row.. of one head; zeros behind the sequence and beside the head.
+    static __device__ __forceinline__ Fetched of(const Operand* head, int row_length, int first_row, const float* rotary) {
+        Fetched fetched;
 #pragma unroll
-        for (int round = 0; round < BATCH; ++round) {
-            const int index = thread_of_group() + (first + round) * TILE_THREADS;
+        for (int round = 0; round < ROUNDS; ++round) {
+            const int index = thread_of_group() + round * TILE_THREADS;
             const int row = index / PER_ROW, column = index % PER_ROW * V, position = first_row + row;
             if (row < TILE && position < SEQUENCE && column < HEAD_DIM) {
-                load(head + (size_t)position * row_length + column, values[round]);
-                if (ROTATED) load(rotary + (size_t)position * HEAD_DIM + column, angles[round]);
+                const Operand* place = head + (size_t)position * row_length + column;
+                load(reinterpret_cast<const unsigned*>(place), fetched.values[round]);
+                if (ROTATED) load(rotary + (size_t)position * HEAD_DIM + column, fetched.angles[ROTATED ? round : 0]);
             } else {
 #pragma unroll
-                for (int i = 0; i < V; ++i) values[round][i] = angles[round][i] = 0.0f;
+                for (int i = 0; i < WORDS; ++i) fetched.values[round][i] = 0;
+#pragma unroll
+                for (int i = 0; i < V; ++i) {
+                    if (ROTATED) fetched.angles[ROTATED ? round : 0][i] = 0.0f;
+                }
             }
         }
+        return fetched;
+    }
+
+    __device__ __forceinline__ void put(Operand* tile) const {
 #pragma unroll
-        for (int round = 0; round < BATCH; ++round) {
-            const int index = thread_of_group() + (first + round) * TILE_THREADS;
+        for (int round = 0; round < ROUNDS; ++round) {
+            const int index = thread_of_group() + round * TILE_THREADS;
             const int row = index / PER_ROW, column = index % PER_ROW * V;
+            float turned[V];
 #pragma unroll
             for (int i = 0; i < V; i += 2) {
-                float even = values[round][i], odd = values[round][i + 1];
+#if OPERAND_BITS == 16
+                float even = low_half(values[round][i / 2]), odd = high_half(values[round][i / 2]);
+#else
+                float even = float_of(values[round][i]), odd = float_of(values[round][i + 1]);
+#endif
                 if (ROTATED) {
-                    const float cosine = angles[round][i], sine = angles[round][i + 1];
-                    const float turned = even * sine + odd * cosine;
+                    const float cosine = angles[ROTATED ? round : 0][i], sine = angles[ROTATED ? round : 0][i + 1];
+                    const float other = even * sine + odd * cosine;
                     even = even * cosine - odd * sine;
-                    odd = turned;
+                    odd = other;
                 }
-                values[round][i] = stored(even);
-                values[round][i + 1] = stored(odd);
+                turned[i] = stored(even);
+                turned[i + 1] = stored(odd);
             }
-            if (row < TILE) store(tile + row * ROW + column, values[round]);
+            if (row < TILE) store(tile + row * ROW + column, turned);
         }
     }
+};
+
+template <bool ROTATED>
+INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int first_row, const float* rotary) {
+    Fetched<ROTATED>::of(head, row_length, first_row, rotary).put(tile);
 }
 
 // The two elements of one row that a lane holds of each piece, turned back if they are of a query or key.
@@ -373,19 +397,23 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
         const int key_tile = first_tile + group;
         if (first_tile > 0) __syncthreads();
         if (key_tile <= tile) {
-            load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, rotary);
-            load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, rotary);
+            const auto key_rows = Fetched<true>::of(key_head, COLUMNS, key_tile * TILE, rotary);
+            const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE, rotary);
+            key_rows.put(keys);
+            value_rows.put(values);
         }
         __syncthreads();
         if (first_tile == 0) {
             load_rows(q, queries);
         }
         if (key_tile > tile) continue;
+        // In the tile on the diagonal a team sees no keys behind its own rows.
+        const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
         float scores[TILE / 16][2][4] = {};
         float most[2] = {largest[0], largest[1]};
 #pragma unroll
         for (int pair = 0; pair < TILE / 16; ++pair) {
-            multiply_rows(scores[pair], q, keys, pair * 16);
+            if (pair < pairs) multiply_rows(scores[pair], q, keys, pair * 16);
 #pragma unroll
             for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -417,7 +445,7 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
                     scores[pair][part][i] = weight;
                     sum[i / 2] += weight;
                 }
-            multiply_columns(out, scores[pair], values, pair * 16);
+            if (pair < pairs) multiply_columns(out, scores[pair], values, pair * 16);
         }
     }
     if (GROUPS > 1 && tile > 0) {
@@ -563,8 +591,10 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
         if (item < items) {
             const Operand* gradient_head =
                 b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
-            load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, query_tile * TILE, b.rotary);
-            load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, query_tile * TILE, b.rotary);
+            const auto query_rows = Fetched<true>::of(rows + head * HEAD_DIM, COLUMNS, query_tile * TILE, b.rotary);
+            const auto gradient_rows = Fetched<false>::of(gradient_head, HEADS * HEAD_DIM, query_tile * TILE, b.rotary);
+            query_rows.put(queries);
+            gradient_rows.put(gradients);
             load_statistics(b, head, query_tile * TILE, at.logs, at.deltas);
         }
         __syncthreads();
@@ -573,8 +603,10 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
             load_rows(v, values);
         }
         if (item >= items) continue;
+        // In the tile on the diagonal no query before a team's rows sees them.
+        const int first_pair = query_tile == tile ? row_of_team() / 16 : 0;
 #pragma unroll 1
-        for (int pair = 0; pair < TILE / 16; ++pair) {
+        for (int pair = first_pair; pair < TILE / 16; ++pair) {
             float scores[2][4] = {}, slopes[2][4] = {};
             multiply_rows(scores, k, queries, pair * 16);
             multiply_rows(slopes, v, gradients, pair * 16);
@@ -628,8 +660,10 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
         const int key_tile = first_tile + group;
         if (first_tile > 0) __syncthreads();
         if (key_tile <= tile) {
-            load_tile<true>(keys, key_head, COLUMNS, key_tile * TILE, b.rotary);
-            load_tile<false>(values, value_head, COLUMNS, key_tile * TILE, b.rotary);
+            const auto key_rows = Fetched<true>::of(key_head, COLUMNS, key_tile * TILE, b.rotary);
+            const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE, b.rotary);
+            key_rows.put(keys);
+            value_rows.put(values);
         }
         __syncthreads();
         if (first_tile == 0) {
@@ -637,8 +671,9 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
             load_rows(d, gradients);
         }
         if (key_tile > tile) continue;
+        const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
 #pragma unroll 1
-        for (int pair = 0; pair < TILE / 16; ++pair) {
+        for (int pair = 0; pair < pairs; ++pair) {
             float scores[2][4] = {}, slopes[2][4] = {};
             multiply_rows(scores, q, keys, pair * 16);
             multiply_rows(slopes, d, values, pair * 16);

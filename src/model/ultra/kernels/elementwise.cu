@@ -176,27 +176,29 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four.
+// One step for four parameters at a time, and their copies for matrix products. `count` is a multiple of four.
 KERNEL adamw(float* weights, const float* gradients, float* first, float* second, Operand* copies, const float* factors,
              long long begin, long long count) {
     wait_for_earlier();
-    const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (at >= count) return;
-    const long long place = begin + at;
-    float w[4], g[4], m[4], v[4], f[8];
-    load(weights + place, w);
-    load(gradients + place, g);
-    load(first + place, m);
-    load(second + place, v);
+    float f[8];
     load(factors, f);
-    for (int i = 0; i < 4; ++i) {
-        m[i] = f[0] * m[i] + f[1] * g[i];
-        v[i] = f[2] * v[i] + f[3] * g[i] * g[i];
-        const float direction = f[4] * m[i] / (sqrtf(f[5] * v[i]) + f[7]);
-        w[i] -= f[6] * w[i] + direction;
+    const long long stride = (long long)gridDim.x * blockDim.x * 4;
+    for (long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4; at < count; at += stride) {
+        const long long place = begin + at;
+        float w[4], g[4], m[4], v[4];
+        load(weights + place, w);
+        load(gradients + place, g);
+        load(first + place, m);
+        load(second + place, v);
+        for (int i = 0; i < 4; ++i) {
+            m[i] = f[0] * m[i] + f[1] * g[i];
+            v[i] = f[2] * v[i] + f[3] * g[i] * g[i];
+            const float direction = f[4] * m[i] / (sqrtf(f[5] * v[i]) + f[7]);
+            w[i] -= f[6] * w[i] + direction;
+        }
+        store(weights + place, w);
+        store(first + place, m);
+        store(second + place, v);
+        if (copies) store(copies + place, w);
     }
-    store(weights + place, w);
-    store(first + place, m);
-    store(second + place, v);
-    if (copies) store(copies + place, w);
 }

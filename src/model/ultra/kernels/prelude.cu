@@ -95,6 +95,21 @@ constexpr int WIDE = 16 / sizeof(Operand);
 #define VECTOR_OF(columns) ((columns) % WIDE == 0 ? WIDE : 1)
 
 template <int COUNT>
+INLINE void load(const unsigned* from, unsigned (&to)[COUNT]) {
+    if constexpr (COUNT % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i += 4) {
+            Words4 words = *reinterpret_cast<const Words4*>(from + i);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) to[i + j] = words.word[j];
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) to[i] = from[i];
+    }
+}
+
+template <int COUNT>
 INLINE void load(const float* from, float (&to)[COUNT]) {
     if constexpr (COUNT % 4 == 0) {
 #pragma unroll
