@@ -190,7 +190,7 @@ fn backward(a: Recipe, b: Recipe) -> Setting {
         places: &[(
             "src/model/llama.rs",
             include_str!("llama.rs"),
-            "    fn into_kernel",
+            "    fn kernel_input",
         )],
     }
 }

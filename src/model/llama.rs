@@ -111,7 +111,7 @@ impl Context {
 
 impl Context {
     /// An input of one of this project's kernels. Without a backward pass the kernel is where gradients end.
-    fn into_kernel<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+    fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         match self.recipe.backward {
             Backward::Complete => x,
             Backward::Missing => x.detach(),
@@ -306,7 +306,7 @@ impl Block {
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
             Attention::Kernel => binding::rotary_attention(
-                context.into_kernel(side_by_side(qkv)),
+                context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
                 AttentionSizes {
                     batch,
@@ -330,13 +330,13 @@ impl Block {
         let normed = rms_norm(context, stream, &self.feed_forward_norm);
         let activated = match (context.recipe.swiglu, self.gate_up.as_slice()) {
             (Swiglu::Naive, [gate, up]) => binding::swiglu_naive(
-                context.into_kernel(normed),
-                context.into_kernel(gate.val()),
-                context.into_kernel(up.val()),
+                context.kernel_input(normed),
+                context.kernel_input(gate.val()),
+                context.kernel_input(up.val()),
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
-                binding::swiglu(context.into_kernel(side_by_side(gate_up)))
+                binding::swiglu(context.kernel_input(side_by_side(gate_up)))
             }
             (_, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -360,8 +360,8 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
             x / root * weight.val().unsqueeze()
         }
         Operations::Kernels => binding::rms_norm(
-            context.into_kernel(x),
-            context.into_kernel(weight.val()),
+            context.kernel_input(x),
+            context.kernel_input(weight.val()),
             NORM_EPSILON as f32,
         ),
     }

@@ -12,7 +12,7 @@ use super::telemetry::{KernelLaunch, Recording};
 use super::trainer::Synchronize;
 use super::{kernel_table, repeatability, trace};
 use crate::device::driver::{self, Driver, Selection, Vendor};
-use crate::device::{Backend, BackendChoice, DeviceError, DeviceFacts, cpu_facts};
+use crate::device::{Backend, BackendChoice, DeviceError, DeviceFacts, cpu_facts, library};
 use crate::model::ultra::{
     DeviceExecutor, DeviceOptions, Executor, HostExecutor, Hyperparameters, MatrixPrecision,
     NodeTime, Phase as SchedulePhase, Schedule, Spread, Trainer, Tuning, Wait,
@@ -103,7 +103,8 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
             backend,
             name: properties.name.clone(),
             arch: Some(properties.arch.clone()),
-            driver: Some(properties.driver.clone()),
+            // In the words of the other targets, so that results of both are known to belong together.
+            driver: library::driver_version(backend).or_else(|| Some(properties.driver.clone())),
             memory: Some(properties.memory),
         },
         driver: Some(driver),

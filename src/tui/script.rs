@@ -38,7 +38,7 @@ pub fn test_course() -> Course {
 
 impl Script {
     /// A learner's first visit.
-    pub fn new() -> Self {
+    pub fn in_new_folder() -> Self {
         Self::at(tempfile::tempdir().expect("a temporary folder"))
     }
 

@@ -20,7 +20,7 @@ fn status(script: &Script, step: &str) -> Status {
 
 /// Opens the first lesson at its first step.
 fn in_the_first_lesson() -> Script {
-    let mut script = Script::new();
+    let mut script = Script::in_new_folder();
     script.keys("down enter enter");
     assert_eq!(script.step(), "text");
     script
@@ -209,7 +209,7 @@ fn changed_flags_go_to_the_next_run_and_stay() {
 
 #[test]
 fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
-    let mut script = Script::new();
+    let mut script = Script::in_new_folder();
     script.keys("end up up enter enter");
     assert_eq!(script.step(), "");
     assert!(

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 /// The screen after `keys` from a learner's first visit.
 fn shown(keys: &str) -> String {
     sheet(|area, buffer, theme| {
-        let mut script = Script::new();
+        let mut script = Script::in_new_folder();
         picture(&mut script, keys, area, buffer, theme);
     })
 }
@@ -55,7 +55,7 @@ fn palette() {
 #[test]
 fn checks_after_a_run() {
     insta::assert_snapshot!(sheet(|area, buffer, theme| {
-        let mut script = Script::new();
+        let mut script = Script::in_new_folder();
         script.model.size = (area.width, area.height);
         script.keys("down enter enter n n enter");
         let id = script.started().expect("a run");
@@ -69,7 +69,7 @@ fn a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is() {
     for (width, height) in [(40, 10), (59, 20), (60, 19), (1, 1), (0, 0)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        let mut script = Script::new();
+        let mut script = Script::in_new_folder();
         picture(&mut script, "", area, &mut buffer, &Theme::default());
         if width >= 40 {
             assert!(
@@ -102,7 +102,7 @@ fn no_screen_panics_at_any_size() {
             let area = Rect::new(0, 0, width, height);
             let mut buffer = Buffer::empty(area);
             picture(
-                &mut Script::new(),
+                &mut Script::in_new_folder(),
                 keys,
                 area,
                 &mut buffer,
