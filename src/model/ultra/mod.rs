@@ -19,7 +19,9 @@ mod tests;
 mod trainer;
 mod update;
 
-pub use device::{DeviceExecutor, DeviceOptions, MatrixPrecision, Tuning};
+pub use device::{
+    DeviceExecutor, DeviceOptions, MatrixPrecision, SingleBlock, Tuning, single_block,
+};
 pub use executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
 pub use host::HostExecutor;
 pub use schedule::{Node, Phase, Schedule, Spread};

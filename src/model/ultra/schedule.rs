@@ -78,6 +78,8 @@ pub struct Schedule {
     pub tokens: Handle,
     pub targets: Handle,
     pub logits: Handle,
+    /// The residual stream before each block, and behind the last.
+    pub streams: Vec<Handle>,
     /// See [`LOSS_RING`]; followed by the count of losses as an integer.
     pub losses: Handle,
     /// See [`FACTORS`]; followed by the count of updates as an integer.
@@ -244,10 +246,18 @@ impl Builder {
             gradients,
         });
         self.updates(factors);
-        self.finish(logits, ring, factors)
+        let mut streams: Vec<Handle> = saved.blocks.iter().map(|block| block.streams[0]).collect();
+        streams.push(stream);
+        self.finish(logits, streams, ring, factors)
     }
 
-    fn finish(mut self, logits: Handle, losses: Handle, factors: Handle) -> Schedule {
+    fn finish(
+        mut self,
+        logits: Handle,
+        streams: Vec<Handle>,
+        losses: Handle,
+        factors: Handle,
+    ) -> Schedule {
         if self.spread.update_early {
             advance_updates(&mut self.nodes);
         }
@@ -262,6 +272,7 @@ impl Builder {
             tokens: self.tokens,
             targets: self.targets,
             logits,
+            streams,
             losses,
             factors,
         }

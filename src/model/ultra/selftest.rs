@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::{
     DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, NamedValues,
-    NodeTime, Schedule, Spread, Trainer, Tuning, Wait,
+    NodeTime, Schedule, Spread, Trainer, Tuning, Wait, single_block,
 };
 use crate::device::driver::{Driver, Selection};
 use crate::model::{ModelConfig, Preset, Weights};
@@ -108,7 +108,7 @@ fn difference(a: &[f32], b: &[f32]) -> f64 {
     }
 }
 
-/// Runs the parts named in `wanted`: `correct`, `time`, `kernels`; all where none is.
+/// Runs the parts named in `wanted`: `correct`, `time`, `kernels`, `block`; all where none is.
 ///
 /// # Errors
 /// What the device reports, or that something is wrong.
@@ -129,6 +129,29 @@ pub fn run(driver: &Driver, wanted: &[String]) -> Result<()> {
             for precision in [MatrixPrecision::Bf16, MatrixPrecision::Tf32] {
                 if let Err(error) = kernels(driver, preset, precision) {
                     println!("kernels of {preset:?} {precision}: {error:#}");
+                }
+            }
+        }
+    }
+    if asked("block") {
+        for (preset, precision) in [
+            (Preset::Small, MatrixPrecision::Bf16),
+            (Preset::Tiny, MatrixPrecision::Bf16),
+            (Preset::Tiny, MatrixPrecision::Tf32),
+        ] {
+            let config = preset.config();
+            let batch = batch(&config);
+            let weights = Weights::normal(&config, SEED);
+            let tokens = (&batch.tokens[..], &batch.targets[..]);
+            match single_block(driver, &config, &weights, precision, tokens) {
+                Ok(both) => {
+                    let ok = both.difference <= tolerance(precision);
+                    println!("block {preset:?} {precision} {}: {both:?}", word(ok));
+                    wrong += usize::from(!ok);
+                }
+                Err(error) => {
+                    println!("block {preset:?} {precision}: ERROR {error:#}");
+                    wrong += 1;
                 }
             }
         }

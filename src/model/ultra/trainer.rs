@@ -5,8 +5,11 @@ use std::time::Instant;
 use anyhow::Result;
 use thiserror::Error;
 
-use super::executor::{Executor, Launches, MemoryHeld, PhaseTimes, Span};
+use super::device::{DeviceExecutor, DeviceOptions};
+use super::executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
+use super::host::HostExecutor;
 use super::schedule::{Phase, Schedule, Spread};
+use crate::device::driver::Driver;
 use crate::model::{ModelConfig, Part, Weights};
 
 /// A batch that cannot be trained on.
@@ -69,6 +72,37 @@ pub struct Trainer {
 }
 
 impl Trainer {
+    /// A trainer on this machine's cores, in f32.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn on_host(
+        config: &ModelConfig,
+        weights: &Weights,
+        hyperparameters: Hyperparameters,
+    ) -> Result<Self> {
+        let schedule = Schedule::new(config, Spread::SERIAL);
+        let executor = HostExecutor::new(schedule, hyperparameters);
+        Trainer::new(Box::new(executor), weights, Spread::SERIAL)
+    }
+
+    /// A trainer on a GPU.
+    ///
+    /// # Errors
+    /// What the device reports, or that the kernels do not cover the model.
+    pub fn on_device(
+        driver: Driver,
+        config: &ModelConfig,
+        weights: &Weights,
+        hyperparameters: Hyperparameters,
+        options: DeviceOptions,
+        spread: Spread,
+    ) -> Result<Self> {
+        let schedule = Schedule::new(config, spread);
+        let executor = DeviceExecutor::new(driver, schedule, hyperparameters, options)?;
+        Trainer::new(Box::new(executor), weights, spread)
+    }
+
     /// Puts `weights` onto an executor, whose schedule was made with `spread`.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use libloading::{Library, Symbol};
 use crate::device::driver::recording::{HostMemory, Recording};
 use crate::device::driver::{Driver, Launch, Source};
 
-const KERNELS: [&str; 13] = [
+const KERNELS: [&str; 14] = [
     "lookup_normalize",
     "normalize",
     "normalize_backward",
@@ -26,6 +26,7 @@ const KERNELS: [&str; 13] = [
     "adamw",
     "attention",
     "attention_backward",
+    "block_forward",
 ];
 
 type EmulatedLaunch = unsafe extern "C" fn(

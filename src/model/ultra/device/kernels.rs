@@ -13,12 +13,18 @@ use crate::model::ultra::schedule::{FACTORS, LOSS_RING, Schedule};
 use crate::model::{ModelConfig, NORM_EPSILON};
 
 /// One module, in the order in which its parts need each other.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 7] = [
     include_str!("../kernels/prelude.cu"),
     include_str!("../kernels/norm.cu"),
     include_str!("../kernels/elementwise.cu"),
+    include_str!("../kernels/pieces.cu"),
+    include_str!("../kernels/attention_tiles.cu"),
     include_str!("../kernels/attention.cu"),
+    include_str!("../kernels/attention_backward.cu"),
 ];
+
+/// The experiment of `single_block.rs`, which needs the parts of the others.
+const BLOCK_SOURCE: &str = include_str!("../kernels/block.cu");
 
 /// Threads of a block where each handles elements by itself.
 const THREADS: usize = 256;
@@ -66,6 +72,15 @@ pub fn source(
         .define("GROUPS", block.groups)
         .define("OVERLAPPING", u8::from(overlapping))
         .define("FACTORS", FACTORS)
+}
+
+/// The source of the forward pass of a block in one launch, which comes after everything else.
+pub fn block_source(source: Source) -> Source {
+    Source {
+        name: "block.cu".into(),
+        text: source.text + BLOCK_SOURCE,
+        ..source
+    }
 }
 
 /// Every kernel of a schedule.

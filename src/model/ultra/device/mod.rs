@@ -7,6 +7,7 @@ mod kernels;
 mod lanes;
 mod products;
 mod shape;
+mod single_block;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use kernels::Kernels;
 use lanes::Lanes;
 use products::Products;
 pub use shape::{MatrixPrecision, Tuning};
+pub use single_block::{SingleBlock, single_block};
 
 /// Scratch memory of the matrix library for each lane.
 const WORKSPACE: usize = 32 << 20;
@@ -168,10 +170,7 @@ impl DeviceExecutor {
         operation: &Operation,
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        let places = arena::Places {
-            parameters: &self.parameters,
-            activations: &self.work.activations,
-        };
+        let places = self.places();
         match operation {
             Operation::Product(product) => {
                 let products = std::slice::from_ref(product);
@@ -185,6 +184,13 @@ impl DeviceExecutor {
         self.work
             .kernels
             .launch(operation, &places, &self.hyperparameters, stream)
+    }
+
+    fn places(&self) -> arena::Places<'_> {
+        arena::Places {
+            parameters: &self.parameters,
+            activations: &self.work.activations,
+        }
     }
 
     /// Chooses the algorithms of matrix products by the time of a step's forward and backward pass: what is fastest alone,

@@ -13,5 +13,8 @@ extern "C" int emulated_launch(const char* kernel, const unsigned* sizes, size_t
     ENTRY(adamw)
     ENTRY(attention)
     ENTRY(attention_backward)
+#if defined(WITH_BLOCK)
+    ENTRY(block_forward)
+#endif
     return -1;
 }
