@@ -1,6 +1,6 @@
 //! The table of what kernels take on which architecture.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,7 @@ impl KernelFacts {
 }
 
 /// A launch and the variant it comes from.
+#[derive(Debug)]
 pub struct Candidate {
     pub operation: &'static str,
     pub dtype: &'static str,
@@ -168,10 +169,37 @@ pub fn compile(
         .collect()
 }
 
-/// SHA-256 of a source, in hexadecimal.
+/// SHA-256 of a source with its variables numbered anew, in hexadecimal: the generator's own numbers vary from run to run.
 pub fn digest(source: &str) -> String {
-    let digest = Sha256::digest(source.as_bytes());
+    let digest = Sha256::digest(renumbered(source).as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `source` with every `v` and number counted from 0 in the order of appearance.
+fn renumbered(source: &str) -> String {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut result = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find(is_word) {
+        let (between, from) = rest.split_at(start);
+        let end = from.find(|c| !is_word(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        result += between;
+        match word.strip_prefix('v').map(str::parse::<u64>) {
+            Some(Ok(_)) => {
+                let next = numbers.len();
+                let number = *numbers.entry(word).or_insert(next);
+                result += &format!("v{number}");
+            }
+            _ => result += word,
+        }
+        rest = after;
+    }
+    result + rest
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// The table this program was built with: typical variants for [`ARCHITECTURES`].
@@ -183,6 +211,14 @@ pub fn recorded() -> Result<Facts, FactsError> {
 mod tests {
     use super::*;
     use crate::profiler::show::occupancy::Limiter;
+
+    #[test]
+    fn numbers_of_variables_do_not_matter_and_everything_else_does() {
+        let (a, b) = ("v7[0] = v12 + v7; vec2 v7_", "v3[0] = v99 + v3; vec2 v7_");
+        assert_eq!(digest(a), digest(b));
+        assert_ne!(digest(a), digest("v7[0] = v12 + v12; vec2 v7_"));
+        assert_ne!(digest(a), digest("v7[1] = v12 + v7; vec2 v7_"));
+    }
 
     /// The recorded table is of the kernels as they are now. If not, write it anew:
     /// `tinyllama-tutor kernels --arch all --compile --record assets/kernel-resources.json`.

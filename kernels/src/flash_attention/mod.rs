@@ -26,8 +26,8 @@ pub mod reference;
 mod tile;
 mod view;
 
-pub use block::{AttentionTile, FlashAttentionBlock};
 pub(crate) use block::candidates;
+pub use block::{AttentionTile, FlashAttentionBlock};
 pub use check::{Layout, check, check_shape, shapes, tiles};
 pub use forward_kernel::flash_attention_forward;
 pub use key_gradient::flash_attention_key_gradient;

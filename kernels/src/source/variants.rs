@@ -473,22 +473,11 @@ fn naive(
     if let Some(units) = units {
         block.units_per_cube = units;
     }
-    let [x, x_gradient] =
-        ["x", "x_gradient"].map(|name| buffer(device, name, shape.rows * shape.width, dtype));
-    let [
-        gate_weight,
-        up_weight,
-        gate_weight_gradient,
-        up_weight_gradient,
-    ] = [
-        "gate_weight",
-        "up_weight",
-        "gate_weight_gradient",
-        "up_weight_gradient",
-    ]
-    .map(|name| buffer(device, name, shape.width * shape.hidden, dtype));
-    let [gate, up, y, y_gradient] = ["gate", "up", "y", "y_gradient"]
-        .map(|name| buffer(device, name, shape.rows * shape.hidden, dtype));
+    let x = buffer(device, "x", shape.rows * shape.width, dtype);
+    let [gate_weight, up_weight] = ["gate_weight", "up_weight"]
+        .map(|name| buffer(device, name, shape.width * shape.hidden, dtype));
+    let [gate, up, y] =
+        ["gate", "up", "y"].map(|name| buffer(device, name, shape.rows * shape.hidden, dtype));
     let forward = swiglu_naive::Forward {
         x: &x,
         gate_weight: &gate_weight,
@@ -497,19 +486,7 @@ fn naive(
         up: &up,
         y: &y,
     };
-    swiglu_naive::forward(client, forward, shape, dtype, &block)?;
-    let backward = swiglu_naive::Backward {
-        x: &x,
-        gate_weight: &gate_weight,
-        up_weight: &up_weight,
-        gate: &gate,
-        up: &up,
-        y_gradient: &y_gradient,
-        x_gradient: &x_gradient,
-        gate_weight_gradient: &gate_weight_gradient,
-        up_weight_gradient: &up_weight_gradient,
-    };
-    swiglu_naive::backward(client, backward, shape, dtype, &block)
+    swiglu_naive::forward(client, forward, shape, dtype, &block)
 }
 
 fn loss(

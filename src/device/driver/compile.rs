@@ -1,0 +1,142 @@
+//! What is compiled at run time, and with which options.
+
+use sha2::{Digest, Sha256};
+
+use super::properties::{Properties, Vendor};
+use super::{Driver, DriverError};
+
+/// Source of one module: CUDA C++ for nvrtc, HIP C++ for hiprtc, or both at once.
+///
+/// These macros are defined for it: `TUTOR_CUDA` or `TUTOR_HIP`, `TUTOR_PLANE` (threads of a plane), and on CUDA
+/// `TUTOR_SM` (90 on sm_90). No header of the toolkit is needed to compile; one that is used is found where the toolkit is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Appears in the compiler's messages, as a file name.
+    pub name: String,
+    pub text: String,
+    /// Further macros, as (name, value).
+    pub defines: Vec<(String, String)>,
+    /// Whether to compile for this one GPU generation with its own instructions (`sm_90a`: wgmma, TMA). CUDA only.
+    pub own_instructions: bool,
+    /// Whether `a / b`, `sqrtf` and denormal numbers may be approximated.
+    pub fast_math: bool,
+}
+
+impl Source {
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Source {
+            name: name.into(),
+            text: text.into(),
+            defines: vec![],
+            own_instructions: false,
+            fast_math: false,
+        }
+    }
+
+    pub fn define(mut self, name: &str, value: impl ToString) -> Self {
+        self.defines.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    pub fn with_own_instructions(mut self) -> Self {
+        self.own_instructions = true;
+        self
+    }
+
+    pub fn with_fast_math(mut self) -> Self {
+        self.fast_math = true;
+        self
+    }
+}
+
+/// A source with the options for one device: what the run-time compiler gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileRequest {
+    pub name: String,
+    pub text: String,
+    pub arch: String,
+    pub options: Vec<String>,
+}
+
+impl CompileRequest {
+    pub fn new(source: &Source, properties: &Properties) -> Self {
+        let arch = match properties.vendor {
+            Vendor::Nvidia if source.own_instructions => format!("{}a", properties.arch),
+            _ => properties.arch.clone(),
+        };
+        let mut options = match properties.vendor {
+            Vendor::Nvidia => {
+                let number = properties.arch.trim_start_matches("sm_");
+                vec![
+                    format!("--gpu-architecture={arch}"),
+                    "--std=c++17".into(),
+                    "-DTUTOR_CUDA=1".into(),
+                    format!("-DTUTOR_SM={number}"),
+                ]
+            }
+            Vendor::Amd => vec![
+                format!("--offload-arch={arch}"),
+                "-std=c++17".into(),
+                "-O3".into(),
+                "-DTUTOR_HIP=1".into(),
+            ],
+        };
+        options.push(format!("-DTUTOR_PLANE={}", properties.plane_size));
+        if source.fast_math {
+            options.push(
+                match properties.vendor {
+                    Vendor::Nvidia => "--use_fast_math",
+                    Vendor::Amd => "-ffast-math",
+                }
+                .into(),
+            );
+        }
+        options.extend(
+            source
+                .defines
+                .iter()
+                .map(|(name, value)| format!("-D{name}={value}")),
+        );
+        CompileRequest {
+            name: source.name.clone(),
+            text: source.text.clone(),
+            arch,
+            options,
+        }
+    }
+
+    /// Names the code this request gives with `compiler`: SHA-256 over everything that decides it, in hexadecimal.
+    pub fn key(&self, compiler: &str) -> String {
+        let mut hash = Sha256::new();
+        let parts = [compiler, &self.name, &self.arch, &self.text];
+        for part in parts
+            .into_iter()
+            .chain(self.options.iter().map(String::as_str))
+        {
+            // The length first, so that no two lists of parts run together to the same bytes.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+impl Driver {
+    /// The code of `source` for this device: from the cache, or compiled and then kept there.
+    pub(super) fn code(&self, source: &Source) -> Result<Vec<u8>, DriverError> {
+        let request = CompileRequest::new(source, self.properties());
+        let Some(cache) = &self.shared.cache else {
+            return self.shared.api.compile(&request);
+        };
+        let key = request.key(&self.shared.api.compiler()?);
+        if let Some(code) = cache.get(&key) {
+            return Ok(code);
+        }
+        let code = self.shared.api.compile(&request)?;
+        cache.put(&key, &code);
+        Ok(code)
+    }
+}

@@ -1,0 +1,368 @@
+//! Matrix multiplication by the vendor's library, on our stream.
+//!
+//! Matrices are row-major. cuBLASLt and hipBLASLt think in columns; since a row-major matrix is the transpose of the
+//! column-major one at the same address, they are asked for `dT = op(b)T op(a)T`, with the operands exchanged.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::api::{GemmHandle, GemmOperands, GraphContents};
+use super::handle::{Shared, Work};
+use super::{Driver, DriverError, Stream};
+
+/// In what the operands are stored and multiplied. Sums are f32 in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    F32,
+    /// f32 in memory, rounded for the tensor cores to NVIDIA's TF32 or AMD's XF32 (10 bits of mantissa).
+    Tf32,
+    /// bf16 operands.
+    Bf16,
+}
+
+/// In what `c` and `d` are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputType {
+    F32,
+    /// With [`Precision::Bf16`] only.
+    Bf16,
+}
+
+/// One operand as it lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Whether the stored matrix is used transposed.
+    pub transposed: bool,
+    /// Elements from one stored row to the next.
+    pub row_stride: usize,
+    /// Elements from one matrix of a batch to the next; 0 uses the same matrix for all of them.
+    pub batch_stride: usize,
+}
+
+/// `d[m, n] = alpha * op(a)[m, k] op(b)[k, n] + beta * c[m, n]`, `batch` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GemmSpec {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: Operand,
+    pub b: Operand,
+    /// `c` and `d`, which have the same strides; never transposed.
+    pub d: Operand,
+    pub batch: usize,
+    pub precision: Precision,
+    pub output: OutputType,
+}
+
+impl GemmSpec {
+    /// Densely packed matrices, none transposed, one product, f32 out.
+    pub fn new(m: usize, n: usize, k: usize, precision: Precision) -> Self {
+        let dense = |row_stride| Operand {
+            transposed: false,
+            row_stride,
+            batch_stride: 0,
+        };
+        GemmSpec {
+            m,
+            n,
+            k,
+            a: dense(k),
+            b: dense(n),
+            d: dense(n),
+            batch: 1,
+            precision,
+            output: OutputType::F32,
+        }
+    }
+
+    /// `a` is stored as `[k, m]`, densely.
+    pub fn transpose_a(mut self) -> Self {
+        self.a.transposed = true;
+        self.a.row_stride = self.m;
+        self
+    }
+
+    /// `b` is stored as `[n, k]`, densely: a weight of `[outputs, inputs]`.
+    pub fn transpose_b(mut self) -> Self {
+        self.b.transposed = true;
+        self.b.row_stride = self.k;
+        self
+    }
+
+    /// Rows of `a`, `b` and of `c` and `d` are this many elements apart, for parts of wider matrices.
+    pub fn with_row_strides(mut self, a: usize, b: usize, d: usize) -> Self {
+        self.a.row_stride = a;
+        self.b.row_stride = b;
+        self.d.row_stride = d;
+        self
+    }
+
+    /// `batch` products at once, their matrices this many elements apart.
+    pub fn batched(mut self, batch: usize, a: usize, b: usize, d: usize) -> Self {
+        self.batch = batch;
+        self.a.batch_stride = a;
+        self.b.batch_stride = b;
+        self.d.batch_stride = d;
+        self
+    }
+
+    pub fn with_output(mut self, output: OutputType) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Multiplications and additions of one run.
+    pub fn flops(&self) -> u64 {
+        2 * (self.m * self.n * self.k * self.batch) as u64
+    }
+
+    /// Bytes of `a`, `b` and `d` from their first to their last element.
+    pub fn bytes(&self) -> [usize; 3] {
+        let extent = |operand: Operand, rows: usize, columns: usize, size: usize| {
+            let (rows, columns) = if operand.transposed {
+                (columns, rows)
+            } else {
+                (rows, columns)
+            };
+            let last = (rows.saturating_sub(1)) * operand.row_stride
+                + columns
+                + self.batch.saturating_sub(1) * operand.batch_stride;
+            last * size
+        };
+        let input = self.precision.element_bytes();
+        let output = self.output.element_bytes();
+        [
+            extent(self.a, self.m, self.k, input),
+            extent(self.b, self.k, self.n, input),
+            extent(self.d, self.m, self.n, output),
+        ]
+    }
+
+    /// Fails where the description contradicts itself.
+    pub fn check(&self) -> Result<(), DriverError> {
+        let shortest = |operand: Operand, rows: usize, columns: usize| {
+            operand.row_stride >= if operand.transposed { rows } else { columns }
+        };
+        let problem = if [self.m, self.n, self.k, self.batch].contains(&0) {
+            "has an empty side"
+        } else if !shortest(self.a, self.m, self.k)
+            || !shortest(self.b, self.k, self.n)
+            || self.d.transposed
+            || !shortest(self.d, self.m, self.n)
+        {
+            "has rows that overlap"
+        } else if self.batch > 1 && self.d.batch_stride == 0 {
+            "writes a batch to one place"
+        } else if self.output == OutputType::Bf16 && self.precision != Precision::Bf16 {
+            "writes bf16 from f32 operands"
+        } else {
+            return Ok(());
+        };
+        Err(DriverError::Invalid(format!("gemm {self} {problem}")))
+    }
+}
+
+impl Precision {
+    pub fn element_bytes(self) -> usize {
+        match self {
+            Precision::F32 | Precision::Tf32 => 4,
+            Precision::Bf16 => 2,
+        }
+    }
+}
+
+impl OutputType {
+    pub fn element_bytes(self) -> usize {
+        match self {
+            OutputType::F32 => 4,
+            OutputType::Bf16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Precision::F32 => "f32",
+            Precision::Tf32 => "tf32",
+            Precision::Bf16 => "bf16",
+        })
+    }
+}
+
+impl fmt::Display for GemmSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = |operand: Operand| if operand.transposed { "T" } else { "" };
+        write!(
+            formatter,
+            "{} {}x{}x{} (a{} b{}",
+            self.precision,
+            self.m,
+            self.n,
+            self.k,
+            mark(self.a),
+            mark(self.b)
+        )?;
+        if self.batch > 1 {
+            write!(formatter, ", {} times", self.batch)?;
+        }
+        match self.output {
+            OutputType::F32 => formatter.write_str(")"),
+            OutputType::Bf16 => formatter.write_str(", bf16 out)"),
+        }
+    }
+}
+
+/// How an algorithm is chosen among those the library offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The library's own favourite. The same on every start.
+    Heuristic,
+    /// The fastest of up to this many, timed on this device with scratch operands. May differ from start to start, and
+    /// with it the last bits of a result.
+    Measured { candidates: usize },
+}
+
+/// A matrix multiplication with its algorithm.
+pub struct GemmPlan {
+    spec: GemmSpec,
+    gemm: OwnedGemm,
+    contents: GraphContents,
+    microseconds: Option<f32>,
+}
+
+/// A product as the library knows it, destroyed when dropped.
+pub(super) struct OwnedGemm {
+    handle: GemmHandle,
+    shared: Rc<Shared>,
+}
+
+impl OwnedGemm {
+    /// # Safety
+    /// As for [`GemmPlan::run`].
+    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<(), DriverError> {
+        // SAFETY: the handle is ours; the operands are the caller's promise, and the workspace is this stream's alone.
+        unsafe {
+            self.shared
+                .api
+                .gemm(self.handle, operands, stream.workspace(), stream.handle())?;
+        }
+        stream.count(Work::Gemm);
+        Ok(())
+    }
+}
+
+impl Drop for OwnedGemm {
+    fn drop(&mut self) {
+        // SAFETY: created by this driver and destroyed only here.
+        let destroyed = unsafe { self.shared.api.destroy_gemm(self.handle) };
+        self.shared.note(destroyed);
+    }
+}
+
+impl Driver {
+    /// The vendor's matrix library and its version, as `cuBLASLt 13.1.0`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn gemm_library(&self) -> Result<String, DriverError> {
+        self.shared.api.gemm_library()
+    }
+
+    /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. Allocates and
+    /// waits: do it at set-up.
+    ///
+    /// # Errors
+    /// [`DriverError::NoAlgorithm`] where the library cannot do it on this device (TF32 on most AMD GPUs).
+    pub fn plan_gemm(
+        &self,
+        stream: &Stream,
+        spec: GemmSpec,
+        selection: Selection,
+    ) -> Result<GemmPlan, DriverError> {
+        let plans = self.rank_gemms(stream, spec, selection)?;
+        plans
+            .into_iter()
+            .next()
+            .ok_or_else(|| DriverError::NoAlgorithm {
+                library: self
+                    .gemm_library()
+                    .unwrap_or_else(|error| error.to_string()),
+                gemm: spec.to_string(),
+            })
+    }
+
+    /// As [`plan_gemm`](Self::plan_gemm), but all algorithms that were tried, the fastest first: in its place between
+    /// other work another one may be faster than alone.
+    ///
+    /// # Errors
+    /// As for `plan_gemm`.
+    pub fn rank_gemms(
+        &self,
+        stream: &Stream,
+        spec: GemmSpec,
+        selection: Selection,
+    ) -> Result<Vec<GemmPlan>, DriverError> {
+        spec.check()?;
+        stream.refuse_while_capturing("choosing a gemm's algorithm")?;
+        let limit = match selection {
+            Selection::Heuristic => 1,
+            Selection::Measured { candidates } => candidates.max(1),
+        };
+        let candidates: Vec<OwnedGemm> = self
+            .shared
+            .api
+            .gemm_candidates(&spec, stream.workspace_bytes(), limit)?
+            .into_iter()
+            .map(|handle| OwnedGemm {
+                handle,
+                shared: Rc::clone(&self.shared),
+            })
+            .collect();
+        super::tuning::rank(self, stream, spec, candidates)
+    }
+}
+
+impl GemmPlan {
+    pub(super) fn new(
+        spec: GemmSpec,
+        gemm: OwnedGemm,
+        contents: GraphContents,
+        microseconds: Option<f32>,
+    ) -> Self {
+        GemmPlan {
+            spec,
+            gemm,
+            contents,
+            microseconds,
+        }
+    }
+
+    pub fn spec(&self) -> &GemmSpec {
+        &self.spec
+    }
+
+    /// What one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
+    pub fn contents(&self) -> GraphContents {
+        self.contents
+    }
+
+    /// The time of one run when the algorithm was chosen, operands in cache; `None` where nothing was measured.
+    pub fn measured_microseconds(&self) -> Option<f32> {
+        self.microseconds
+    }
+
+    /// Puts the multiplication into `stream`: `d = alpha * op(a) op(b) + beta * c`, where `c` may be `d`. A residual or a
+    /// gradient to add to is `beta` 1. With `beta` 0, `c` is not read.
+    ///
+    /// # Safety
+    /// The operands have the sizes of [`GemmSpec::bytes`], are aligned to 16 bytes, and stay until the stream has passed
+    /// (or, captured, while the graph is used); so does this plan while it is captured.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] where `stream` has less workspace than the algorithm was chosen with.
+    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<(), DriverError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.gemm.run(stream, operands) }
+    }
+}

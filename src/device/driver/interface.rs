@@ -1,0 +1,214 @@
+//! The functions called in CUDA's and HIP's driver libraries. Signatures from `cuda.h` 13.5 and `hip_runtime_api.h` of
+//! ROCm 6.2 to 7.14, which differ only in names: every handle is a pointer, a device address is one as well, and both
+//! return a status.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use super::loader::interface;
+
+/// A stream, event, module, function, graph, … as the driver knows it.
+pub(super) type Opaque = *mut c_void;
+
+interface! {
+    /// What both have.
+    DriverInterface {
+        initialise(c_uint) = "cuInit" | "hipInit";
+        device_count(*mut c_int) = "cuDeviceGetCount" | "hipGetDeviceCount";
+        device(*mut c_int, c_int) = "cuDeviceGet" | "hipDeviceGet";
+        device_name(*mut c_char, c_int, c_int) = "cuDeviceGetName" | "hipDeviceGetName";
+        device_memory(*mut usize, c_int) = "cuDeviceTotalMem_v2" | "hipDeviceTotalMem";
+        device_attribute(*mut c_int, c_int, c_int) = "cuDeviceGetAttribute" | "hipDeviceGetAttribute";
+        version(*mut c_int) = "cuDriverGetVersion" | "hipRuntimeGetVersion";
+        memory(*mut usize, *mut usize) = "cuMemGetInfo_v2" | "hipMemGetInfo";
+
+        allocate(*mut u64, usize) = "cuMemAlloc_v2" | "hipMalloc";
+        free(u64) = "cuMemFree_v2" | "hipFree";
+        allocate_pinned(*mut Opaque, usize, c_uint) = "cuMemHostAlloc" | "hipHostMalloc";
+        free_pinned(Opaque) = "cuMemFreeHost" | "hipHostFree";
+        copy_to_device(u64, *const c_void, usize, Opaque) = "cuMemcpyHtoDAsync_v2" | "hipMemcpyHtoDAsync";
+        copy_to_host(*mut c_void, u64, usize, Opaque) = "cuMemcpyDtoHAsync_v2" | "hipMemcpyDtoHAsync";
+        copy_on_device(u64, u64, usize, Opaque) = "cuMemcpyDtoDAsync_v2" | "hipMemcpyDtoDAsync";
+        fill_bytes(u64, u8, usize, Opaque) = "cuMemsetD8Async" | "hipMemsetD8Async";
+        fill_words(u64, c_uint, usize, Opaque) = "cuMemsetD32Async" | "hipMemsetD32Async";
+
+        create_stream(*mut Opaque, c_uint, c_int) = "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority";
+        destroy_stream(Opaque) = "cuStreamDestroy_v2" | "hipStreamDestroy";
+        synchronize(Opaque) = "cuStreamSynchronize" | "hipStreamSynchronize";
+        wait(Opaque, Opaque, c_uint) = "cuStreamWaitEvent" | "hipStreamWaitEvent";
+
+        create_event(*mut Opaque, c_uint) = "cuEventCreate" | "hipEventCreateWithFlags";
+        destroy_event(Opaque) = "cuEventDestroy_v2" | "hipEventDestroy";
+        record(Opaque, Opaque) = "cuEventRecord" | "hipEventRecord";
+        synchronize_event(Opaque) = "cuEventSynchronize" | "hipEventSynchronize";
+        elapsed(*mut f32, Opaque, Opaque) = "cuEventElapsedTime" | "hipEventElapsedTime";
+
+        load_module(*mut Opaque, *const c_void) = "cuModuleLoadData" | "hipModuleLoadData";
+        unload_module(Opaque) = "cuModuleUnload" | "hipModuleUnload";
+        function(*mut Opaque, Opaque, *const c_char) = "cuModuleGetFunction" | "hipModuleGetFunction";
+        function_attribute(*mut c_int, c_int, Opaque) = "cuFuncGetAttribute" | "hipFuncGetAttribute";
+        occupancy(*mut c_int, Opaque, c_int, usize)
+            = "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor";
+        launch(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque, *mut Opaque)
+            = "cuLaunchKernel" | "hipModuleLaunchKernel";
+        launch_cooperative(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque)
+            = "cuLaunchCooperativeKernel" | "hipModuleLaunchCooperativeKernel";
+
+        begin_capture(Opaque, c_int) = "cuStreamBeginCapture_v2" | "hipStreamBeginCapture";
+        end_capture(Opaque, *mut Opaque) = "cuStreamEndCapture" | "hipStreamEndCapture";
+        graph_nodes(Opaque, *mut Opaque, *mut usize) = "cuGraphGetNodes" | "hipGraphGetNodes";
+        node_type(Opaque, *mut c_int) = "cuGraphNodeGetType" | "hipGraphNodeGetType";
+        instantiate(*mut Opaque, Opaque, u64) = "cuGraphInstantiateWithFlags" | "hipGraphInstantiateWithFlags";
+        launch_graph(Opaque, Opaque) = "cuGraphLaunch" | "hipGraphLaunch";
+        destroy_graph(Opaque) = "cuGraphDestroy" | "hipGraphDestroy";
+        destroy_executable(Opaque) = "cuGraphExecDestroy" | "hipGraphExecDestroy";
+    }
+}
+
+/// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
+pub(super) const NON_BLOCKING: c_uint = 1;
+/// A stream priority as urgent as any: lower numbers go first.
+pub(super) const URGENT: c_int = -100;
+/// `CU_EVENT_DISABLE_TIMING`.
+pub(super) const WITHOUT_TIMING: c_uint = 2;
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on using the driver.
+pub(super) const CAPTURE_THIS_THREAD: c_int = 1;
+/// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE`.
+pub(super) const UPDATE_REFUSED: c_int = 910;
+
+/// `CUfunction_attribute`, `hipFunction_attribute`: the same numbers.
+pub(super) mod function_attribute {
+    use std::ffi::c_int;
+    pub const MAX_THREADS: c_int = 0;
+    pub const STATIC_SHARED: c_int = 1;
+    pub const LOCAL: c_int = 3;
+    pub const REGISTERS: c_int = 4;
+    /// To be set, CUDA only.
+    pub const MAX_DYNAMIC_SHARED: c_int = 8;
+}
+
+/// `CUgraphNodeType`, `hipGraphNodeType`: the same numbers.
+pub(super) mod node_type {
+    use std::ffi::c_int;
+    pub const KERNEL: c_int = 0;
+    pub const COPY: c_int = 1;
+    pub const FILL: c_int = 2;
+}
+
+/// What only CUDA has, or has with another signature.
+pub(super) struct CudaInterface {
+    pub retain_context: super::loader::Function<unsafe extern "C" fn(*mut Opaque, c_int) -> c_int>,
+    pub release_context: super::loader::Function<unsafe extern "C" fn(c_int) -> c_int>,
+    pub set_context: super::loader::Function<unsafe extern "C" fn(Opaque) -> c_int>,
+    pub error_name:
+        super::loader::Function<unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int>,
+    pub set_function_attribute:
+        super::loader::Function<unsafe extern "C" fn(Opaque, c_int, c_int) -> c_int>,
+    pub update:
+        super::loader::Function<unsafe extern "C" fn(Opaque, Opaque, *mut UpdateResult) -> c_int>,
+    /// From CUDA 11.8 on.
+    pub launch_extended: Option<
+        super::loader::Function<
+            unsafe extern "C" fn(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) -> c_int,
+        >,
+    >,
+}
+
+/// What only HIP has, or has with another signature.
+pub(super) struct HipInterface {
+    pub set_device: super::loader::Function<unsafe extern "C" fn(c_int) -> c_int>,
+    pub error_name: super::loader::Function<unsafe extern "C" fn(c_int) -> *const c_char>,
+    pub device_properties:
+        super::loader::Function<unsafe extern "C" fn(*mut HipProperties, c_int) -> c_int>,
+    pub update: super::loader::Function<
+        unsafe extern "C" fn(Opaque, Opaque, *mut Opaque, *mut c_int) -> c_int,
+    >,
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[repr(C)]
+pub(super) struct UpdateResult {
+    pub result: c_int,
+    pub error_node: Opaque,
+    pub error_from_node: Opaque,
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(super) struct LaunchConfig {
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared_bytes: c_uint,
+    pub stream: Opaque,
+    pub attributes: *const LaunchAttribute,
+    pub attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`: its value is a union of 64 bytes, aligned to 8.
+#[repr(C)]
+pub(super) struct LaunchAttribute {
+    pub id: c_int,
+    pub padding: c_int,
+    pub value: [u64; 8],
+}
+
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: start before the kernel in front has ended.
+pub(super) const PROGRAMMATIC_SERIALIZATION: c_int = 6;
+
+/// `hipDeviceProp_tR0600`, of which only the architecture's name is read: 1160 bytes in, 1472 bytes in all.
+#[repr(C, align(8))]
+pub(super) struct HipProperties {
+    pub before: [u8; 1160],
+    pub arch: [u8; 256],
+    /// With room for a later version that has grown.
+    pub after: [u8; 2680],
+}
+
+impl CudaInterface {
+    pub fn load(library: &super::loader::SharedLibrary) -> Result<Self, super::DriverError> {
+        // SAFETY: signatures from `cuda.h`.
+        unsafe {
+            Ok(CudaInterface {
+                retain_context: library.function("cuDevicePrimaryCtxRetain")?,
+                release_context: library.function("cuDevicePrimaryCtxRelease_v2")?,
+                set_context: library.function("cuCtxSetCurrent")?,
+                error_name: library.function("cuGetErrorName")?,
+                set_function_attribute: library.function("cuFuncSetAttribute")?,
+                update: library.function("cuGraphExecUpdate_v2")?,
+                launch_extended: library.function("cuLaunchKernelEx").ok(),
+            })
+        }
+    }
+}
+
+impl HipInterface {
+    pub fn load(library: &super::loader::SharedLibrary) -> Result<Self, super::DriverError> {
+        // SAFETY: signatures from `hip_runtime_api.h`.
+        unsafe {
+            Ok(HipInterface {
+                set_device: library.function("hipSetDevice")?,
+                error_name: library.function("hipGetErrorName")?,
+                device_properties: library.function("hipGetDevicePropertiesR0600")?,
+                update: library.function("hipGraphExecUpdate")?,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// The offsets a C compiler gives these structures on x86-64.
+    #[test]
+    fn structures_have_the_layout_of_the_headers() {
+        assert_eq!(offset_of!(LaunchConfig, stream), 32);
+        assert_eq!(offset_of!(LaunchConfig, attributes), 40);
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(size_of::<UpdateResult>(), 24);
+        assert_eq!(offset_of!(HipProperties, arch), 1160);
+        assert!(size_of::<HipProperties>() > 1472);
+    }
+}

@@ -1,0 +1,421 @@
+//! cuBLASLt and hipBLASLt, which have one interface under two names and two sets of numbers.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::rc::Rc;
+
+use super::api::{GemmOperands, Workspace};
+use super::gemm::{GemmSpec, Operand, OutputType, Precision};
+use super::interface::Opaque;
+use super::loader::{Function, SharedLibrary, check, interface};
+use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};
+use super::{DriverError, Vendor};
+
+interface! {
+    /// Signatures from `cublasLt.h` 13.10 and `hipblaslt.h` of ROCm 6.2 to 7.14.
+    LtInterface {
+        create(*mut Opaque) = "cublasLtCreate" | "hipblasLtCreate";
+        destroy(Opaque) = "cublasLtDestroy" | "hipblasLtDestroy";
+        create_product(*mut Opaque, c_int, c_int) = "cublasLtMatmulDescCreate" | "hipblasLtMatmulDescCreate";
+        destroy_product(Opaque) = "cublasLtMatmulDescDestroy" | "hipblasLtMatmulDescDestroy";
+        set_product(Opaque, c_int, *const c_void, usize)
+            = "cublasLtMatmulDescSetAttribute" | "hipblasLtMatmulDescSetAttribute";
+        create_layout(*mut Opaque, c_int, u64, u64, i64)
+            = "cublasLtMatrixLayoutCreate" | "hipblasLtMatrixLayoutCreate";
+        destroy_layout(Opaque) = "cublasLtMatrixLayoutDestroy" | "hipblasLtMatrixLayoutDestroy";
+        set_layout(Opaque, c_int, *const c_void, usize)
+            = "cublasLtMatrixLayoutSetAttribute" | "hipblasLtMatrixLayoutSetAttribute";
+        create_preference(*mut Opaque) = "cublasLtMatmulPreferenceCreate" | "hipblasLtMatmulPreferenceCreate";
+        destroy_preference(Opaque) = "cublasLtMatmulPreferenceDestroy" | "hipblasLtMatmulPreferenceDestroy";
+        set_preference(Opaque, c_int, *const c_void, usize)
+            = "cublasLtMatmulPreferenceSetAttribute" | "hipblasLtMatmulPreferenceSetAttribute";
+        algorithms(Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut c_void, *mut c_int)
+            = "cublasLtMatmulAlgoGetHeuristic" | "hipblasLtMatmulAlgoGetHeuristic";
+        multiply(
+            Opaque, Opaque, *const c_void, u64, Opaque, u64, Opaque, *const c_void, u64, Opaque, u64, Opaque,
+            *const c_void, u64, usize, Opaque,
+        ) = "cublasLtMatmul" | "hipblasLtMatmul";
+    }
+}
+
+/// `CUDA_R_32F`, `HIP_R_32F`.
+const TYPE_F32: c_int = 0;
+/// `CUDA_R_16BF`, `HIP_R_16BF`.
+const TYPE_BF16: c_int = 14;
+/// `..._MATMUL_PREF_MAX_WORKSPACE_BYTES` of both.
+const MAX_WORKSPACE: c_int = 1;
+/// Bytes every operand's address is a multiple of, as [`GemmPlan::run`](super::GemmPlan::run) asks.
+const ALIGNMENT: u32 = 16;
+
+/// The library, loaded.
+pub(super) struct LtLibrary {
+    vendor: Vendor,
+    interface: LtInterface,
+    numbers: Numbers,
+    name: String,
+}
+
+/// The library's state for one stream: hipBLASLt's is not to be shared between streams.
+pub(super) struct LtHandle {
+    handle: Opaque,
+    destroy: unsafe extern "C" fn(Opaque) -> c_int,
+}
+
+/// A product and the algorithm it is computed with.
+pub(super) struct LtProduct {
+    description: Rc<Description>,
+    algorithm: [u8; 64],
+    workspace: usize,
+}
+
+/// A product as the library is told of it, in its order of operands: its `a` is our `b`.
+struct Description {
+    product: Descriptor,
+    a: Descriptor,
+    b: Descriptor,
+    d: Descriptor,
+}
+
+/// One descriptor: host memory of the library's, freed when dropped.
+struct Descriptor {
+    handle: Opaque,
+    destroy: unsafe extern "C" fn(Opaque) -> c_int,
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // It frees host memory; a failure changes nothing for anybody.
+        // SAFETY: created by the library and destroyed only here.
+        unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+impl Drop for LtHandle {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+impl LtLibrary {
+    /// Loads the library that goes with driver version `driver_major`.
+    pub fn load(vendor: Vendor, driver_major: u32) -> Result<Self, DriverError> {
+        let library = match vendor {
+            Vendor::Nvidia if driver_major >= 13 => SharedLibrary::load(
+                vendor,
+                "libcublasLt.so.13",
+                &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
+            ),
+            Vendor::Nvidia => SharedLibrary::load(
+                vendor,
+                "libcublasLt.so.12",
+                &["libcublasLt.so.12", "libcublasLt.so"],
+            ),
+            Vendor::Amd => SharedLibrary::load(
+                vendor,
+                "libhipblaslt.so",
+                &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
+            ),
+        }?;
+        let mut loaded = LtLibrary {
+            vendor,
+            interface: LtInterface::load(vendor, &library)?,
+            numbers: match vendor {
+                Vendor::Nvidia => CUBLAS,
+                Vendor::Amd => HIPBLAS,
+            },
+            name: String::new(),
+        };
+        loaded.name = loaded.read_name(&library)?;
+        Ok(loaded)
+    }
+
+    /// `cuBLASLt 13.10.0`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn read_name(&self, library: &SharedLibrary) -> Result<String, DriverError> {
+        // SAFETY: signatures from the headers.
+        unsafe {
+            match self.vendor {
+                Vendor::Nvidia => {
+                    let version: Function<unsafe extern "C" fn() -> usize> =
+                        library.function("cublasLtGetVersion")?;
+                    let version = (version.call)();
+                    // Up to version 12 the factor was the smaller one.
+                    let (major, rest) = match version {
+                        0..100_000 => (version / 1000, version % 1000 * 100),
+                        _ => (version / 10_000, version % 10_000),
+                    };
+                    Ok(format!("cuBLASLt {major}.{}.{}", rest / 100, rest % 100))
+                }
+                Vendor::Amd => {
+                    let version: Function<unsafe extern "C" fn(Opaque, *mut c_int) -> c_int> =
+                        library.function("hipblasLtGetVersion")?;
+                    let handle = self.handle()?;
+                    let mut number = 0;
+                    self.check(version.name, (version.call)(handle.handle, &mut number))?;
+                    Ok(format!(
+                        "hipBLASLt {}.{}.{}",
+                        number / 100_000,
+                        number / 100 % 1000,
+                        number % 100
+                    ))
+                }
+            }
+        }
+    }
+
+    pub fn handle(&self) -> Result<LtHandle, DriverError> {
+        let mut handle = ptr::null_mut();
+        let create = self.interface.create;
+        // SAFETY: a place for the handle.
+        self.check(create.name, unsafe { (create.call)(&mut handle) })?;
+        Ok(LtHandle {
+            handle,
+            destroy: self.interface.destroy.call,
+        })
+    }
+
+    /// Up to `limit` ways to compute `spec` with at most `workspace` bytes, the library's favourite first.
+    pub fn candidates(
+        &self,
+        handle: &LtHandle,
+        spec: &GemmSpec,
+        workspace: usize,
+        limit: usize,
+    ) -> Result<Vec<LtProduct>, DriverError> {
+        let description = Rc::new(self.describe(spec)?);
+        let preference = self.preference(workspace)?;
+        let mut results = vec![0_u64; limit * self.numbers.result_bytes / 8];
+        let mut found = 0;
+        let algorithms = self.interface.algorithms;
+        // SAFETY: the descriptors are alive, and there is room for as many results as asked for.
+        let status = unsafe {
+            (algorithms.call)(
+                handle.handle,
+                description.product.handle,
+                description.a.handle,
+                description.b.handle,
+                description.d.handle,
+                description.d.handle,
+                preference.handle,
+                c_int::try_from(limit).unwrap_or(c_int::MAX),
+                results.as_mut_ptr().cast(),
+                &mut found,
+            )
+        };
+        if self.is_unsupported(status) {
+            return Ok(vec![]);
+        }
+        self.check(algorithms.name, status)?;
+        let found = usize::try_from(found).unwrap_or(0).min(limit);
+        let products = super::memory::bytes_of(&results)
+            .chunks_exact(self.numbers.result_bytes)
+            .take(found)
+            .filter_map(|result| self.read_result(result))
+            .filter(|(_, needed)| *needed <= workspace)
+            .map(|(algorithm, workspace)| LtProduct {
+                description: Rc::clone(&description),
+                algorithm,
+                workspace,
+            });
+        Ok(products.collect())
+    }
+
+    /// Algorithm and workspace of a heuristic result: `{ algorithm, size_t workspace, int state, float waves, int[4] }`.
+    fn read_result(&self, result: &[u8]) -> Option<([u8; 64], usize)> {
+        let (bytes, rest) = result.split_at_checked(self.numbers.algorithm_bytes)?;
+        let workspace = usize::from_ne_bytes(rest.get(..8)?.try_into().ok()?);
+        let state = c_int::from_ne_bytes(rest.get(8..12)?.try_into().ok()?);
+        let mut algorithm = [0; 64];
+        algorithm.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        (state == 0).then_some((algorithm, workspace))
+    }
+
+    /// # Safety
+    /// As for [`GemmPlan::run`](super::GemmPlan::run); `handle` belongs to `stream`.
+    pub unsafe fn multiply(
+        &self,
+        handle: &LtHandle,
+        product: &LtProduct,
+        operands: &GemmOperands,
+        workspace: Workspace,
+        stream: Opaque,
+    ) -> Result<(), DriverError> {
+        if product.workspace > workspace.bytes {
+            return Err(DriverError::Invalid(format!(
+                "a gemm that needs {} bytes of workspace in a stream with {}",
+                product.workspace, workspace.bytes
+            )));
+        }
+        let description = &product.description;
+        let multiply = self.interface.multiply;
+        // SAFETY: descriptors and algorithm are alive and made for each other; the rest is the caller's promise. The
+        // scalars are read before the call returns. Our operands are exchanged, as the module says.
+        let status = unsafe {
+            (multiply.call)(
+                handle.handle,
+                description.product.handle,
+                ptr::from_ref(&operands.alpha).cast(),
+                operands.b.0,
+                description.a.handle,
+                operands.a.0,
+                description.b.handle,
+                ptr::from_ref(&operands.beta).cast(),
+                operands.c.0,
+                description.d.handle,
+                operands.d.0,
+                description.d.handle,
+                product.algorithm.as_ptr().cast(),
+                workspace.address.0,
+                workspace.bytes,
+                stream,
+            )
+        };
+        self.check(multiply.name, status)
+    }
+
+    fn describe(&self, spec: &GemmSpec) -> Result<Description, DriverError> {
+        let input = match spec.precision {
+            Precision::F32 | Precision::Tf32 => TYPE_F32,
+            Precision::Bf16 => TYPE_BF16,
+        };
+        let output = match spec.output {
+            OutputType::F32 => TYPE_F32,
+            OutputType::Bf16 => TYPE_BF16,
+        };
+        let compute = match spec.precision {
+            Precision::Tf32 => self.numbers.compute_tf32,
+            Precision::F32 | Precision::Bf16 => self.numbers.compute_f32,
+        };
+        let create = self.interface.create_product;
+        let product =
+            self.descriptor(self.interface.destroy_product.call, create.name, |place| {
+                // SAFETY: a place for the descriptor.
+                unsafe { (create.call)(place, compute, TYPE_F32) }
+            })?;
+        self.set_transposition(&product, self.numbers.transpose_a, spec.b)?;
+        self.set_transposition(&product, self.numbers.transpose_b, spec.a)?;
+        Ok(Description {
+            product,
+            a: self.layout(input, spec.b, spec.k, spec.n, spec.batch)?,
+            b: self.layout(input, spec.a, spec.m, spec.k, spec.batch)?,
+            d: self.layout(output, spec.d, spec.m, spec.n, spec.batch)?,
+        })
+    }
+
+    fn set_transposition(
+        &self,
+        product: &Descriptor,
+        which: c_int,
+        operand: Operand,
+    ) -> Result<(), DriverError> {
+        let operation = if operand.transposed {
+            self.numbers.operation_transposed
+        } else {
+            self.numbers.operation_plain
+        };
+        self.set(self.interface.set_product, product, which, &operation)
+    }
+
+    /// The layout of a matrix used as `[rows, columns]`. In the library's column-major eyes a stored row is a column.
+    fn layout(
+        &self,
+        element: c_int,
+        operand: Operand,
+        rows: usize,
+        columns: usize,
+        batch: usize,
+    ) -> Result<Descriptor, DriverError> {
+        let (stored_rows, stored_columns) = if operand.transposed {
+            (columns, rows)
+        } else {
+            (rows, columns)
+        };
+        let create = self.interface.create_layout;
+        let layout = self.descriptor(self.interface.destroy_layout.call, create.name, |place| {
+            // SAFETY: a place for the descriptor.
+            unsafe {
+                (create.call)(
+                    place,
+                    element,
+                    stored_columns as u64,
+                    stored_rows as u64,
+                    operand.row_stride as i64,
+                )
+            }
+        })?;
+        if batch > 1 {
+            let set = self.interface.set_layout;
+            let count = i32::try_from(batch)
+                .map_err(|_| DriverError::Invalid(format!("a gemm batch of {batch}")))?;
+            self.set(set, &layout, self.numbers.batch_count, &count)?;
+            let stride = operand.batch_stride as i64;
+            self.set(set, &layout, self.numbers.batch_stride, &stride)?;
+        }
+        Ok(layout)
+    }
+
+    fn preference(&self, workspace: usize) -> Result<Descriptor, DriverError> {
+        let create = self.interface.create_preference;
+        let preference = self.descriptor(
+            self.interface.destroy_preference.call,
+            create.name,
+            |place| {
+                // SAFETY: a place for the descriptor.
+                unsafe { (create.call)(place) }
+            },
+        )?;
+        let set = self.interface.set_preference;
+        self.set(set, &preference, MAX_WORKSPACE, &(workspace as u64))?;
+        for alignment in self.numbers.alignments {
+            self.set(set, &preference, *alignment, &ALIGNMENT)?;
+        }
+        Ok(preference)
+    }
+
+    fn descriptor(
+        &self,
+        destroy: unsafe extern "C" fn(Opaque) -> c_int,
+        name: &'static str,
+        create: impl FnOnce(*mut Opaque) -> c_int,
+    ) -> Result<Descriptor, DriverError> {
+        let mut handle = ptr::null_mut();
+        self.check(name, create(&mut handle))?;
+        Ok(Descriptor { handle, destroy })
+    }
+
+    fn set<T>(
+        &self,
+        set: Function<unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int>,
+        descriptor: &Descriptor,
+        attribute: c_int,
+        value: &T,
+    ) -> Result<(), DriverError> {
+        // SAFETY: the value is as long as said and copied by the call.
+        let status = unsafe {
+            (set.call)(
+                descriptor.handle,
+                attribute,
+                ptr::from_ref(value).cast(),
+                size_of::<T>(),
+            )
+        };
+        self.check(set.name, status)
+    }
+
+    /// Whether the status says that there is no algorithm, which is an answer and no failure.
+    fn is_unsupported(&self, status: c_int) -> bool {
+        self.numbers
+            .status_name(status)
+            .is_some_and(|name| name.ends_with("NOT_SUPPORTED") || name.ends_with("INVALID_VALUE"))
+    }
+
+    fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverError> {
+        check(self.vendor, call, status, |status| {
+            self.numbers.status_name(status)
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! Device memory and page-locked host memory, freed when dropped.
+
+use std::rc::Rc;
+
+use super::api::Address;
+use super::handle::Shared;
+use super::{Driver, DriverError};
+
+/// Numbers that may be copied to and from a device byte by byte.
+///
+/// # Safety
+/// Implement it only for types without padding for which every bit pattern is valid.
+pub unsafe trait Plain: Copy + Default {}
+
+macro_rules! plain {
+    ($($number:ty),+) => {$(
+        // SAFETY: a primitive number has no padding and no invalid bit pattern.
+        unsafe impl Plain for $number {}
+    )+};
+}
+plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+
+/// The bytes of `numbers`.
+pub(super) fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
+    // SAFETY: `Plain` has no padding, and u8 has no alignment.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// The bytes of `numbers`, to be written.
+pub(super) fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above, and any bytes are valid numbers.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// A range of device memory. Valid while the [`Buffer`] it was taken from lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    address: Address,
+    bytes: usize,
+}
+
+impl Slice {
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// `bytes` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] where the range reaches past the end.
+    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice, DriverError> {
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.bytes => Ok(Slice {
+                address: self.address.offset(offset),
+                bytes,
+            }),
+            _ => Err(DriverError::Invalid(format!(
+                "bytes {offset}..{} of a buffer of {} bytes",
+                offset.saturating_add(bytes),
+                self.bytes
+            ))),
+        }
+    }
+}
+
+/// Device memory, aligned to at least 256 bytes, uninitialised until written.
+pub struct Buffer {
+    slice: Slice,
+    shared: Rc<Shared>,
+}
+
+impl Driver {
+    /// Allocates `bytes` bytes on the device. Slow (it may wait for the device): do it once.
+    ///
+    /// # Errors
+    /// [`DriverError::Call`] with the refusal `OutOfMemory` where there is no room; the request is in the message.
+    pub fn allocate(&self, bytes: usize) -> Result<Buffer, DriverError> {
+        if bytes == 0 {
+            return Err(DriverError::Invalid("a buffer of no bytes".into()));
+        }
+        let address = self
+            .shared
+            .api
+            .allocate(bytes)
+            .map_err(|error| describe_allocation(error, bytes))?;
+        self.shared.accounts.take_memory(bytes);
+        Ok(Buffer {
+            slice: Slice { address, bytes },
+            shared: Rc::clone(&self.shared),
+        })
+    }
+
+    /// Allocates page-locked host memory for `count` numbers, all zero.
+    pub fn allocate_pinned<T: Plain>(&self, count: usize) -> Result<Pinned<T>, DriverError> {
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .filter(|bytes| *bytes > 0)
+            .ok_or_else(|| DriverError::Invalid(format!("{count} numbers of pinned memory")))?;
+        let pointer = self
+            .shared
+            .api
+            .allocate_pinned(bytes)
+            .map_err(|error| describe_allocation(error, bytes))?;
+        // SAFETY: the driver just gave these bytes to us.
+        unsafe { pointer.write_bytes(0, bytes) };
+        self.shared.accounts.take_pinned(bytes);
+        Ok(Pinned {
+            pointer: pointer.cast(),
+            count,
+            shared: Rc::clone(&self.shared),
+        })
+    }
+}
+
+fn describe_allocation(error: DriverError, bytes: usize) -> DriverError {
+    match error {
+        DriverError::Call {
+            vendor,
+            call,
+            code,
+            name,
+            detail: None,
+        } => DriverError::Call {
+            vendor,
+            call,
+            code,
+            name,
+            detail: Some(format!("asking for {bytes} bytes")),
+        },
+        other => other,
+    }
+}
+
+impl Buffer {
+    /// All of it.
+    pub fn whole(&self) -> Slice {
+        self.slice
+    }
+
+    pub fn address(&self) -> Address {
+        self.slice.address
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.slice.bytes
+    }
+
+    /// See [`Slice::slice`].
+    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice, DriverError> {
+        self.slice.slice(offset, bytes)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated by this driver and freed only here.
+        let freed = unsafe { self.shared.api.free(self.slice.address) };
+        self.shared.note(freed);
+        self.shared.accounts.give_memory(self.slice.bytes);
+    }
+}
+
+/// Page-locked host memory for copies that do not wait, and that a graph may contain.
+///
+/// The device writes it behind the compiler's back, so it is read and written as a whole, by value.
+pub struct Pinned<T: Plain> {
+    pointer: *mut T,
+    count: usize,
+    shared: Rc<Shared>,
+}
+
+impl<T: Plain> Pinned<T> {
+    /// Numbers in it.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.count * size_of::<T>()
+    }
+
+    /// A copy of what is in it. Wait for the stream first, or read what the device has written so far.
+    pub fn read(&self) -> Vec<T> {
+        // SAFETY: `count` numbers are ours; volatile, because a copy in flight may be writing them.
+        (0..self.count)
+            .map(|index| unsafe { self.pointer.add(index).read_volatile() })
+            .collect()
+    }
+
+    /// The number at `index`; `None` past the end.
+    pub fn get(&self, index: usize) -> Option<T> {
+        // SAFETY: as in `read`, and within the count.
+        (index < self.count).then(|| unsafe { self.pointer.add(index).read_volatile() })
+    }
+
+    /// Replaces what is in it. Copies to the device that are still in flight may see either.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] where there are more numbers than room.
+    pub fn write(&mut self, numbers: &[T]) -> Result<(), DriverError> {
+        if numbers.len() > self.count {
+            return Err(DriverError::Invalid(format!(
+                "{} numbers for {} places of pinned memory",
+                numbers.len(),
+                self.count
+            )));
+        }
+        for (index, number) in numbers.iter().enumerate() {
+            // SAFETY: within the count, as just checked.
+            unsafe { self.pointer.add(index).write_volatile(*number) };
+        }
+        Ok(())
+    }
+
+    pub(super) fn pointer(&self) -> *mut u8 {
+        self.pointer.cast()
+    }
+}
+
+impl<T: Plain> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated by this driver and freed only here.
+        let freed = unsafe { self.shared.api.free_pinned(self.pointer.cast()) };
+        self.shared.note(freed);
+        self.shared.accounts.give_pinned(self.bytes());
+    }
+}

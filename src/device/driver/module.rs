@@ -1,0 +1,257 @@
+//! Compiled code, its kernels, and how they are launched.
+
+use std::rc::Rc;
+
+use super::api::{Address, FunctionHandle, ModuleHandle};
+use super::handle::Shared;
+use super::{Driver, DriverError, Source};
+
+/// Code loaded on the device; unloaded with its last kernel.
+#[derive(Clone)]
+pub struct Module {
+    loaded: Rc<Loaded>,
+}
+
+struct Loaded {
+    handle: ModuleHandle,
+    name: String,
+    shared: Rc<Shared>,
+}
+
+/// A kernel and what it needs.
+#[derive(Clone)]
+pub struct Kernel {
+    function: FunctionHandle,
+    name: String,
+    attributes: KernelAttributes,
+    module: Rc<Loaded>,
+}
+
+/// What the compiler made of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelAttributes {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Bytes a thread keeps in device memory for want of registers.
+    pub spilled_bytes: usize,
+    /// Bytes of shared memory declared in the kernel.
+    pub static_shared_bytes: usize,
+    /// Largest block it can be launched with.
+    pub max_threads: u32,
+}
+
+/// How a kernel relates to the work around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LaunchMode {
+    /// It starts when the work in front of it has ended.
+    #[default]
+    Ordered,
+    /// Its blocks may start while the kernel in front still runs, so that its start costs nothing. The kernel has to wait
+    /// by itself (`griddepcontrol.wait`) before it reads what that one wrote or writes what it reads, on **every** path.
+    /// Where the device has no such thing the launch is ordered, and the instruction is to be left out
+    /// ([`Properties::overlapping`](super::Properties::overlapping)).
+    Overlapping,
+    /// All its blocks run at once and may synchronise with each other.
+    Cooperative,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes; above the 48 KiB that come by themselves see [`Kernel::allow_shared`].
+    pub shared_bytes: u32,
+    pub mode: LaunchMode,
+}
+
+impl Launch {
+    /// `blocks` blocks of `threads` threads in one dimension.
+    pub fn linear(blocks: u32, threads: u32) -> Self {
+        Launch::new([blocks, 1, 1], [threads, 1, 1])
+    }
+
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Launch {
+            grid,
+            block,
+            shared_bytes: 0,
+            mode: LaunchMode::Ordered,
+        }
+    }
+
+    pub fn with_shared(mut self, bytes: u32) -> Self {
+        self.shared_bytes = bytes;
+        self
+    }
+
+    pub fn with_mode(mut self, mode: LaunchMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().map(|&side| u64::from(side)).product()
+    }
+}
+
+/// One argument of a kernel, by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument<'a> {
+    /// A pointer or a number of up to 8 bytes, in its lowest bytes.
+    Value(u64),
+    /// A structure passed by value, laid out as the kernel declares it.
+    Structure(&'a [u8]),
+}
+
+impl<'a> Argument<'a> {
+    /// A table passed by value, such as `struct { float *p[64]; }`. All of a kernel's arguments share 4 KiB.
+    pub fn structure<T: super::Plain>(numbers: &'a [T]) -> Self {
+        Argument::Structure(super::memory::bytes_of(numbers))
+    }
+
+    pub(super) fn pointer(&self) -> *mut std::ffi::c_void {
+        match self {
+            Argument::Value(value) => std::ptr::from_ref(value).cast_mut().cast(),
+            Argument::Structure(bytes) => bytes.as_ptr().cast_mut().cast(),
+        }
+    }
+}
+
+macro_rules! argument_from {
+    ($($from:ty => |$value:ident| $bits:expr),+ $(,)?) => {$(
+        impl From<$from> for Argument<'_> {
+            fn from($value: $from) -> Self {
+                Argument::Value($bits)
+            }
+        }
+    )+};
+}
+
+argument_from! {
+    Address => |address| address.0,
+    super::Slice => |slice| slice.address().0,
+    u32 => |number| u64::from(number),
+    i32 => |number| u64::from(number.cast_unsigned()),
+    u64 => |number| number,
+    i64 => |number| number.cast_unsigned(),
+    f32 => |number| u64::from(number.to_bits()),
+}
+
+impl Driver {
+    /// Compiles `source` for this device, or takes it from the cache, and loads it.
+    ///
+    /// # Errors
+    /// [`DriverError::Compile`] with the compiler's log.
+    pub fn compile(&self, source: &Source) -> Result<Module, DriverError> {
+        let code = self.code(source)?;
+        self.load(&source.name, &code)
+    }
+
+    /// Loads code compiled elsewhere for this device.
+    pub fn load(&self, name: &str, code: &[u8]) -> Result<Module, DriverError> {
+        let handle = self.shared.api.load_module(code)?;
+        Ok(Module {
+            loaded: Rc::new(Loaded {
+                handle,
+                name: name.to_owned(),
+                shared: Rc::clone(&self.shared),
+            }),
+        })
+    }
+}
+
+impl Module {
+    /// The kernel `name`, which is declared `extern "C"`.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
+        let api = &self.loaded.shared.api;
+        // SAFETY: the module is loaded while `self.loaded` lives, which the kernel keeps.
+        let function = unsafe { api.function(self.loaded.handle, name) }.map_err(|error| {
+            named(
+                error,
+                &format!("kernel {name} of module {}", self.loaded.name),
+            )
+        })?;
+        // SAFETY: as above.
+        let attributes = unsafe { api.attributes(function) }?;
+        Ok(Kernel {
+            function,
+            name: name.to_owned(),
+            attributes,
+            module: Rc::clone(&self.loaded),
+        })
+    }
+}
+
+impl Kernel {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn attributes(&self) -> KernelAttributes {
+        self.attributes
+    }
+
+    /// Allows launches with up to `bytes` of dynamic shared memory, where that is more than the 48 KiB of CUDA's default.
+    ///
+    /// # Errors
+    /// [`DriverError::Invalid`] where the device has less, with both figures.
+    pub fn allow_shared(&self, bytes: usize) -> Result<(), DriverError> {
+        let most = self.module.shared.api.properties().shared_per_block_most;
+        let needed = bytes + self.attributes.static_shared_bytes;
+        if needed > most {
+            return Err(DriverError::Invalid(format!(
+                "kernel {} asks for {needed} bytes of shared memory a block; the device has {most}",
+                self.name
+            )));
+        }
+        // SAFETY: the function lives as long as its module, which we hold.
+        unsafe { self.module.shared.api.allow_shared(self.function, bytes) }
+    }
+
+    /// Blocks of `threads` threads with `shared_bytes` of dynamic shared memory that fit on a compute unit at once.
+    pub fn occupancy(&self, threads: u32, shared_bytes: usize) -> Result<u32, DriverError> {
+        // SAFETY: as above.
+        unsafe {
+            self.module
+                .shared
+                .api
+                .occupancy(self.function, threads, shared_bytes)
+        }
+    }
+
+    pub(super) fn function(&self) -> FunctionHandle {
+        self.function
+    }
+}
+
+/// Adds what was being done to a driver's refusal.
+pub(super) fn named(error: DriverError, what: &str) -> DriverError {
+    match error {
+        DriverError::Call {
+            vendor,
+            call,
+            code,
+            name,
+            detail: None,
+        } => DriverError::Call {
+            vendor,
+            call,
+            code,
+            name,
+            detail: Some(what.to_owned()),
+        },
+        other => other,
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: loaded by this driver; the last of its kernels is gone.
+        let unloaded = unsafe { self.shared.api.unload_module(self.handle) };
+        self.shared.note(unloaded);
+    }
+}

@@ -1,0 +1,270 @@
+//! Compiling at run time, with nvrtc or hiprtc: one interface under two names.
+
+use std::ffi::{CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use super::compile::CompileRequest;
+use super::interface::Opaque;
+use super::loader::{self, Function, SharedLibrary, check, interface};
+use super::{DriverError, Vendor};
+
+interface! {
+    /// Signatures from `nvrtc.h` 13.5 and `hip/hiprtc.h`.
+    CompilerInterface {
+        version(*mut c_int, *mut c_int) = "nvrtcVersion" | "hiprtcVersion";
+        create(*mut Opaque, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char)
+            = "nvrtcCreateProgram" | "hiprtcCreateProgram";
+        destroy(*mut Opaque) = "nvrtcDestroyProgram" | "hiprtcDestroyProgram";
+        compile(Opaque, c_int, *const *const c_char) = "nvrtcCompileProgram" | "hiprtcCompileProgram";
+        log_size(Opaque, *mut usize) = "nvrtcGetProgramLogSize" | "hiprtcGetProgramLogSize";
+        log(Opaque, *mut c_char) = "nvrtcGetProgramLog" | "hiprtcGetProgramLog";
+        code_size(Opaque, *mut usize) = "nvrtcGetCUBINSize" | "hiprtcGetCodeSize";
+        code(Opaque, *mut c_char) = "nvrtcGetCUBIN" | "hiprtcGetCode";
+    }
+}
+
+type ErrorText = unsafe extern "C" fn(c_int) -> *const c_char;
+type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
+type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
+
+/// The run-time compiler of one vendor.
+pub(super) struct Compiler {
+    vendor: Vendor,
+    interface: CompilerInterface,
+    error_text: Function<ErrorText>,
+    /// What nvrtc has besides.
+    cuda: Option<CudaCompiler>,
+    include_folders: Vec<PathBuf>,
+}
+
+struct CudaCompiler {
+    arch_count: Function<unsafe extern "C" fn(*mut c_int) -> c_int>,
+    archs: Function<unsafe extern "C" fn(*mut c_int) -> c_int>,
+    ptx_size: Function<CodeSize>,
+    ptx: Function<Code>,
+}
+
+/// A program being compiled.
+struct Program<'a> {
+    handle: Opaque,
+    compiler: &'a Compiler,
+}
+
+impl Compiler {
+    /// Loads the compiler that goes with driver version `driver_major`: code of a newer one may not load.
+    pub fn load(vendor: Vendor, driver_major: u32) -> Result<Self, DriverError> {
+        let library = match vendor {
+            Vendor::Nvidia if driver_major >= 13 => SharedLibrary::load(
+                vendor,
+                "libnvrtc.so.13",
+                &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
+            ),
+            Vendor::Nvidia => {
+                SharedLibrary::load(vendor, "libnvrtc.so.12", &["libnvrtc.so.12", "libnvrtc.so"])
+            }
+            Vendor::Amd => SharedLibrary::load(
+                vendor,
+                "libhiprtc.so",
+                &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
+            ),
+        }?;
+        // SAFETY: signatures from the headers.
+        let (error_text, cuda) = unsafe {
+            match vendor {
+                Vendor::Nvidia => (
+                    library.function("nvrtcGetErrorString")?,
+                    Some(CudaCompiler {
+                        arch_count: library.function("nvrtcGetNumSupportedArchs")?,
+                        archs: library.function("nvrtcGetSupportedArchs")?,
+                        ptx_size: library.function("nvrtcGetPTXSize")?,
+                        ptx: library.function("nvrtcGetPTX")?,
+                    }),
+                ),
+                Vendor::Amd => (library.function("hiprtcGetErrorString")?, None),
+            }
+        };
+        let interface = CompilerInterface::load(vendor, &library)?;
+        let file = library.file(interface.version);
+        Ok(Compiler {
+            vendor,
+            interface,
+            error_text,
+            cuda,
+            include_folders: include_folders(vendor, file.as_deref()),
+        })
+    }
+
+    /// `nvrtc 13.5`.
+    pub fn version(&self) -> Result<String, DriverError> {
+        let (mut major, mut minor) = (0, 0);
+        let version = self.interface.version;
+        // SAFETY: two places for two numbers.
+        self.check(version.name, unsafe {
+            (version.call)(&mut major, &mut minor)
+        })?;
+        let name = match self.vendor {
+            Vendor::Nvidia => "nvrtc",
+            Vendor::Amd => "hiprtc",
+        };
+        Ok(format!("{name} {major}.{minor}"))
+    }
+
+    /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
+    pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>, DriverError> {
+        let mut options = request.options.clone();
+        let substitute = self.substitute_arch(&request.arch)?;
+        if let Some(arch) = &substitute {
+            for option in options
+                .iter_mut()
+                .filter(|option| option.starts_with("--gpu-architecture="))
+            {
+                *option = format!("--gpu-architecture={arch}");
+            }
+        }
+        options.extend(
+            self.include_folders
+                .iter()
+                .map(|folder| format!("-I{}", folder.display())),
+        );
+        let program = self.program(request)?;
+        program.compile(request, &options)?;
+        match (&self.cuda, substitute) {
+            (Some(cuda), Some(_)) => program.read(cuda.ptx_size, cuda.ptx),
+            _ => program.read(self.interface.code_size, self.interface.code),
+        }
+    }
+
+    fn program(&self, request: &CompileRequest) -> Result<Program<'_>, DriverError> {
+        let text = c_string(&request.text, "the source")?;
+        let name = c_string(&request.name, "the source's name")?;
+        let mut handle = ptr::null_mut();
+        let create = self.interface.create;
+        // SAFETY: both strings live until the call has copied them.
+        self.check(create.name, unsafe {
+            (create.call)(
+                &mut handle,
+                text.as_ptr(),
+                name.as_ptr(),
+                0,
+                ptr::null(),
+                ptr::null(),
+            )
+        })?;
+        Ok(Program {
+            handle,
+            compiler: self,
+        })
+    }
+
+    /// The newest architecture this compiler knows, where that is older than `arch`.
+    fn substitute_arch(&self, arch: &str) -> Result<Option<String>, DriverError> {
+        let Some(cuda) = &self.cuda else {
+            return Ok(None);
+        };
+        let digits = arch.trim_start_matches("sm_").trim_end_matches('a');
+        let Ok(wanted) = digits.parse::<c_int>() else {
+            return Ok(None);
+        };
+        let mut count = 0;
+        // SAFETY: a place for a number, then one for each of that many.
+        let known = unsafe {
+            self.check(cuda.arch_count.name, (cuda.arch_count.call)(&mut count))?;
+            let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
+            self.check(cuda.archs.name, (cuda.archs.call)(known.as_mut_ptr()))?;
+            known
+        };
+        if known.contains(&wanted) {
+            return Ok(None);
+        }
+        let newest = known.into_iter().filter(|known| *known < wanted).max();
+        Ok(newest.map(|arch| format!("compute_{arch}")))
+    }
+
+    fn check(&self, call: &'static str, code: c_int) -> Result<(), DriverError> {
+        // SAFETY: the library returns a constant string for any code.
+        check(self.vendor, call, code, |code| unsafe {
+            loader::text((self.error_text.call)(code))
+        })
+    }
+}
+
+impl Program<'_> {
+    fn compile(&self, request: &CompileRequest, options: &[String]) -> Result<(), DriverError> {
+        let options = options
+            .iter()
+            .map(|option| c_string(option, "a compiler option"))
+            .collect::<Result<Vec<_>, _>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = c_int::try_from(pointers.len())
+            .map_err(|_| DriverError::Invalid("too many compiler options".into()))?;
+        let compile = self.compiler.interface.compile;
+        // SAFETY: as many pointers as said, each to a string that lives through the call.
+        let code = unsafe { (compile.call)(self.handle, count, pointers.as_ptr()) };
+        let result = self.compiler.check(compile.name, code);
+        let Err(refused) = result else {
+            return Ok(());
+        };
+        match self.log()? {
+            // A compiler that refuses without a word about the source has a problem of its own.
+            log if log.is_empty() => Err(refused),
+            log => Err(DriverError::Compile {
+                name: request.name.clone(),
+                arch: request.arch.clone(),
+                log,
+            }),
+        }
+    }
+
+    fn log(&self) -> Result<String, DriverError> {
+        let interface = &self.compiler.interface;
+        let bytes = self.read(interface.log_size, interface.log)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.trim_end_matches('\0').trim().to_owned())
+    }
+
+    /// Bytes that come as a size and then a copy.
+    fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>, DriverError> {
+        let mut bytes = 0;
+        // SAFETY: a place for the size, then as many bytes as it says.
+        unsafe {
+            self.compiler
+                .check(size.name, (size.call)(self.handle, &mut bytes))?;
+            let mut buffer = vec![0_u8; bytes];
+            self.compiler.check(
+                copy.name,
+                (copy.call)(self.handle, buffer.as_mut_ptr().cast()),
+            )?;
+            Ok(buffer)
+        }
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // It frees host memory; a failure changes nothing for anybody.
+        // SAFETY: created by this compiler and destroyed only here.
+        unsafe { (self.compiler.interface.destroy.call)(&mut self.handle) };
+    }
+}
+
+fn c_string(text: &str, what: &str) -> Result<CString, DriverError> {
+    CString::new(text).map_err(|_| DriverError::Invalid(format!("{what} contains a zero byte")))
+}
+
+/// Folders with the toolkit's headers. hiprtc has its own built in.
+fn include_folders(vendor: Vendor, library: Option<&Path>) -> Vec<PathBuf> {
+    if vendor == Vendor::Amd {
+        return vec![];
+    }
+    let beside_library = library
+        .and_then(|file| file.canonicalize().ok())
+        .and_then(|file| Some(file.parent()?.parent()?.to_path_buf()));
+    loader::toolkits_named(vendor)
+        .into_iter()
+        .chain(beside_library)
+        .chain([PathBuf::from(loader::usual_toolkit(vendor))])
+        .map(|toolkit| toolkit.join("include"))
+        .filter(|folder| folder.join("cuda_bf16.h").exists())
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! Choosing the fastest of a library's algorithms by running them.
+
+use super::api::{GemmOperands, GraphContents};
+use super::gemm::{GemmPlan, GemmSpec, OwnedGemm};
+use super::{Driver, DriverError, Graph, Stream};
+
+type Result<T> = std::result::Result<T, DriverError>;
+
+/// Runs of a candidate in one measurement. They are captured, because a small multiplication is shorter than the call
+/// that starts it.
+const RUNS: usize = if cfg!(test) { 2 } else { 20 };
+/// Measurements of a candidate; the shortest counts.
+const ROUNDS: usize = 3;
+
+/// Those of `candidates` that run, which come in the library's order, the fastest first. With one candidate nothing is
+/// measured.
+pub(super) fn rank(
+    driver: &Driver,
+    stream: &Stream,
+    spec: GemmSpec,
+    candidates: Vec<OwnedGemm>,
+) -> Result<Vec<GemmPlan>> {
+    if candidates.is_empty() {
+        return Err(DriverError::NoAlgorithm {
+            library: driver.gemm_library()?,
+            gemm: spec.to_string(),
+        });
+    }
+    let scratch = spec
+        .bytes()
+        .map(|bytes| driver.allocate(bytes))
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
+    for buffer in &scratch {
+        // SAFETY: the buffers outlive the stream's work: every path below waits for it.
+        unsafe { stream.clear(buffer.whole())? };
+    }
+    let operands = GemmOperands {
+        alpha: 1.0,
+        a: scratch[0].address(),
+        b: scratch[1].address(),
+        beta: 0.0,
+        c: scratch[2].address(),
+        d: scratch[2].address(),
+    };
+    let measured = candidates.len() > 1;
+    let mut plans: Vec<(f32, GemmPlan)> = Vec::new();
+    let mut refusal = None;
+    for candidate in candidates {
+        // A library offers algorithms that it then refuses to run; the next one may do.
+        match time(driver, stream, &candidate, &operands, measured) {
+            Ok((microseconds, contents)) => {
+                let time = measured.then_some(microseconds);
+                plans.push((microseconds, GemmPlan::new(spec, candidate, contents, time)));
+            }
+            Err(error) => refusal = Some(error),
+        }
+    }
+    stream.synchronize()?;
+    if plans.is_empty() {
+        return Err(refusal.unwrap_or(DriverError::NoAlgorithm {
+            library: driver.gemm_library()?,
+            gemm: spec.to_string(),
+        }));
+    }
+    plans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(plans.into_iter().map(|(_, plan)| plan).collect())
+}
+
+/// Microseconds of one run (0 where not `measured`) and what a run consists of.
+fn time(
+    driver: &Driver,
+    stream: &Stream,
+    gemm: &OwnedGemm,
+    operands: &GemmOperands,
+    measured: bool,
+) -> Result<(f32, GraphContents)> {
+    // SAFETY, here and below: the operands belong to `choose`, which waits for the stream before it frees them.
+    // Once before capturing: libraries load a kernel at its first use, which a capture does not allow.
+    unsafe { gemm.run(stream, operands)? };
+    stream.synchronize()?;
+    let capture = |runs: usize| -> Result<Graph> {
+        unsafe { stream.capture(|| (0..runs).try_for_each(|_| gemm.run(stream, operands))) }
+    };
+    let contents = capture(1)?.contents();
+    if !measured {
+        return Ok((0.0, contents));
+    }
+    let graph = capture(RUNS)?;
+    let (start, end) = (driver.timed_event()?, driver.timed_event()?);
+    let mut least = f32::INFINITY;
+    // The first round warms the caches.
+    for round in 0..=ROUNDS {
+        stream.record(&start)?;
+        unsafe { graph.launch(stream)? };
+        stream.record(&end)?;
+        stream.synchronize()?;
+        if round > 0 {
+            least = least.min(end.milliseconds_since(&start)?);
+        }
+    }
+    Ok((least * 1000.0 / RUNS as f32, contents))
+}

@@ -1,0 +1,514 @@
+//! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
+
+mod arena;
+#[cfg(test)]
+mod emulation;
+mod kernels;
+mod lanes;
+mod products;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
+use super::operation::Operation;
+use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule};
+use crate::device::driver::{
+    Driver, DriverError, Event, Graph, Pinned, Selection, Stream, WorkCounts,
+};
+use arena::{Activations, Parameters};
+use kernels::Kernels;
+use lanes::Lanes;
+use products::Products;
+pub use shape::{MatrixPrecision, Tuning};
+
+/// Scratch memory of the matrix library for each lane.
+const WORKSPACE: usize = 32 << 20;
+
+/// Cycles that a profiled step waits for its launches to be complete in the queue: some milliseconds.
+const HOLD_CYCLES: i64 = 20_000_000;
+
+/// Share of a step's time below which another algorithm counts as faster.
+const NOTICEABLE: f32 = 0.998;
+
+/// Runs of a timing, at most; and milliseconds after which fewer will do.
+const MOST_TIMINGS: usize = 20;
+const ENOUGH_MILLISECONDS: f32 = 30.0;
+
+/// How the device is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    pub precision: MatrixPrecision,
+    /// Capture the step as a graph and replay it.
+    pub capture: bool,
+    pub selection: Selection,
+    pub tuning: Tuning,
+}
+
+/// Runs a schedule on a GPU.
+pub struct DeviceExecutor {
+    // Dropped first, and in this order: a graph refers to everything below.
+    graph: GraphState,
+    batches: Batches,
+    work: Work,
+    parameters: Parameters,
+    lanes: Lanes,
+    options: DeviceOptions,
+    hyperparameters: Hyperparameters,
+    driver: Driver,
+    runs: usize,
+}
+
+/// The step as a graph.
+enum GraphState {
+    /// Nothing was captured yet.
+    Untried,
+    Ready(Graph),
+    /// Why there is none.
+    Without(String),
+}
+
+/// What belongs to one batch size and sequence length.
+struct Work {
+    schedule: Schedule,
+    activations: Activations,
+    kernels: Kernels,
+    products: Products,
+}
+
+impl Work {
+    fn new(
+        driver: &Driver,
+        stream: &Stream,
+        schedule: Schedule,
+        parameters: &Parameters,
+        options: &DeviceOptions,
+    ) -> Result<Self> {
+        let activations = Activations::new(driver, stream, &schedule, options.precision)?;
+        let kernels = Kernels::new(driver, &schedule, options.precision, &options.tuning)
+            .context("the kernels of V4 could not be made")?;
+        let products = {
+            let places = arena::Places {
+                parameters,
+                activations: &activations,
+            };
+            Products::new(driver, stream, &schedule, &places, options)?
+        };
+        Ok(Work {
+            schedule,
+            activations,
+            kernels,
+            products,
+        })
+    }
+}
+
+impl DeviceExecutor {
+    /// Compiles, allocates, and chooses the algorithms of matrix products. Parameters are undefined until set.
+    ///
+    /// # Errors
+    /// What the driver reports; a model that the kernels do not cover.
+    pub fn new(
+        driver: Driver,
+        schedule: Schedule,
+        hyperparameters: Hyperparameters,
+        options: DeviceOptions,
+    ) -> Result<Self> {
+        shape::check(&schedule.config, options.precision, driver.properties())?;
+        let lanes = Lanes::new(&driver, &schedule, WORKSPACE, options.tuning.urgent)?;
+        let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
+        let batches = Batches::new(&driver, schedule.config.tokens())?;
+        let work = Work::new(&driver, lanes.main(), schedule, &parameters, &options)?;
+        Ok(DeviceExecutor {
+            graph: GraphState::Untried,
+            batches,
+            work,
+            parameters,
+            lanes,
+            options,
+            hyperparameters,
+            driver,
+            runs: 0,
+        })
+    }
+
+    /// What matrix products run through, and how many launches of which kernels a step has.
+    pub fn describe(&self) -> Result<String> {
+        Ok(format!(
+            "{} {} with {}; {:?}",
+            self.driver.properties().name,
+            self.options.precision,
+            self.driver.gemm_library()?,
+            self.work.kernels.attention_blocks(),
+        ))
+    }
+
+    /// Puts the nodes of `wanted` phases into the lanes.
+    fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
+        let nodes = &self.work.schedule.nodes;
+        self.lanes.fork()?;
+        for (index, node) in nodes.iter().enumerate() {
+            if !wanted(node.phase) {
+                continue;
+            }
+            let stream = self.lanes.enter(node)?;
+            self.launch(index, &node.operation, stream)?;
+            self.lanes.leave(index, stream)?;
+        }
+        self.lanes.join()
+    }
+
+    fn launch(
+        &self,
+        index: usize,
+        operation: &Operation,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let places = arena::Places {
+            parameters: &self.parameters,
+            activations: &self.work.activations,
+        };
+        match operation {
+            Operation::Product(product) => {
+                let products = std::slice::from_ref(product);
+                return self.work.products.run(index, products, &places, stream);
+            }
+            Operation::WeightGradients(products) => {
+                return self.work.products.run(index, products, &places, stream);
+            }
+            _ => {}
+        }
+        self.work
+            .kernels
+            .launch(operation, &places, &self.hyperparameters, stream)
+    }
+
+    /// Chooses the algorithms of matrix products by the time of a step's forward and backward pass: what is fastest alone,
+    /// with everything in cache, need not be fastest between other work. One kind of product after the other.
+    fn tune(&mut self) -> Result<()> {
+        let alternatives = self.work.products.alternatives();
+        if alternatives.iter().all(|count| *count < 2) {
+            return Ok(());
+        }
+        let events = (self.driver.timed_event()?, self.driver.timed_event()?);
+        let mut least = self.time_gradients(&events)?;
+        for (kind, count) in alternatives.into_iter().enumerate() {
+            for algorithm in 1..count {
+                let before = self.work.products.chosen(kind);
+                self.work.products.choose(kind, algorithm);
+                // An algorithm that cannot be captured is none.
+                let time = self.time_gradients(&events).unwrap_or(f32::INFINITY);
+                if time < least * NOTICEABLE {
+                    least = time;
+                } else {
+                    self.work.products.choose(kind, before);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all losses.
+    fn clear_losses(&mut self) -> Result<()> {
+        if let Some(ring) = self.work.activations.slice(self.work.schedule.losses) {
+            self.lanes.main().upload(ring, &[0.0f32; LOSS_RING + 1])?;
+        }
+        self.runs = 0;
+        Ok(())
+    }
+
+    /// Milliseconds of forward and backward pass, captured: the least of several.
+    fn time_gradients(&self, (start, end): &(Event, Event)) -> Result<f32> {
+        let stream = self.lanes.main();
+        // Libraries load a kernel at its first use, which a capture does not allow.
+        self.enqueue(|phase| phase != Phase::Optimizer)?;
+        stream.synchronize()?;
+        // SAFETY: everything the launches use belongs to this executor, and the graph goes at the end of this function.
+        let graph = unsafe { stream.capture(|| self.enqueue(|phase| phase != Phase::Optimizer))? };
+        let (mut least, mut sum) = (f32::INFINITY, 0.0);
+        for round in 0..MOST_TIMINGS {
+            stream.record(start)?;
+            // SAFETY: as above.
+            unsafe { graph.launch(stream)? };
+            stream.record(end)?;
+            stream.synchronize()?;
+            let time = end.milliseconds_since(start)?;
+            sum += time;
+            if round > 0 {
+                least = least.min(time);
+            }
+            if round > 2 && sum > ENOUGH_MILLISECONDS {
+                break;
+            }
+        }
+        Ok(least)
+    }
+
+    /// Captures the step; where that fails, remembers why and goes on without.
+    fn capture(&mut self) -> Result<()> {
+        if self.options.tuning.in_place && self.options.selection != Selection::Heuristic {
+            // Where timing fails, what was chosen so far remains.
+            drop(self.tune());
+            // Nobody asked for the losses of all those runs.
+            self.clear_losses()?;
+        }
+        // A first step outside: libraries load kernels at their first use, which a capture does not allow. The weights
+        // and the counters must not notice.
+        self.enqueue(|phase| phase != Phase::Optimizer)?;
+        self.lanes.main().synchronize()?;
+        self.runs += 1;
+        // SAFETY: everything the launches use belongs to this executor, which drops the graph first.
+        let captured = unsafe { self.lanes.main().capture(|| self.enqueue(|_| true)) };
+        self.graph = match captured {
+            Ok(graph) => GraphState::Ready(graph),
+            Err(error) => GraphState::Without(format!("the capture failed: {error}")),
+        };
+        Ok(())
+    }
+
+    fn since(&self, before: &WorkCounts) -> u64 {
+        self.driver.work().since(before).host_launches()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.lanes.main().synchronize()?;
+        Ok(())
+    }
+}
+
+impl Executor for DeviceExecutor {
+    fn schedule(&self) -> &Schedule {
+        &self.work.schedule
+    }
+
+    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
+        if schedule.layout != self.work.schedule.layout {
+            bail!("only the batch size and the sequence length can change");
+        }
+        if schedule.lanes != self.work.schedule.lanes {
+            bail!("the number of lanes cannot change");
+        }
+        self.synchronize()?;
+        let batches = Batches::new(&self.driver, schedule.config.tokens())?;
+        let work = Work::new(
+            &self.driver,
+            self.lanes.main(),
+            schedule,
+            &self.parameters,
+            &self.options,
+        )?;
+        self.lanes.expect(&self.driver, &work.schedule)?;
+        // The update count lives with the activations: it goes on.
+        let factors = |work: &Work| work.activations.slice(work.schedule.factors);
+        if let (Some(old), Some(new)) = (factors(&self.work), factors(&work)) {
+            // SAFETY: both live until the stream is waited for in the next line.
+            unsafe { self.lanes.main().copy(new, old)? };
+            self.synchronize()?;
+        }
+        self.graph = GraphState::Untried;
+        self.work = work;
+        self.batches = batches;
+        self.runs = 0;
+        Ok(())
+    }
+
+    fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
+        let schedule = &self.work.schedule;
+        let to = |handle| {
+            self.work
+                .activations
+                .slice(handle)
+                .context("no place for tokens")
+        };
+        let (token_place, target_place) = (to(schedule.tokens)?, to(schedule.targets)?);
+        let stream = self.lanes.main();
+        let slot = self.batches.next()?;
+        slot.tokens.write(tokens)?;
+        slot.targets.write(targets)?;
+        // SAFETY: the slots and the buffers live as long as this executor, which waits for its streams when dropped.
+        unsafe {
+            stream.upload_pinned(token_place, &slot.tokens)?;
+            stream.upload_pinned(target_place, &slot.targets)?;
+        }
+        stream.record(&slot.passed)?;
+        slot.used = true;
+        Ok(())
+    }
+
+    fn run(&mut self, span: Span) -> Result<Launches> {
+        let whole = span == Span::Step && self.options.capture;
+        if whole && matches!(self.graph, GraphState::Untried) {
+            self.capture()?;
+        }
+        let before = self.driver.work();
+        self.runs += 1;
+        if whole && let GraphState::Ready(graph) = &self.graph {
+            // SAFETY: what the graph uses is alive, see `capture`.
+            unsafe { graph.launch(self.lanes.main())? };
+            let contents = graph.contents();
+            return Ok(Launches {
+                host: self.since(&before),
+                captured: (contents.kernels + contents.transfers) as u64,
+            });
+        }
+        self.enqueue(|phase| span.contains(phase))?;
+        Ok(Launches {
+            host: self.since(&before),
+            captured: 0,
+        })
+    }
+
+    fn run_phases(&mut self) -> Result<(Launches, PhaseTimes)> {
+        let before = self.driver.work();
+        self.synchronize()?;
+        self.runs += 1;
+        let timed = |phase: Phase| -> Result<f64> {
+            let started = Instant::now();
+            self.enqueue(|other| other == phase)?;
+            self.synchronize()?;
+            Ok(started.elapsed().as_secs_f64() * 1e3)
+        };
+        let times = PhaseTimes {
+            forward: timed(Phase::Forward)?,
+            backward: timed(Phase::Backward)?,
+            optimizer: timed(Phase::Optimizer)?,
+        };
+        let launches = Launches {
+            host: self.since(&before),
+            captured: 0,
+        };
+        Ok((launches, times))
+    }
+
+    fn profile(&mut self) -> Result<Vec<f64>> {
+        let stream = self.lanes.main();
+        let events = (0..=self.work.schedule.nodes.len())
+            .map(|_| self.driver.timed_event())
+            .collect::<Result<Vec<_>, _>>()?;
+        self.runs += 1;
+        self.work.kernels.hold(HOLD_CYCLES, stream)?;
+        stream.record(&events[0])?;
+        for (index, node) in self.work.schedule.nodes.iter().enumerate() {
+            self.launch(index, &node.operation, stream)?;
+            stream.record(&events[index + 1])?;
+        }
+        stream.synchronize()?;
+        let times = events.windows(2).map(|pair| {
+            let time = pair[1].milliseconds_since(&pair[0])?;
+            Ok(f64::from(time))
+        });
+        times.collect()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.synchronize()
+    }
+
+    fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
+        let schedule = &self.work.schedule;
+        let ring = self.work.activations.slice(schedule.losses);
+        let ring = ring.context("no place for losses")?;
+        let ring: Vec<f32> = self.lanes.main().download(ring, LOSS_RING)?;
+        let first = self.runs - count.min(LOSS_RING).min(self.runs);
+        Ok((first..self.runs)
+            .map(|run| ring[run % LOSS_RING])
+            .collect())
+    }
+
+    fn weights(&mut self) -> Result<Vec<f32>> {
+        let length = self.work.schedule.layout.length;
+        let weights = self.parameters.weights.whole();
+        Ok(self.lanes.main().download(weights, length)?)
+    }
+
+    fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
+        self.parameters.set(self.lanes.main(), weights)?;
+        let factors = self.work.activations.slice(self.work.schedule.factors);
+        let factors = factors.context("no place for factors")?;
+        self.lanes.main().upload(factors, &[0.0f32; FACTORS + 1])?;
+        Ok(())
+    }
+
+    fn gradients(&mut self) -> Result<Vec<f32>> {
+        let length = self.work.schedule.layout.length;
+        let gradients = self.parameters.gradients.whole();
+        Ok(self.lanes.main().download(gradients, length)?)
+    }
+
+    fn logits(&mut self) -> Result<Vec<f32>> {
+        let config = &self.work.schedule.config;
+        let logits = self.work.activations.slice(self.work.schedule.logits);
+        let logits = logits.context("no place for logits")?;
+        let count = config.tokens() * config.vocabulary;
+        Ok(self.lanes.main().download(logits, count)?)
+    }
+
+    fn memory(&self) -> Option<MemoryHeld> {
+        let held = self.driver.memory_use();
+        Some(MemoryHeld {
+            now: held.allocated as u64,
+            peak: held.peak as u64,
+        })
+    }
+
+    fn captured(&self) -> Result<(), String> {
+        match &self.graph {
+            GraphState::Ready(_) => Ok(()),
+            GraphState::Without(reason) => Err(reason.clone()),
+            GraphState::Untried if !self.options.capture => Err("switched off".into()),
+            GraphState::Untried => Err("no step was run yet".into()),
+        }
+    }
+}
+
+impl Drop for DeviceExecutor {
+    fn drop(&mut self) {
+        // Buffers are freed next, and work may still use them. There is nobody left to tell of a failure.
+        drop(self.lanes.main().synchronize());
+    }
+}
+
+/// Page-locked memory for batches: one is filled while the other is on its way.
+struct Batches {
+    slots: [Slot; 2],
+    next: usize,
+}
+
+struct Slot {
+    tokens: Pinned<i32>,
+    targets: Pinned<i32>,
+    /// Recorded behind the copy to the device.
+    passed: Event,
+    used: bool,
+}
+
+impl Batches {
+    fn new(driver: &Driver, tokens: usize) -> Result<Self, DriverError> {
+        let slot = || -> Result<Slot, DriverError> {
+            Ok(Slot {
+                tokens: driver.allocate_pinned(tokens)?,
+                targets: driver.allocate_pinned(tokens)?,
+                passed: driver.ordering_event()?,
+                used: false,
+            })
+        };
+        Ok(Batches {
+            slots: [slot()?, slot()?],
+            next: 0,
+        })
+    }
+
+    /// A slot whose copy has passed.
+    fn next(&mut self) -> Result<&mut Slot, DriverError> {
+        let slot = &mut self.slots[self.next];
+        self.next = 1 - self.next;
+        if slot.used {
+            slot.passed.synchronize()?;
+        }
+        Ok(slot)
+    }
+}

@@ -1,0 +1,325 @@
+//! Causal attention in tiles of queries: the scores of a tile stay in cache, and nothing S x S is ever stored.
+
+use rayon::prelude::*;
+
+use super::exponential::exponential;
+use super::product::{Size, View, multiply};
+use crate::model::ModelConfig;
+
+/// Queries of a tile: with some hundred keys its scores fit a core's second-level cache.
+const TILE: usize = 64;
+
+/// What a backward pass reads.
+pub struct Saved<'a> {
+    pub qkv: &'a [f32],
+    pub mixed: &'a [f32],
+    pub log_sums: &'a [f32],
+    pub mixed_gradient: &'a [f32],
+}
+
+/// Where heads lie in the rows of `qkv`, and the angles of their rotation.
+struct Heads<'a> {
+    sequence: usize,
+    heads: usize,
+    kv_heads: usize,
+    width: usize,
+    rotary: &'a [f32],
+}
+
+impl<'a> Heads<'a> {
+    fn new(config: &ModelConfig, rotary: &'a [f32]) -> Self {
+        Heads {
+            sequence: config.sequence_length,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            width: config.head_dim(),
+            rotary,
+        }
+    }
+
+    /// Query heads that share a key head.
+    fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Heads of all three kinds in a row of `qkv`.
+    fn columns(&self) -> usize {
+        self.heads + 2 * self.kv_heads
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.width as f32).sqrt()
+    }
+
+    /// Values of one head over a sample.
+    fn size(&self) -> usize {
+        self.sequence * self.width
+    }
+
+    /// One head of a sample whose rows are `columns` heads wide, as `[S, d]`.
+    fn gather(&self, sample: &[f32], columns: usize, head: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(self.size());
+        for row in sample.chunks_exact(columns * self.width) {
+            values.extend_from_slice(&row[head * self.width..][..self.width]);
+        }
+        values
+    }
+
+    /// Turns `[S, d]`; backwards if `direction` is -1.
+    fn rotate(&self, mut values: Vec<f32>, direction: f32) -> Vec<f32> {
+        let pairs = values.as_chunks_mut::<2>().0;
+        let angles = self.rotary.as_chunks::<2>().0;
+        for ([even, odd], [cosine, sine]) in pairs.iter_mut().zip(angles) {
+            let sine = direction * sine;
+            (*even, *odd) = (*even * cosine - *odd * sine, *even * sine + *odd * cosine);
+        }
+        values
+    }
+
+    fn query(&self, sample: &[f32], head: usize) -> Vec<f32> {
+        self.rotate(self.gather(sample, self.columns(), head), 1.0)
+    }
+
+    fn key(&self, sample: &[f32], head: usize) -> Vec<f32> {
+        self.rotate(self.gather(sample, self.columns(), self.heads + head), 1.0)
+    }
+
+    fn value(&self, sample: &[f32], head: usize) -> Vec<f32> {
+        self.gather(sample, self.columns(), self.heads + self.kv_heads + head)
+    }
+
+    /// `factor · a bᵀ` of `rows` rows of `a` from `start` on, with the rows of `b` up to the last of those; rows `keys`
+    /// apart.
+    fn scores(&self, a: &[f32], b: &[f32], tile: &Tile, factor: f32, out: &mut [f32]) {
+        let a = View::rows(&a[tile.start * self.width..], self.width);
+        let size = Size {
+            m: tile.rows,
+            n: tile.keys,
+            k: self.width,
+        };
+        let b = View::rows(b, self.width).transposed();
+        multiply(size, factor, a, b, out, tile.keys, false);
+    }
+
+    fn tiles(&self) -> impl Iterator<Item = Tile> + use<'_> {
+        (0..self.sequence).step_by(TILE).map(|start| {
+            let rows = TILE.min(self.sequence - start);
+            Tile {
+                start,
+                rows,
+                keys: start + rows,
+            }
+        })
+    }
+}
+
+/// Queries `start..start + rows` and the `keys` first keys, the most that the last of them sees.
+struct Tile {
+    start: usize,
+    rows: usize,
+    keys: usize,
+}
+
+/// `mixed` `[N, D]` and `log_sums` `[B, H, S]` of `qkv` `[N, D + 2 KV]`.
+pub fn forward(
+    config: &ModelConfig,
+    rotary: &[f32],
+    qkv: &[f32],
+    mixed: &mut [f32],
+    log_sums: &mut [f32],
+) {
+    let heads = Heads::new(config, rotary);
+    let sample = heads.sequence * heads.columns() * heads.width;
+    let mut by_head = vec![0.0; mixed.len()];
+    by_head
+        .par_chunks_mut(heads.size())
+        .zip(log_sums.par_chunks_mut(heads.sequence))
+        .enumerate()
+        .for_each(|(index, (out, log_sums))| {
+            let (batch, head) = (index / heads.heads, index % heads.heads);
+            let qkv = &qkv[batch * sample..][..sample];
+            forward_head(&heads, qkv, head, out, log_sums);
+        });
+    interleave(&by_head, mixed, &heads);
+}
+
+fn forward_head(heads: &Heads, qkv: &[f32], head: usize, out: &mut [f32], log_sums: &mut [f32]) {
+    let q = heads.query(qkv, head);
+    let k = heads.key(qkv, head / heads.group());
+    let v = heads.value(qkv, head / heads.group());
+    let mut scores = vec![0.0; TILE * heads.sequence];
+    for tile in heads.tiles() {
+        heads.scores(&q, &k, &tile, heads.scale(), &mut scores);
+        let rows = scores.chunks_exact_mut(tile.keys).take(tile.rows);
+        for (row, scores) in rows.enumerate() {
+            let (seen, hidden) = scores.split_at_mut(tile.start + row + 1);
+            let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for score in seen.iter_mut() {
+                *score = exponential(*score - largest);
+            }
+            let sum: f32 = seen.iter().sum();
+            for weight in seen {
+                *weight /= sum;
+            }
+            hidden.fill(0.0);
+            log_sums[tile.start + row] = largest + sum.ln();
+        }
+        let size = Size {
+            m: tile.rows,
+            n: heads.width,
+            k: tile.keys,
+        };
+        multiply(
+            size,
+            1.0,
+            View::rows(&scores, tile.keys),
+            View::rows(&v, heads.width),
+            &mut out[tile.start * heads.width..],
+            heads.width,
+            false,
+        );
+    }
+}
+
+/// Gradient of `qkv`, all of it.
+pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradient: &mut [f32]) {
+    let heads = Heads::new(config, rotary);
+    let group = heads.group();
+    // Of each key head: the gradients of its queries, then of key and value.
+    let mut by_head = vec![0.0; qkv_gradient.len()];
+    by_head
+        .par_chunks_mut((group + 2) * heads.size())
+        .enumerate()
+        .for_each(|(index, out)| {
+            let (batch, kv_head) = (index / heads.kv_heads, index % heads.kv_heads);
+            backward_group(&heads, saved, batch, kv_head, out);
+        });
+    let size = heads.size();
+    let place = |column: usize| {
+        // Position of a column's head among the heads of `by_head`, within a sample.
+        if column < heads.heads {
+            column / group * (group + 2) + column % group
+        } else if column < heads.heads + heads.kv_heads {
+            (column - heads.heads) * (group + 2) + group
+        } else {
+            (column - heads.heads - heads.kv_heads) * (group + 2) + group + 1
+        }
+    };
+    let columns = heads.columns();
+    qkv_gradient
+        .par_chunks_mut(columns * heads.width)
+        .enumerate()
+        .for_each(|(token, row)| {
+            let (batch, position) = (token / heads.sequence, token % heads.sequence);
+            for (column, out) in row.chunks_exact_mut(heads.width).enumerate() {
+                let at = (batch * columns + place(column)) * size + position * heads.width;
+                out.copy_from_slice(&by_head[at..][..heads.width]);
+            }
+        });
+}
+
+fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, out: &mut [f32]) {
+    let (size, width, group) = (heads.size(), heads.width, heads.group());
+    let sample = size * heads.columns();
+    let qkv = &saved.qkv[batch * sample..][..sample];
+    let queries = size * heads.heads;
+    let mixed = &saved.mixed[batch * queries..][..queries];
+    let mixed_gradient = &saved.mixed_gradient[batch * queries..][..queries];
+    let k = heads.key(qkv, kv_head);
+    let v = heads.value(qkv, kv_head);
+    let (query_gradients, rest) = out.split_at_mut(group * size);
+    let (k_gradient, v_gradient) = rest.split_at_mut(size);
+    let mut weights = vec![0.0; TILE * heads.sequence];
+    let mut gradients = vec![0.0; TILE * heads.sequence];
+    for (member, q_gradient) in query_gradients.chunks_exact_mut(size).enumerate() {
+        let head = kv_head * group + member;
+        let q = heads.query(qkv, head);
+        let output = heads.gather(mixed, heads.heads, head);
+        let d_output = heads.gather(mixed_gradient, heads.heads, head);
+        let log_sums = &saved.log_sums[(batch * heads.heads + head) * heads.sequence..];
+        for tile in heads.tiles() {
+            heads.scores(&q, &k, &tile, heads.scale(), &mut weights);
+            heads.scores(&d_output, &v, &tile, 1.0, &mut gradients);
+            let rows = weights
+                .chunks_exact_mut(tile.keys)
+                .zip(gradients.chunks_exact_mut(tile.keys));
+            for (row, (weights, gradients)) in rows.take(tile.rows).enumerate() {
+                let position = tile.start + row;
+                let at = position * width..(position + 1) * width;
+                let delta: f32 = output[at.clone()]
+                    .iter()
+                    .zip(&d_output[at])
+                    .map(|(o, d)| o * d)
+                    .sum();
+                let seen = position + 1;
+                for (weight, gradient) in weights[..seen].iter_mut().zip(&mut gradients[..seen]) {
+                    *weight = exponential(*weight - log_sums[position]);
+                    *gradient = *weight * (*gradient - delta) * heads.scale();
+                }
+                weights[seen..].fill(0.0);
+                gradients[seen..].fill(0.0);
+            }
+            let here = tile.start * width;
+            let by_key = Size {
+                m: tile.keys,
+                n: width,
+                k: tile.rows,
+            };
+            let weights = View::rows(&weights, tile.keys);
+            let gradients = View::rows(&gradients, tile.keys);
+            let d_output = View::rows(&d_output[here..], width);
+            multiply(
+                by_key,
+                1.0,
+                weights.transposed(),
+                d_output,
+                v_gradient,
+                width,
+                true,
+            );
+            let q = View::rows(&q[here..], width);
+            multiply(
+                by_key,
+                1.0,
+                gradients.transposed(),
+                q,
+                k_gradient,
+                width,
+                true,
+            );
+            let by_query = Size {
+                m: tile.rows,
+                n: width,
+                k: tile.keys,
+            };
+            let k = View::rows(&k, width);
+            multiply(
+                by_query,
+                1.0,
+                gradients,
+                k,
+                &mut q_gradient[here..],
+                width,
+                false,
+            );
+        }
+        let turned = heads.rotate(q_gradient.to_vec(), -1.0);
+        q_gradient.copy_from_slice(&turned);
+    }
+    let turned = heads.rotate(k_gradient.to_vec(), -1.0);
+    k_gradient.copy_from_slice(&turned);
+}
+
+/// `[B, H, S, d]` as `[N, D]`.
+fn interleave(by_head: &[f32], rows: &mut [f32], heads: &Heads) {
+    let width = heads.width;
+    rows.par_chunks_mut(heads.heads * width)
+        .enumerate()
+        .for_each(|(token, row)| {
+            let (batch, position) = (token / heads.sequence, token % heads.sequence);
+            for (head, out) in row.chunks_exact_mut(width).enumerate() {
+                let at = ((batch * heads.heads + head) * heads.sequence + position) * width;
+                out.copy_from_slice(&by_head[at..][..width]);
+            }
+        });
+}

@@ -1,0 +1,78 @@
+//! Lookup, activation and loss.
+
+use rayon::prelude::*;
+
+use super::exponential::exponential;
+
+/// Rows of the table, one for each token. Tokens are within the table: whoever places them checks.
+pub fn lookup(tokens: &[i32], table: &[f32], stream: &mut [f32], width: usize) {
+    for (token, row) in tokens.iter().zip(stream.chunks_exact_mut(width)) {
+        row.copy_from_slice(&table[*token as usize * width..][..width]);
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exponential(-x))
+}
+
+/// `silu(gate) · up` of rows with gate and up beside each other.
+pub fn activate(gate_up: &[f32], activated: &mut [f32], width: usize) {
+    let rows = gate_up
+        .par_chunks(2 * width)
+        .zip(activated.par_chunks_mut(width));
+    rows.for_each(|(gate_up, out)| {
+        let (gate, up) = gate_up.split_at(width);
+        for ((out, g), u) in out.iter_mut().zip(gate).zip(up) {
+            *out = g * sigmoid(*g) * u;
+        }
+    });
+}
+
+/// Puts the gradients of gate and up in their place.
+pub fn activate_backward(gate_up: &mut [f32], gradient: &[f32], width: usize) {
+    let rows = gate_up
+        .par_chunks_mut(2 * width)
+        .zip(gradient.par_chunks(width));
+    rows.for_each(|(gate_up, gradient)| {
+        let (gate, up) = gate_up.split_at_mut(width);
+        for ((g, u), dy) in gate.iter_mut().zip(up).zip(gradient) {
+            let s = sigmoid(*g);
+            let d_gate = dy * *u * s * (1.0 + *g * (1.0 - s));
+            *u = dy * *g * s;
+            *g = d_gate;
+        }
+    });
+}
+
+/// Loss of each row and the gradient of their mean. A target outside the vocabulary makes both NaN.
+pub fn cross_entropy(logits: &[f32], targets: &[i32], losses: &mut [f32], gradient: &mut [f32]) {
+    let classes = logits.len() / targets.len();
+    let share = 1.0 / targets.len() as f32;
+    let rows = logits
+        .par_chunks(classes)
+        .zip(gradient.par_chunks_mut(classes));
+    rows.zip(targets)
+        .zip(losses)
+        .for_each(|(((logits, gradient), target), loss)| {
+            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for (g, logit) in gradient.iter_mut().zip(logits) {
+                *g = exponential(logit - largest);
+            }
+            let sum: f32 = gradient.iter().sum();
+            let scale = share / sum;
+            for g in gradient.iter_mut() {
+                *g *= scale;
+            }
+            let hit = usize::try_from(*target).ok().filter(|hit| *hit < classes);
+            match hit {
+                Some(hit) => {
+                    gradient[hit] -= share;
+                    *loss = largest + sum.ln() - logits[hit];
+                }
+                None => {
+                    gradient.fill(f32::NAN);
+                    *loss = f32::NAN;
+                }
+            }
+        });
+}

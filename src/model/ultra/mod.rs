@@ -1,0 +1,30 @@
+//! V4: a training step without a tape, scheduled by hand.
+//!
+//! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
+//! [`Executor`] carries it out: [`HostExecutor`] on the CPU, in f32; the device executor through CUDA or HIP,
+//! where the whole step is captured once as a graph and replayed. [`Trainer`] is what the rest of the program sees.
+
+pub mod buffers;
+pub mod device;
+pub mod executor;
+pub mod host;
+pub mod layout;
+pub mod operation;
+#[cfg(test)]
+mod oracle;
+pub mod schedule;
+pub mod selftest;
+#[cfg(test)]
+mod tests;
+mod trainer;
+mod update;
+
+pub use device::{DeviceExecutor, DeviceOptions, MatrixPrecision, Tuning};
+pub use executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
+pub use host::HostExecutor;
+pub use schedule::{Node, Phase, Schedule, Spread};
+pub use trainer::{BatchError, NamedValues, NodeTime, StepResult, Trainer, Wait};
+pub use update::Factors;
+
+/// Base of the geometric series of rotation frequencies.
+const ROTARY_BASE: f64 = 10_000.0;

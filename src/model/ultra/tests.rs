@@ -1,0 +1,215 @@
+use super::oracle;
+use super::*;
+use crate::model::{ModelConfig, Weights};
+
+/// Shapes that tiles and groups do not divide.
+fn awkward() -> Vec<ModelConfig> {
+    let config = |[
+        vocabulary,
+        hidden,
+        layers,
+        heads,
+        kv_heads,
+        ffn,
+        sequence_length,
+        batch_size,
+    ]: [usize; 8]| {
+        ModelConfig {
+            vocabulary,
+            hidden,
+            layers,
+            heads,
+            kv_heads,
+            ffn,
+            sequence_length,
+            batch_size,
+        }
+    };
+    vec![
+        config([11, 12, 2, 6, 3, 10, 7, 3]),
+        config([29, 24, 1, 4, 4, 31, 129, 1]),
+        config([5, 8, 3, 2, 1, 6, 1, 2]),
+        config([64, 32, 2, 4, 2, 64, 16, 2]),
+    ]
+}
+
+/// Initial weights times `factor`: with 15 every part of the model matters in every gradient.
+pub fn weights(config: &ModelConfig, seed: u64, factor: f32) -> Weights {
+    let mut weights = Weights::small(config, seed);
+    let blocks = weights.blocks.iter_mut().flat_map(|block| {
+        let matrices = block.qkv.iter_mut().chain(&mut block.gate_up);
+        matrices.chain([&mut block.output, &mut block.down])
+    });
+    for matrix in blocks.chain([&mut weights.embedding]) {
+        for value in &mut matrix.values {
+            *value *= factor;
+        }
+    }
+    weights
+}
+
+pub fn batch(config: &ModelConfig, seed: u64) -> (Vec<i32>, Vec<i32>) {
+    let data = crate::train::Data::synthetic(config, seed).next_batch();
+    (data.tokens, data.targets)
+}
+
+pub fn fresh_seed() -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    clock.map_or(1, |elapsed| u64::from(elapsed.subsec_nanos()))
+}
+
+fn host(config: &ModelConfig, weights: &Weights, spread: Spread) -> Trainer {
+    let executor = HostExecutor::new(
+        Schedule::new(config, spread),
+        Hyperparameters::new(3e-4, 0.01),
+    );
+    Trainer::new(Box::new(executor), weights, spread).unwrap()
+}
+
+/// ‖a-b‖/‖b‖; infinite where a value is not finite.
+pub fn difference(a: &[f32], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |x: f64| x * x;
+    let error: f64 = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| square(f64::from(*a) - b))
+        .sum();
+    let norm: f64 = b.iter().map(|b| square(*b)).sum();
+    if error.is_finite() && norm.is_finite() {
+        (error / norm.max(1e-300)).sqrt()
+    } else {
+        f64::INFINITY
+    }
+}
+
+#[test]
+fn host_gradients_are_those_of_the_oracle() {
+    for config in awkward() {
+        let seed = fresh_seed();
+        let weights = weights(&config, seed, 15.0);
+        let (tokens, targets) = batch(&config, seed);
+        let values = Schedule::new(&config, Spread::SERIAL)
+            .layout
+            .place(&weights);
+        let answer = oracle::solve(&config, &values, &tokens, &targets);
+        for lanes in [1, 3] {
+            let spread = Spread {
+                lanes,
+                update_early: lanes > 1,
+                layers_together: lanes - 1,
+            };
+            let mut trainer = host(&config, &weights, spread);
+            let (loss, gradients) = trainer.gradients(&tokens, &targets).unwrap();
+            assert!(
+                difference(&[loss], &[answer.loss]) < 1e-5,
+                "{config:?} seed {seed}: {loss}"
+            );
+            let logits = trainer.logits(&tokens[..config.sequence_length]).unwrap();
+            let expected = &answer.logits[..logits.len()];
+            assert!(
+                difference(&logits, expected) < 1e-4,
+                "{config:?} seed {seed}"
+            );
+            let layout = &trainer.schedule().layout;
+            assert_eq!(gradients.len(), layout.parameters.len());
+            for (name, gradient) in &gradients {
+                let parameter = layout.parameters.iter().find(|p| p.name == *name).unwrap();
+                let error = difference(gradient, &answer.gradients[parameter.range()]);
+                assert!(error < 1e-4, "{config:?} seed {seed} {name}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_steps_stay_with_updates_by_the_oracle() {
+    use tinyllama_kernels::adamw;
+    let config = awkward()[0];
+    let weights = weights(&config, 7, 15.0);
+    let (tokens, targets) = batch(&config, 7);
+    let mut values = Schedule::new(&config, Spread::SERIAL)
+        .layout
+        .place(&weights);
+    let zeros = || vec![0.0f64; values.len()];
+    let (mut first, mut second) = (zeros(), zeros());
+    let hyper = adamw::Hyperparameters {
+        learning_rate: 3e-4,
+        beta1: 0.9,
+        beta2: 0.999,
+        epsilon: 1e-8,
+        weight_decay: 0.01,
+    };
+    let mut trainer = host(&config, &weights, Spread::SERIAL);
+    for step in 1..=10 {
+        let answer = oracle::solve(&config, &values, &tokens, &targets);
+        let mut wide: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
+        adamw::reference(
+            &mut wide,
+            &mut first,
+            &mut second,
+            &answer.gradients,
+            &hyper,
+            step,
+        );
+        values = wide.iter().map(|value| *value as f32).collect();
+        let result = trainer.step(&tokens, &targets, Wait::Phases).unwrap();
+        let loss = result.loss.unwrap();
+        assert!(
+            difference(&[loss], &[answer.loss]) < 1e-5,
+            "step {step}: {loss}"
+        );
+    }
+    // It learns: ten steps of a repeated batch lower the loss.
+    let losses = trainer.last_losses(10).unwrap();
+    assert_eq!(losses.len(), 10);
+    assert!(losses[9] < losses[0], "{losses:?}");
+}
+
+#[test]
+fn another_shape_keeps_the_parameters() {
+    let config = ModelConfig {
+        hidden: 32,
+        layers: 2,
+        heads: 4,
+        kv_heads: 2,
+        ffn: 64,
+        sequence_length: 16,
+        batch_size: 2,
+        vocabulary: 64,
+    };
+    let weights = weights(&config, 3, 15.0);
+    let mut trainer = host(&config, &weights, Spread::SERIAL);
+    let (tokens, targets) = batch(&config, 3);
+    trainer.step(&tokens, &targets, Wait::Step).unwrap();
+    let before = trainer.weights().unwrap();
+    trainer.reshape(3, 5).unwrap();
+    assert_eq!(trainer.weights().unwrap(), before);
+    assert!(trainer.step(&tokens, &targets, Wait::Step).is_err());
+    let loss = trainer
+        .step(&tokens[..15], &targets[..15], Wait::Step)
+        .unwrap()
+        .loss;
+    assert!(loss.unwrap().is_finite());
+    assert!(trainer.memory().is_some());
+}
+
+#[test]
+fn batches_that_do_not_fit_are_refused() {
+    let config = awkward()[3];
+    let mut trainer = host(&config, &weights(&config, 3, 15.0), Spread::SERIAL);
+    let (mut tokens, targets) = batch(&config, 3);
+    tokens[5] = 64;
+    let error = trainer.step(&tokens, &targets, Wait::Step).unwrap_err();
+    assert_eq!(
+        error.downcast_ref(),
+        Some(&BatchError::OutsideVocabulary {
+            token: 64,
+            position: 5,
+            vocabulary: 64
+        })
+    );
+    tokens[5] = -1;
+    assert!(trainer.step(&tokens, &targets, Wait::Step).is_err());
+    assert!(trainer.logits(&[1; 17]).is_err());
+}
