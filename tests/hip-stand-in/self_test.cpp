@@ -423,7 +423,7 @@ const std::vector<Case> CASES = {
     {"more memory than the device has is refused", nullptr,
      [] {
          void *address;
-         expect(hipMalloc(&address, size_t{2} << 30) == hipErrorOutOfMemory, "2 GiB of 1");
+         expect(hipMalloc(&address, size_t{1} << 30) == hipErrorOutOfMemory, "1 GiB of 128 MiB");
      }},
 };
 

@@ -77,7 +77,7 @@ hipError_t hipDeviceGetName(char *name, int length, int) {
 
 hipError_t hipDeviceTotalMem(size_t *bytes, int) {
     if (int status = enter("hipDeviceTotalMem")) return status;
-    *bytes = DeviceMemory::CAPACITY;
+    *bytes = DeviceMemory::capacity();
     return leave("hipDeviceTotalMem", hipSuccess);
 }
 
@@ -110,7 +110,7 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int dev
     hipDeviceProp_tR0600 filled = {};
     snprintf(filled.name, sizeof filled.name, "%s", NAME);
     snprintf(filled.gcnArchName, sizeof filled.gcnArchName, "%s", arch_name().c_str());
-    filled.totalGlobalMem = DeviceMemory::CAPACITY;
+    filled.totalGlobalMem = DeviceMemory::capacity();
     filled.sharedMemPerBlock = LOCAL_MEMORY;
     filled.regsPerBlock = 65536;
     filled.warpSize = static_cast<int>(wave_size());

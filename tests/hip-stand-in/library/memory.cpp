@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "settings.h"
+
 namespace stand_in {
 namespace {
 constexpr size_t ALIGNMENT = 256;
@@ -86,9 +88,14 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
     return {};
 }
 
+size_t DeviceMemory::capacity() {
+    static const size_t mebibytes = strtoul(setting("HIP_STAND_IN_MEMORY", "128").c_str(), nullptr, 10);
+    return mebibytes << 20;
+}
+
 void *DeviceMemory::allocate(size_t bytes) {
     const size_t room = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
-    if (in_use_ + room > CAPACITY) return nullptr;
+    if (in_use_ + room > capacity()) return nullptr;
     auto memory = static_cast<char *>(aligned_alloc(ALIGNMENT, room));
     if (!memory) return nullptr;
     memset(memory, POISON, bytes);

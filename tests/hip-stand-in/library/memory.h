@@ -63,8 +63,9 @@ class Shadowed {
 
 class DeviceMemory {
    public:
-    // Little, because who touched it takes sixteen times as much of the host.
-    static constexpr size_t CAPACITY = size_t{1} << 30;
+    // HIP_STAND_IN_MEMORY. Little by default, because who touched it takes sixteen times as much of the host, and because
+    // programs measure bandwidth on what they find.
+    static size_t capacity();
     // Null where the capacity does not suffice.
     void *allocate(size_t bytes);
     // False where `address` was not allocated here.

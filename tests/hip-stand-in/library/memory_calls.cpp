@@ -61,8 +61,8 @@ extern "C" {
 
 hipError_t hipMemGetInfo(size_t *free, size_t *total) {
     STAND_IN_ENTER("hipMemGetInfo")
-    *total = DeviceMemory::CAPACITY;
-    *free = DeviceMemory::CAPACITY - world().memory.in_use();
+    *total = DeviceMemory::capacity();
+    *free = DeviceMemory::capacity() - world().memory.in_use();
     return leave("hipMemGetInfo", hipSuccess);
 }
 

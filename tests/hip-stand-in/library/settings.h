@@ -3,6 +3,7 @@
 // HIP_STAND_IN_ARCH     gfx90a (default), gfx942, gfx1030 or gfx1100: name and wave size of the device
 // HIP_STAND_IN_DEVICES  how many devices there are; 1
 // HIP_STAND_IN_VERSION  of the runtime, major.minor.patch; 6.4.0
+// HIP_STAND_IN_MEMORY   of the device in MiB; 128
 // HIP_STAND_IN_RECORD   a file that gets one JSON object for each call, and a summary at the end
 // HIP_STAND_IN_FAIL     calls that fail, `CALL#NTH=CODE` separated by commas. NTH counts from 1; without it every call
 //                       fails. `!` behind CODE loses the device: every later call fails too. `hipMalloc#3=2`: out of

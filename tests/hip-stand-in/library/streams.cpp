@@ -57,6 +57,19 @@ hipError_t hipStreamCreateWithFlags(void **stream, unsigned) {
     return leave("hipStreamCreateWithFlags", hipSuccess);
 }
 
+hipError_t hipStreamCreateWithPriority(void **stream, unsigned, int) {
+    STAND_IN_ENTER("hipStreamCreateWithPriority")
+    *stream = world().streams.make();
+    return leave("hipStreamCreateWithPriority", hipSuccess);
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    STAND_IN_ENTER("hipDeviceGetStreamPriorityRange")
+    *least = 1;
+    *greatest = -1;
+    return leave("hipDeviceGetStreamPriorityRange", hipSuccess);
+}
+
 hipError_t hipStreamDestroy(void *stream) {
     STAND_IN_ENTER("hipStreamDestroy")
     return leave("hipStreamDestroy", world().streams.destroy(stream) ? hipSuccess : hipErrorInvalidHandle);

@@ -39,6 +39,7 @@ enum hiprtcResult : int {
 };
 
 struct Program {
+    std::string name;
     std::string source;
     std::vector<std::pair<std::string, std::string>> headers;
     std::string log;
@@ -220,8 +221,8 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
         return HIPRTC_ERROR_COMPILATION;
     }
     // Kernels bring typedefs of the standard's integers, which need not be those of the headers above.
-    std::string text = "#define uint64_t stand_in_kernel_uint64\n#define int64_t stand_in_kernel_int64\n#line 1 \"kernel.hip\"\n" +
-                       with_dynamic_local_memory(program.source) + "\n#undef uint64_t\n#undef int64_t\nSTAND_IN_MODULE(";
+    std::string text = "#define uint64_t stand_in_kernel_uint64\n#define int64_t stand_in_kernel_int64\n#line 1 \"" + program.name +
+                       "\"\n" + with_dynamic_local_memory(program.source) + "\n#undef uint64_t\n#undef int64_t\nSTAND_IN_MODULE(";
     for (const std::string &kernel : kernels) text += "STAND_IN_KERNEL(" + kernel + ") ";
     text += ")\n";
     folder.write("module.cpp", text);
@@ -264,10 +265,11 @@ int hiprtcVersion(int *major, int *minor) {
     return leave("hiprtcVersion", HIPRTC_SUCCESS);
 }
 
-int hiprtcCreateProgram(void **handle, const char *source, const char *, int headers, const char *const *texts,
+int hiprtcCreateProgram(void **handle, const char *source, const char *name, int headers, const char *const *texts,
                         const char *const *names) {
     if (int status = enter("hiprtcCreateProgram")) return status;
     auto program = new Program;
+    program->name = name && *name ? name : "kernel.hip";
     program->source = source;
     for (int i = 0; i < headers; i++) program->headers.emplace_back(names[i], texts[i]);
     programs.insert(program);
