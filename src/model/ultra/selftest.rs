@@ -141,7 +141,7 @@ pub fn run(driver: &Driver, wanted: &[String]) -> Result<()> {
         ] {
             let config = preset.config();
             let batch = batch(&config);
-            let weights = Weights::normal(&config, SEED);
+            let weights = Weights::small(&config, SEED);
             let tokens = (&batch.tokens[..], &batch.targets[..]);
             match single_block(driver, &config, &weights, precision, tokens) {
                 Ok(both) => {
