@@ -170,7 +170,11 @@ impl Trainer {
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
         self.update(gradients);
-        let optimizer = clock.lap(synchronize != Synchronize::Never, &self.device)?;
+        let optimizer = clock.lap(synchronize.is_complete(), &self.device)?;
+        if synchronize == Synchronize::HostParts {
+            // In the total and in no part: what the host's clock did not see.
+            clock.lap(true, &self.device)?;
+        }
         // Without a wait at every phase only the host's share of each is known: the unsynchronised
         // clock reports it all the same, which is the mistake it exists to show.
         let report_parts = synchronize != Synchronize::Step;
