@@ -170,11 +170,15 @@ impl Calibration {
                 Unit::Vector => "vector",
                 Unit::Matrix => "matrix",
             };
+            let (scale, name) = match ceiling.flops_per_s.median {
+                rate if rate < 1e12 => (1e9, "GFLOP/s"),
+                _ => (1e12, "TFLOP/s"),
+            };
             lines.push(format!(
-                "{} {unit}: {:.1} TFLOP/s{} ({})",
+                "{} {unit}: {:.1} {name}{} ({})",
                 ceiling.dtype,
-                ceiling.flops_per_s.median / 1e12,
-                spread(&ceiling.flops_per_s, 1e12),
+                ceiling.flops_per_s.median / scale,
+                spread(&ceiling.flops_per_s, scale),
                 ceiling.how
             ));
         }
