@@ -206,6 +206,28 @@ pub fn load_row<F: Float, N: Size>(
     row
 }
 
+/// As [`load_row`], but zeros where not `inside`: for a team past the last row, in a kernel that may write where it reads.
+#[cube]
+pub fn load_row_inside<F: Float, N: Size>(
+    source: &[Vector<F, N>],
+    start: usize,
+    inside: bool,
+    #[comptime] vectors: usize,
+    #[comptime] units: usize,
+) -> Array<Vector<f32, N>> {
+    let steps = comptime!(vectors.div_ceil(units));
+    let mut row = Array::<Vector<f32, N>>::new(steps);
+    #[unroll]
+    for step in 0..steps {
+        let place = UNIT_POS_X as usize + comptime!(step * units);
+        row[step] = Vector::new(0.0f32);
+        if inside && place < vectors {
+            row[step] = Vector::cast_from(source[start + place]);
+        }
+    }
+    row
+}
+
 /// Writes what [`load_row`] would read.
 #[cube]
 pub fn store_row<F: Float, N: Size>(

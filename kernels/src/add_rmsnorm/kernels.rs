@@ -4,7 +4,7 @@ use cubecl::{ir::ElemType, prelude::*};
 
 use crate::{
     rmsnorm::normalize,
-    team::{Team, load_row, store_row},
+    team::{Team, load_row_inside, store_row},
 };
 
 /// One team a row.
@@ -24,11 +24,12 @@ pub fn add_rmsnorm_forward<F: Float, W: Float, N: Size>(
 ) {
     let row = CUBE_POS * team.rows + UNIT_POS_Y as usize;
     let inside = row < rows as usize;
-    // Teams past the end read the last row, so that all reach the reductions, and write nothing.
+    // Teams past the end hold zeros, so that all reach the reductions, and write nothing. They must not read the last row
+    // instead: its team may be overwriting it.
     let start = min(row, rows as usize - 1) * vectors;
 
-    let mut values = load_row::<F, N>(x, start, vectors, team.units);
-    let other = load_row::<F, N>(residual, start, vectors, team.units);
+    let mut values = load_row_inside::<F, N>(x, start, inside, vectors, team.units);
+    let other = load_row_inside::<F, N>(residual, start, inside, vectors, team.units);
     #[unroll]
     for step in 0..comptime!(vectors.div_ceil(team.units)) {
         // Rounded as it will be stored: the backward pass normalises what was stored.

@@ -2,7 +2,7 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use crate::team::{Team, load_row, store_row, team_max, team_sum, vector_sum};
+use crate::team::{Team, load_row_inside, store_row, team_max, team_sum, vector_sum};
 
 /// One team a row: its loss and, with `fused`, `scale` times its gradient; without, its log-sum-exp.
 #[cube(launch_unchecked)]
@@ -23,11 +23,12 @@ pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
     let steps = comptime!(vectors.div_ceil(team.units));
     let row = CUBE_POS * team.rows + UNIT_POS_Y as usize;
     let inside = row < rows as usize;
-    // Teams past the end read the last row, so that all reach the reductions, and write nothing.
+    // Teams past the end hold zeros, so that all reach the reductions, and write nothing. They must not read the last row
+    // instead: its team may be overwriting it.
     let read = min(row, rows as usize - 1);
     let start = read * vectors;
     let target = u32::cast_from(targets[read]) as usize;
-    let values = load_row::<F, N>(logits, start, vectors, team.units);
+    let values = load_row_inside::<F, N>(logits, start, inside, vectors, team.units);
 
     // Kept apart, because their sum in f32 would cost digits where logits are large.
     let largest = row_max::<N>(&values, vectors, team);
