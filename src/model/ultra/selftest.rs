@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+use super::operation::{Operation, Product};
 use super::{
     DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, NamedValues,
     NodeTime, Schedule, Spread, Trainer, Tuning, Wait, single_block,
@@ -567,41 +568,52 @@ fn kernels(driver: &Driver, preset: Preset, precision: MatrixPrecision) -> Resul
         rounds.len()
     );
     let schedule = trainer.schedule();
-    let mut groups: Vec<(String, usize, f64)> = Vec::new();
+    let operand = precision.operand_bytes();
+    let mut groups: Vec<(String, usize, f64, super::Cost)> = Vec::new();
     for (index, node) in schedule.nodes.iter().enumerate() {
         let least = rounds
             .iter()
             .map(|round| round[index].milliseconds)
             .fold(f64::INFINITY, f64::min);
         let label = match &node.operation {
-            super::operation::Operation::Product(product) => {
-                format!(
-                    "{} {}x{}x{}",
-                    node.operation.name(),
-                    product.m,
-                    product.n,
-                    product.k
-                )
+            Operation::Product(product) => product_label(&node.operation, product, 1),
+            Operation::WeightGradients(products) => {
+                products.first().map_or_else(String::new, |first| {
+                    product_label(&node.operation, first, products.len())
+                })
             }
             other => other.name().to_owned(),
         };
         let label = format!("{:?} {label}", node.phase);
+        let cost = schedule.cost(index, operand);
         match groups.iter_mut().find(|group| group.0 == label) {
             Some(group) => {
                 group.1 += 1;
                 group.2 += least;
             }
-            None => groups.push((label, 1, least)),
+            None => groups.push((label, 1, least, cost)),
         }
     }
     let total: f64 = groups.iter().map(|group| group.2).sum();
-    for (label, count, milliseconds) in groups {
+    for (label, count, milliseconds, cost) in groups {
+        let each = milliseconds * 1e3 / count as f64;
         println!(
-            "  {label:<50} {count:>4} x {:>8.2} us = {:>8.1} us",
-            milliseconds * 1e3 / count as f64,
-            milliseconds * 1e3
+            "  {label:<52} {count:>4} x {each:>8.2} us = {:>8.1} us  {:>9.1} MFLOP {:>8.2} MB  {:>6.1} TFLOP/s {:>6.2} TB/s",
+            milliseconds * 1e3,
+            cost.flops / 1e6,
+            cost.bytes / 1e6,
+            cost.flops / each / 1e6,
+            cost.bytes / each / 1e6,
         );
     }
     println!("  sum {:.1} us", total * 1e3);
     Ok(())
+}
+
+fn product_label(operation: &Operation, product: &Product, count: usize) -> String {
+    let (m, n, k) = (product.m, product.n, product.k);
+    match count {
+        1 => format!("{} {m}x{n}x{k}", operation.name()),
+        count => format!("{} {count} x {m}x{n}x{k}", operation.name()),
+    }
 }

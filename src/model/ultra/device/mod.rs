@@ -291,6 +291,10 @@ impl Executor for DeviceExecutor {
         &self.work.schedule
     }
 
+    fn operand_bytes(&self) -> usize {
+        self.options.precision.operand_bytes()
+    }
+
     fn reshape(&mut self, schedule: Schedule) -> Result<()> {
         if schedule.layout != self.work.schedule.layout {
             bail!("only the batch size and the sequence length can change");
