@@ -1,4 +1,4 @@
-//! The built-in course, and a learner's way through it.
+//! The built-in course, and what a learner may do in it. (Its golden path is walked in `session::verify`.)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -86,79 +86,6 @@ impl Learner {
         self.session
             .finish_run(&name, exit, BTreeMap::new())
             .unwrap();
-    }
-
-    /// Walks a step's golden path.
-    fn solve(&mut self, course: &Course, lesson: &Lesson, step: &Step) {
-        let at = StepRef::new(&lesson.id, &step.id);
-        self.session.enter(lesson, step).unwrap();
-        match &step.kind {
-            StepKind::Read => {}
-            StepKind::Predict { .. } => self
-                .session
-                .predict(at, step.golden.number.unwrap())
-                .unwrap(),
-            StepKind::Quiz(quiz) => {
-                let marked = self
-                    .session
-                    .answer(at, quiz, quiz.solution().unwrap())
-                    .unwrap()
-                    .unwrap();
-                assert!(marked.correct, "{}/{}", lesson.id, step.id);
-            }
-            StepKind::Reflect => self
-                .session
-                .reflect(at, step.golden.text.as_ref().unwrap())
-                .unwrap(),
-            StepKind::Run { flags, .. } => {
-                let before = self.session.check(course, lesson, step).unwrap();
-                assert!(
-                    before
-                        .iter()
-                        .all(|outcome| outcome.verdict != Verdict::Passed),
-                    "{}/{} passes before its run",
-                    lesson.id,
-                    step.id
-                );
-                self.run(
-                    lesson,
-                    step,
-                    step.golden.flags.as_ref().unwrap_or(flags),
-                    RunExit::Status(0),
-                );
-                self.session.check(course, lesson, step).unwrap();
-            }
-            _ => drop(self.session.check(course, lesson, step).unwrap()),
-        }
-    }
-}
-
-#[test]
-fn every_step_of_the_built_in_course_can_be_done_in_order() {
-    let course = course();
-    let mut learner = Learner::new();
-    let mut steps = 0;
-    while let Some((lesson, step)) = progress::next(&course, learner.session.state()) {
-        learner.solve(&course, lesson, step);
-        let done = learner.session.state().step(&lesson.id, &step.id).unwrap();
-        assert!(
-            progress::checks_passed(step, done),
-            "{}/{}: {:?}",
-            lesson.id,
-            step.id,
-            done.checks
-        );
-        steps += 1;
-        assert!(steps < 1000, "stuck at {}/{}", lesson.id, step.id);
-    }
-    let all: usize = course.lessons().map(|lesson| lesson.steps.len()).sum();
-    assert_eq!(steps, all);
-    for lesson in course.lessons() {
-        assert!(
-            progress::progress(learner.session.state(), lesson).is_finished(),
-            "{}",
-            lesson.id
-        );
     }
 }
 

@@ -525,7 +525,7 @@ fn acknowledged(output: &str) -> Vec<String> {
 
 #[test]
 fn killing_the_tutor_at_random_moments_loses_no_acknowledged_event() {
-    let kills: u64 = env::var("SESSION_TEST_KILLS")
+    let kills: u64 = env::var("TINYLLAMA_KILLS")
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(60);
@@ -598,4 +598,78 @@ fn running_out_of_space_is_said_and_loses_nothing() {
     let mut expected = promised.clone();
     expected.insert(promised.len() - 1, (promised.len() - 1).to_string());
     assert_eq!(session.state().notes, expected);
+}
+
+/// A small file system in memory; none where this process may not mount one.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let folder = TempDir::new().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then(|| Self(folder))
+    }
+
+    fn make_read_only(&self) {
+        let status = Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(self.0.path())
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(self.0.path()).status());
+    }
+}
+
+#[test]
+fn a_full_and_then_a_read_only_disk_are_said_and_lose_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: this process may not mount a small disk");
+        return;
+    };
+    let place = place(disk.0.path());
+    let mut session = Session::open(place.clone()).unwrap();
+    let ballast = disk.0.path().join("ballast");
+    fs::write(&ballast, vec![0; 60 << 10]).unwrap();
+    let text = "x".repeat(1000);
+    let mut written = 0;
+    let error = loop {
+        match session.record(note(&text)) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 200, "the disk never filled up");
+    };
+    assert!(
+        error.remedy().contains("disk or your quota is full"),
+        "{error}: {}",
+        error.remedy()
+    );
+    assert_eq!(session.unsaved(), 1);
+    // What is on the disk is whole while the disk is full, too.
+    let kept = scan(&place.events()).unwrap();
+    assert_eq!((kept.damage.len(), kept.torn_bytes), (0, 0));
+    fs::remove_file(&ballast).unwrap();
+    session.save().unwrap();
+    assert_eq!(session.unsaved(), 0);
+    drop(session);
+    disk.make_read_only();
+    let error = Session::open(place.clone()).unwrap_err();
+    assert!(
+        error.remedy().contains("may not write"),
+        "{error}: {}",
+        error.remedy()
+    );
+    let (state, damage) = store::read_only(&place).unwrap();
+    assert_eq!((state.notes.len(), damage.len()), (written + 1, 0));
 }

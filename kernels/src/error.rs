@@ -25,6 +25,9 @@ pub enum KernelError {
         kernel: &'static str,
         reason: String,
     },
+    /// A choice of block size that names no kernel, or a size its kernel cannot have.
+    #[error("{reason}")]
+    Tunable { reason: String },
     /// An element type the kernel has no code for.
     #[error("{kernel}: element type {dtype} is not supported; use f32, f16 or bf16")]
     ElementType { kernel: &'static str, dtype: String },

@@ -7,7 +7,7 @@ use cubecl::{
     server::{CubeCountSelection, Handle},
 };
 
-use crate::KernelError;
+use crate::{KernelError, tunables};
 
 /// The type that every kernel accumulates in.
 pub const F32: ElemType = ElemType::Float(FloatKind::F32);
@@ -73,6 +73,11 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
                 "{dims:?} has more elements than 32-bit indices reach; split the batch"
             ),
         })
+}
+
+/// Units in a cube of `kernel`: as chosen for this process, or the default.
+pub fn units_per_cube(kernel: &str, client: &Client) -> usize {
+    tunables::chosen(kernel).unwrap_or_else(|| default_units(client))
 }
 
 /// Units in a cube for kernels that treat every element alike: a multiple of any plane size, within the device's limit.

@@ -8,10 +8,13 @@ mod catalog;
 mod cost;
 mod error;
 
+pub mod bench;
 pub mod binding;
 pub mod check;
 pub mod launch;
+pub mod source;
 pub mod team;
+pub mod tunables;
 
 pub mod adamw;
 pub mod add_rmsnorm;

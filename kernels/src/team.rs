@@ -6,7 +6,7 @@
 
 use cubecl::prelude::*;
 
-use crate::{KernelError, launch::plane_size};
+use crate::{KernelError, launch::plane_size, tunables};
 
 /// How the units of a cube share rows; a comptime value of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +60,14 @@ const ELEMENTS_PER_UNIT: usize = 16;
 
 /// Units in a cube by default: enough to fill a compute unit with few cubes, few enough to give every one a cube.
 const UNITS_PER_CUBE: usize = 128;
+
+/// Team width and rows per cube of `kernel` for rows of `width` elements: as chosen for this process, or the default.
+pub fn team_of(kernel: &str, client: &Client, width: usize) -> (usize, usize) {
+    tunables::chosen(kernel).map_or_else(
+        || default_team(client, width),
+        |units| (units, (UNITS_PER_CUBE / units).max(1)),
+    )
+}
 
 /// Team width and rows per cube for rows of `width` elements: one plane at least, the largest cube at most.
 pub fn default_team(client: &Client, width: usize) -> (usize, usize) {

@@ -1,8 +1,28 @@
 //! What measured numbers allow one to say: spread, comparisons with their uncertainty, and what a run reports.
 
+pub mod ablation;
+pub mod batch_size;
+pub mod calibration;
+pub mod comparison;
+pub mod gpus;
+pub mod least_squares;
 pub mod measurements;
 pub mod metric;
+pub mod parts;
+pub mod prediction;
+pub mod regression;
+pub mod relative;
+pub mod roofline;
+pub mod runner;
+pub mod scaling;
+pub mod stages;
 pub mod statistics;
+pub mod store;
+pub mod tuning;
+pub mod turns;
+pub mod words;
+pub mod workshop;
 
 pub use measurements::Measurements;
 pub use metric::{Metric, Statistic, Unit};
+pub use runner::{MeasuredRun, RunFailure, Runner, Stop, Variant};

@@ -7,9 +7,16 @@
 //! Markov chain Monte Carlo", Statistical Science 7, 1992. Intervals are two-sided and use Student's t with Welch's
 //! degrees of freedom on the logarithm of the ratio, since a ratio and its inverse deserve the same answer.
 
+mod finding;
+mod rounds;
+
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::beta_reg;
 use thiserror::Error;
+
+pub use finding::{Finding, Further};
+pub use rounds::{interval_of_log_ratios, ratio_in_rounds};
 
 /// Below so many independent steps a series says too little about its own spread to be compared.
 pub const LEAST_INDEPENDENT_STEPS: f64 = 8.0;
@@ -90,16 +97,21 @@ impl Series {
 }
 
 /// What an interval was computed from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// The steps within one run of each side. What differs from one start of the program to the next is not in it.
     Steps,
     /// The medians of several runs of each side.
     Runs,
+    /// The ratios of runs that took turns, one ratio a round.
+    Rounds,
+    /// The runs of every combination of switches, all of them once a round.
+    Combinations,
 }
 
 /// A value with the interval that holds the true one with the stated confidence.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub value: f64,
     pub low: f64,
@@ -107,8 +119,10 @@ pub struct Interval {
     /// Two-sided, between 0 and 1.
     pub confidence: f64,
     pub basis: Basis,
-    /// Measured steps of the shorter side.
+    /// Measured steps of the shorter side's last run.
     pub steps: usize,
+    /// Runs of the side that has fewer.
+    pub runs: usize,
 }
 
 /// Why two sides could not be compared.
@@ -138,12 +152,19 @@ pub fn ratio_of_medians(
         return Err(CompareError::NoRun);
     };
     let steps = last_a.values.len().min(last_b.values.len());
-    if a.len() >= LEAST_RUNS && b.len() >= LEAST_RUNS {
+    let runs = a.len().min(b.len());
+    if runs >= LEAST_RUNS {
         let (a, b) = (LogMedian::of_runs(a), LogMedian::of_runs(b));
-        return Ok(ratio_interval(a, b, confidence, Basis::Runs, steps));
+        return Ok(ratio_interval(a, b, confidence, Basis::Runs, (steps, runs)));
     }
     let (a, b) = (LogMedian::of_steps(last_a)?, LogMedian::of_steps(last_b)?);
-    Ok(ratio_interval(a, b, confidence, Basis::Steps, steps))
+    Ok(ratio_interval(
+        a,
+        b,
+        confidence,
+        Basis::Steps,
+        (steps, runs),
+    ))
 }
 
 /// Interval of the median of the steps of one run.
@@ -160,7 +181,7 @@ pub fn interval_of_median(series: &Series, confidence: f64) -> Result<Interval, 
         exactly_one,
         confidence,
         Basis::Steps,
-        series.values.len(),
+        (series.values.len(), 1),
     ))
 }
 
@@ -199,12 +220,28 @@ impl Interval {
         }
     }
 
-    /// The half width shrinks with the square root of the number of steps.
+    /// Half of the interval's width, as the logarithm of a ratio.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).ln() / 2.0
+    }
+
+    /// Further measured steps on each side that should tell the value from `bound`. Where runs were compared these are the
+    /// steps of further runs as long as the last one: longer runs would not say more about how runs differ.
     fn further_steps(&self, bound: f64) -> Option<usize> {
-        let half_width = (self.high / self.low).ln() / 2.0;
         let distance = (self.value / bound.abs()).ln().abs();
+        let further = match self.basis {
+            Basis::Steps => self.steps_until(distance)?,
+            Basis::Runs | Basis::Rounds | Basis::Combinations => {
+                self.runs_until(distance)?.checked_mul(self.steps)?
+            }
+        };
+        (further as f64 <= MOST_FURTHER_STEPS).then_some(further)
+    }
+
+    /// Further steps after which the half width should be `wanted`: it shrinks with the square root of their number.
+    fn steps_until(&self, wanted: f64) -> Option<usize> {
         let steps = self.steps as f64;
-        let further = (steps * (half_width / distance).powi(2) - steps)
+        let further = (steps * (self.half_width() / wanted).powi(2) - steps)
             .ceil()
             .max(1.0);
         (further.is_finite() && further <= MOST_FURTHER_STEPS).then_some(further as usize)
@@ -252,7 +289,7 @@ fn ratio_interval(
     b: LogMedian,
     confidence: f64,
     basis: Basis,
-    steps: usize,
+    (steps, runs): (usize, usize),
 ) -> Interval {
     let log_ratio = a.value - b.value;
     let variance = a.variance + b.variance;
@@ -270,10 +307,12 @@ fn ratio_interval(
         confidence,
         basis,
         steps,
+        runs,
     }
 }
 
-fn student_quantile(p: f64, freedom: f64) -> f64 {
+/// Student's t below which the share `p` lies.
+pub(super) fn student_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
 }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::training_args::UsageError;
 use crate::device::DeviceError;
+use crate::device::driver::DriverError;
 use crate::model::ConfigError;
 use crate::train::DataError;
 
@@ -45,6 +46,12 @@ pub fn classify(error: &anyhow::Error) -> Exit {
         if cause.is::<DeviceError>() {
             return Exit::Environment;
         }
+        match cause.downcast_ref::<DriverError>() {
+            // A mistake of this program, not of the machine.
+            Some(DriverError::Compile { .. } | DriverError::Invalid { .. }) => return Exit::Failed,
+            Some(_) => return Exit::Environment,
+            None => {}
+        }
         if cause.is::<ConfigError>() || cause.is::<DataError>() || cause.is::<UsageError>() {
             return Exit::Usage;
         }
@@ -59,10 +66,11 @@ pub fn classify(error: &anyhow::Error) -> Exit {
 
 /// What to do about `error`, where its type knows.
 pub fn remedy(error: &anyhow::Error) -> Option<String> {
-    error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<DeviceError>())
-        .map(DeviceError::remedy)
+    error.chain().find_map(|cause| {
+        let device = cause.downcast_ref::<DeviceError>().map(DeviceError::remedy);
+        let driver = cause.downcast_ref::<DriverError>().map(DriverError::remedy);
+        device.or(driver)
+    })
 }
 
 /// Prints `error` with its causes and remedy, and returns the status to end with.

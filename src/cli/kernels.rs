@@ -2,25 +2,35 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tinyllama_kernels::bench::Sizes;
+use tinyllama_kernels::tunables::TUNABLES;
 use tinyllama_kernels::{CATALOG, Entry, binding};
 
 use super::Exit;
+use super::kernels_arch::{self, ArchArgs, Selection};
 use super::training_args::{Dtype, UsageError};
-use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError};
+use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice};
+use crate::model::{Preset, kernel_cost};
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
     /// Kernels to show or check; all where none is named
     names: Vec<String>,
+    /// Size of the model the costs are counted for
+    #[arg(long, value_enum, default_value = "small")]
+    config: Preset,
     /// Run every kernel against its plain Rust reference on this device
-    #[arg(long)]
+    #[arg(long, conflicts_with = "arch")]
     check: bool,
-    /// Element type of the check
-    #[arg(long, value_enum, default_value = "f32")]
-    dtype: Dtype,
+    /// Time every kernel alone, with cold caches, against what this device reaches at most
+    #[arg(long, conflicts_with = "check")]
+    bench: bool,
+    /// Element type: of the check (f32 where none is named), or to show
+    #[arg(long, value_enum)]
+    dtype: Option<Dtype>,
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -33,6 +43,8 @@ pub struct KernelsArgs {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    compiled: ArchArgs,
 }
 
 /// A kernel as it is listed.
@@ -41,6 +53,26 @@ struct Listed {
     name: &'static str,
     summary: &'static str,
     launches: &'static str,
+    /// What its block size counts, and the sizes it can have; null where it has none.
+    block_size: Option<BlockSizes>,
+    /// Least work of one run, counted from shapes.
+    costs: Vec<ListedCost>,
+}
+
+#[derive(Serialize)]
+struct BlockSizes {
+    counts: &'static str,
+    sizes: &'static [usize],
+}
+
+#[derive(Serialize)]
+struct ListedCost {
+    pass: &'static str,
+    /// In a step of v3.
+    runs_per_step: usize,
+    bytes: u64,
+    flops: u64,
+    flops_per_byte: Option<f64>,
 }
 
 /// A kernel's check in one line.
@@ -57,8 +89,24 @@ struct Checked {
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     let entries = chosen(&args.names)?;
+    if args.compiled.is_given() {
+        let operations: Vec<&'static str> = entries.iter().map(|entry| entry.name).collect();
+        let selection = Selection {
+            operations: &operations,
+            dtype: args.dtype.map(|dtype| match dtype {
+                Dtype::F32 => "f32",
+                Dtype::Bf16 => "bf16",
+                Dtype::F16 => "f16",
+            }),
+            json: args.json,
+        };
+        return kernels_arch::run(&args.compiled, &selection);
+    }
     if args.check {
         return check(args, &entries);
+    }
+    if args.bench {
+        return bench(args);
     }
     let listed: Vec<Listed> = entries
         .iter()
@@ -66,6 +114,8 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
             name: entry.name,
             summary: entry.summary,
             launches: entry.launches,
+            block_size: block_sizes(entry.name),
+            costs: listed_costs(entry.name, args.config),
         })
         .collect();
     let mut out = io::stdout().lock();
@@ -74,11 +124,63 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         writeln!(out)?;
         return Ok(Exit::Ok);
     }
-    for kernel in listed {
-        writeln!(out, "{:<16} {}", kernel.name, kernel.summary)?;
-        writeln!(out, "{:<16} launches: {}", "", kernel.launches)?;
+    for kernel in &listed {
+        print_listed(&mut out, kernel)?;
     }
+    writeln!(
+        out,
+        "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
+        format!("{:?}", args.config).to_lowercase()
+    )?;
     Ok(Exit::Ok)
+}
+
+fn block_sizes(kernel: &str) -> Option<BlockSizes> {
+    let tunable = TUNABLES.iter().find(|tunable| tunable.kernel == kernel)?;
+    Some(BlockSizes {
+        counts: tunable.counts,
+        sizes: tunable.sizes,
+    })
+}
+
+fn listed_costs(kernel: &str, config: Preset) -> Vec<ListedCost> {
+    kernel_cost::of(&config.config())
+        .into_iter()
+        .filter(|cost| cost.kernel == kernel)
+        .map(|cost| ListedCost {
+            pass: cost.pass,
+            runs_per_step: cost.runs_per_step,
+            bytes: cost.cost.bytes(),
+            flops: cost.cost.flops,
+            flops_per_byte: cost.cost.intensity(),
+        })
+        .collect()
+}
+
+fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
+    writeln!(out, "{}\n  {}", kernel.name, kernel.summary)?;
+    writeln!(out, "  launches: {}", kernel.launches)?;
+    if let Some(BlockSizes { counts, sizes }) = &kernel.block_size {
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        writeln!(
+            out,
+            "  --block-size {}=N, N {counts}: {}",
+            kernel.name,
+            sizes.join(" ")
+        )?;
+    }
+    for cost in &kernel.costs {
+        writeln!(
+            out,
+            "  {:<9} {:>3} runs  {:>9.3} MB  {:>9.2} MFLOP  {:>6.2} FLOP/byte",
+            cost.pass,
+            cost.runs_per_step,
+            cost.bytes as f64 / 1e6,
+            cost.flops as f64 / 1e6,
+            cost.flops_per_byte.unwrap_or_default(),
+        )?;
+    }
+    writeln!(out)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Entry>> {
@@ -103,17 +205,9 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Entry>> {
 }
 
 fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
-    device::configure_runtime(CacheSettings { fusion: true });
-    let open = device::open(args.backend, args.device.as_deref())?;
-    let dtype = args.dtype.into();
+    let open = open_gpu(args)?;
+    let dtype = args.dtype.unwrap_or(Dtype::F32).into();
     open.require_dtype(dtype)?;
-    if !open.backend.is_asynchronous() {
-        // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
-        bail!(DeviceError::NoDevice {
-            backend: Backend::Vulkan,
-            detail: Some("kernels need a GPU backend".into()),
-        });
-    }
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();
     if !args.json {
@@ -140,6 +234,20 @@ fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
     }
     let passed = rows.iter().all(|row| row.passed);
     Ok(if passed { Exit::Ok } else { Exit::Failed })
+}
+
+/// The device, which has to be one that runs kernels.
+fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
+    device::configure_runtime(CacheSettings { fusion: true });
+    let open = device::open(args.backend, args.device.as_deref())?;
+    if !open.backend.is_asynchronous() {
+        // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
+        bail!(DeviceError::NoDevice {
+            backend: Backend::Vulkan,
+            detail: Some("kernels need a GPU backend".into()),
+        });
+    }
+    Ok(open)
 }
 
 fn summarise(name: &'static str, checks: &[tinyllama_kernels::check::Check]) -> Checked {
@@ -171,4 +279,79 @@ fn print(out: &mut impl Write, row: &Checked) -> io::Result<()> {
         row.worst_case
     )?;
     out.flush()
+}
+
+/// Repeats of every kernel; the median counts.
+const REPEATS: usize = 30;
+
+/// A kernel's pass against its floor.
+#[derive(Serialize)]
+struct Benched {
+    kernel: &'static str,
+    pass: &'static str,
+    milliseconds: f64,
+    gigabytes_per_s: f64,
+    gigaflops_per_s: f64,
+    /// The least time the ceilings allow over the time it took.
+    of_ceiling: f64,
+}
+
+fn bench(args: &KernelsArgs) -> Result<Exit> {
+    let open = open_gpu(args)?;
+    let config = args.config.config();
+    let sizes = Sizes {
+        batch: config.batch_size,
+        sequence: config.sequence_length,
+        heads: config.heads,
+        key_heads: config.kv_heads,
+        head_dim: config.head_dim(),
+        ffn: config.ffn,
+        vocabulary: config.vocabulary,
+        parameters: usize::try_from(config.parameters()).context("too many parameters")?,
+    };
+    let (ceilings, timed) =
+        binding::bench(&open.device, &sizes, REPEATS).context("this device runs no kernels")??;
+    let rows: Vec<Benched> = timed
+        .iter()
+        .map(|timed| Benched {
+            kernel: timed.kernel,
+            pass: timed.pass,
+            milliseconds: timed.seconds * 1e3,
+            gigabytes_per_s: timed.cost.bytes() as f64 / timed.seconds / 1e9,
+            gigaflops_per_s: timed.cost.flops as f64 / timed.seconds / 1e9,
+            of_ceiling: timed.floor(&ceilings) / timed.seconds,
+        })
+        .collect();
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &rows)?;
+        writeln!(out)?;
+        return Ok(Exit::Ok);
+    }
+    writeln!(
+        out,
+        "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
+        format!("{:?}", args.config).to_lowercase(),
+        open.name,
+        ceilings.bytes_per_s / 1e9,
+        ceilings.flops_per_s / 1e9
+    )?;
+    writeln!(
+        out,
+        "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
+        "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
+    )?;
+    for row in &rows {
+        writeln!(
+            out,
+            "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
+            row.kernel,
+            row.pass,
+            row.milliseconds,
+            row.gigabytes_per_s,
+            row.gigaflops_per_s,
+            row.of_ceiling * 100.0
+        )?;
+    }
+    Ok(Exit::Ok)
 }

@@ -9,9 +9,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
+use super::lessons_verify::{self, VerifyArgs};
 use super::run::RunArgs;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold};
+use crate::lesson::{
+    Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
+};
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
@@ -46,6 +49,8 @@ enum LessonsCommand {
     },
     /// Read the whole course and report everything that is wrong with it
     Lint,
+    /// Walk the golden path of every lesson with real runs, and report what a learner would stumble over
+    Verify(VerifyArgs),
 }
 
 pub fn run(args: &LessonsArgs) -> Result<Exit> {
@@ -54,8 +59,11 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
         Ok(course) => course,
         Err(problems) => {
             report(&problems, args.json)?;
-            let lint = matches!(args.command, LessonsCommand::Lint);
-            return Ok(if lint { Exit::Failed } else { Exit::Usage });
+            let checking = matches!(
+                args.command,
+                LessonsCommand::Lint | LessonsCommand::Verify(_)
+            );
+            return Ok(if checking { Exit::Failed } else { Exit::Usage });
         }
     };
     match &args.command {
@@ -63,6 +71,7 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
         LessonsCommand::Show { lesson } => show(&course, lesson, args.json),
         LessonsCommand::New { session, id, title } => new(&course, &source, session, id, title),
         LessonsCommand::Lint => sound(&course, args.json),
+        LessonsCommand::Verify(verify) => lessons_verify::run(verify, &course, &source, args.json),
     }
 }
 
@@ -88,16 +97,8 @@ fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
 
 fn report(problems: &Problems, as_json: bool) -> Result<()> {
     if as_json {
-        let list = problems.0.iter().map(|problem| {
-            json!({
-                "file": problem.file,
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "help": problem.help,
-            })
-        });
-        return print_json(&json!({ "problems": list.collect::<Vec<_>>() }));
+        let list: Vec<_> = problems.0.iter().map(problem_json).collect();
+        return print_json(&json!({ "problems": list }));
     }
     let style = error_style();
     let mut out = io::stderr().lock();
@@ -109,8 +110,18 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn problem_json(problem: &Problem) -> serde_json::Value {
+    json!({
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+        "help": problem.help,
+    })
+}
+
 /// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.
-fn error_style() -> Style {
+pub(super) fn error_style() -> Style {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = set("LC_ALL")
         .or_else(|| set("LC_CTYPE"))
@@ -311,7 +322,7 @@ fn lesson_json(lesson: &Lesson) -> serde_json::Value {
     })
 }
 
-fn print_json(value: &serde_json::Value) -> Result<()> {
+pub(super) fn print_json(value: &serde_json::Value) -> Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, value)?;
     writeln!(out)?;

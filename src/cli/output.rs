@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::model::human_bytes;
 use crate::train::EventSink;
 use crate::train::event::{
-    Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Spread, Step, Summary,
+    Activations, Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Spread, Step, Summary,
 };
 
 /// Kernels shown in the table for people; the event stream has all.
@@ -33,6 +33,7 @@ pub struct FinalDocument {
     pub steps: Vec<Step>,
     pub kernels: Option<Kernels>,
     pub parts: Option<Parts>,
+    pub activations: Option<Activations>,
     pub sample: Option<Sample>,
     pub notes: Vec<Note>,
     pub summary: Option<Summary>,
@@ -63,6 +64,7 @@ impl<W: Write + Send> EventSink for Document<W> {
             Body::Step(step) => document.steps.push(step),
             Body::Kernels(kernels) => document.kernels = Some(kernels),
             Body::Parts(parts) => document.parts = Some(parts),
+            Body::Activations(activations) => document.activations = Some(activations),
             Body::Sample(sample) => document.sample = Some(sample),
             Body::Note(note) => document.notes.push(note),
             Body::Summary(summary) => document.summary = Some(*summary),
@@ -82,6 +84,8 @@ impl<W: Write + Send> EventSink for Document<W> {
 pub struct Lines<W: Write + Send> {
     out: W,
     progress: ProgressBar,
+    /// Whether the heads of the step lines have been printed.
+    has_header: bool,
 }
 
 impl<W: Write + Send> Lines<W> {
@@ -95,11 +99,15 @@ impl<W: Write + Send> Lines<W> {
         } else {
             ProgressBar::hidden()
         };
-        Lines { out, progress }
+        Lines {
+            out,
+            progress,
+            has_header: false,
+        }
     }
 
     fn print(&mut self, text: &str) -> io::Result<()> {
-        let Lines { out, progress } = self;
+        let Lines { out, progress, .. } = self;
         progress.suspend(|| {
             writeln!(out, "{text}")?;
             out.flush()
@@ -123,10 +131,17 @@ impl<W: Write + Send> EventSink for Lines<W> {
             Body::Step(step) => {
                 self.progress
                     .set_message(format!("step {} of {}", step.n, step.of));
+                if !self.has_header {
+                    self.has_header = true;
+                    self.print(&step_header(step))?;
+                }
                 self.print(&step_text(step))
             }
             Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
             Body::Parts(parts) => self.print(&parts_text(parts)),
+            Body::Activations(activations) => {
+                self.print(&format!("\n{}", activations.lines().join("\n")))
+            }
             Body::Sample(sample) => self.print(&format!(
                 "\nSample\n  {:?} continued as\n  {:?}",
                 sample.prompt, sample.continuation
@@ -134,6 +149,10 @@ impl<W: Write + Send> EventSink for Lines<W> {
             Body::Note(note) => self.print(&format!("note: {}", note.message)),
             Body::Summary(summary) => {
                 self.progress.finish_and_clear();
+                // A run that failed before its first step has nothing to sum up.
+                if summary.steps == 0 {
+                    return Ok(());
+                }
                 self.print(&summary_text(summary))
             }
             // The command prints errors itself, with the remedy.
@@ -150,7 +169,7 @@ fn hello_text(hello: &Hello) -> String {
     let mut lines = vec![
         format!("{} on {} ({})", hello.target, hello.device, hello.backend),
         format!(
-            "  {} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}: {} parameters in {} tensors",
+            "  {} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}\n  {} parameters in {} tensors",
             config.hidden,
             config.layers,
             config.heads,
@@ -161,14 +180,10 @@ fn hello_text(hello: &Hello) -> String {
             hello.parameter_tensors,
         ),
         format!(
-            "  batch {} x {} tokens, {} + {} steps, {}, seed {}",
-            config.batch_size,
-            config.sequence_length,
-            hello.warmup,
-            hello.steps,
-            hello.matmul_precision,
-            hello.seed
+            "  batch {} x {} tokens, {} steps to warm up (w) + {}, seed {}",
+            config.batch_size, config.sequence_length, hello.warmup, hello.steps, hello.seed
         ),
+        format!("  products in {}", hello.matmul_precision),
     ];
     lines.push(match &hello.data {
         crate::train::event::DataSource::Synthetic => {
@@ -186,27 +201,52 @@ fn hello_text(hello: &Hello) -> String {
     lines.join("\n")
 }
 
+/// Column heads of [`step_text`], for what this run reports: at most 80 columns, so the rate, which follows from the time,
+/// gives way to launches and memory.
+fn step_header(step: &Step) -> String {
+    let mut line = format!("{:>10} {:>8} {:>9}", "step", "loss", "ms");
+    for (name, ms) in ["forward", "backward", "update"].iter().zip(phases(step)) {
+        if ms.is_some() {
+            line += &format!(" {name:>9}");
+        }
+    }
+    if step.launches.is_none() && step.bytes_in_use.is_none() {
+        line += &format!(" {:>10}", "samples/s");
+    }
+    if step.launches.is_some() {
+        line += &format!(" {:>8}", "launches");
+    }
+    if step.bytes_in_use.is_some() {
+        line += &format!(" {:>10}", "memory");
+    }
+    line
+}
+
 fn step_text(step: &Step) -> String {
-    let part =
-        |name: &str, ms: Option<f64>| ms.map(|ms| format!("  {name} {ms:.2}")).unwrap_or_default();
-    format!(
-        "step {:>4}/{}  loss {:.4}  {:>9.2} ms{}{}{}  {:>8.1} samples/s{}{}{}",
-        step.n,
-        step.of,
+    let mut line = format!(
+        "{}{:>9} {:>8.4} {:>9.2}",
+        if step.measured { " " } else { "w" },
+        format!("{}/{}", step.n, step.of),
         step.loss,
-        step.total_ms,
-        part("fwd", step.forward_ms),
-        part("bwd", step.backward_ms),
-        part("opt", step.optimizer_ms),
-        step.samples_per_s,
-        step.launches
-            .map(|n| format!("  {n} launches"))
-            .unwrap_or_default(),
-        step.bytes_in_use
-            .map(|b| format!("  {}", human_bytes(b)))
-            .unwrap_or_default(),
-        if step.measured { "" } else { "  (warm-up)" },
-    )
+        step.total_ms
+    );
+    for ms in phases(step).into_iter().flatten() {
+        line += &format!(" {ms:>9.2}");
+    }
+    if step.launches.is_none() && step.bytes_in_use.is_none() {
+        line += &format!(" {:>10.1}", step.samples_per_s);
+    }
+    if let Some(launches) = step.launches {
+        line += &format!(" {launches:>8}");
+    }
+    if let Some(bytes) = step.bytes_in_use {
+        line += &format!(" {:>10}", human_bytes(bytes));
+    }
+    line
+}
+
+fn phases(step: &Step) -> [Option<f64>; 3] {
+    [step.forward_ms, step.backward_ms, step.optimizer_ms]
 }
 
 const NOT_REPORTED: &str = "not reported";
@@ -258,7 +298,13 @@ fn summary_text(summary: &Summary) -> String {
         format!(
             "  {:<18} {}",
             "launches/step",
-            number(summary.launches_per_step, "", 0)
+            match summary.captured_per_step.filter(|captured| *captured > 0.0) {
+                Some(captured) => format!(
+                    "{} by the host, {captured:.0} kernels in the graph they replay",
+                    number(summary.launches_per_step, "", 0)
+                ),
+                None => number(summary.launches_per_step, "", 0),
+            }
         ),
         format!("  {:<18} {}", "most memory", most_memory(summary)),
         format!(
@@ -277,10 +323,7 @@ fn summary_text(summary: &Summary) -> String {
         ),
     ];
     if !summary.synchronized {
-        lines.push(
-            "  times are the host's clock without waiting for the device: not the device's times"
-                .into(),
-        );
+        lines.push(unsynchronised_text(summary));
     }
     if let Some(repeat) = &summary.repeatability {
         lines.push(format!(
@@ -297,6 +340,29 @@ fn summary_text(summary: &Summary) -> String {
         ));
     }
     lines.join("\n")
+}
+
+/// What is missing when a clock did not wait for the device.
+fn unsynchronised_text(summary: &Summary) -> String {
+    let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
+    let parts: Option<f64> = [
+        summary.forward_ms,
+        summary.backward_ms,
+        summary.optimizer_ms,
+    ]
+    .into_iter()
+    .map(median)
+    .sum();
+    match (parts, median(summary.total_ms)) {
+        (Some(parts), Some(total)) if parts < 0.9 * total => format!(
+            "  the parts add up to {parts:.2} of {total:.2} ms: {:.2} ms ({:.0} %) of the step are in none of them,\n  \
+             because their clock did not wait for the device",
+            total - parts,
+            (1.0 - parts / total) * 100.0
+        ),
+        _ => "  times are the host's clock without waiting for the device: not the device's times"
+            .into(),
+    }
 }
 
 fn most_memory(summary: &Summary) -> String {

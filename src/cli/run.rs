@@ -13,21 +13,24 @@ use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
 use super::training_args::TrainingArgs;
-use crate::device::{self, CacheSettings};
+use crate::device::{self, CacheSettings, DeviceFacts};
 use crate::model::{Target, Weights};
 use crate::panics;
 use crate::train::event::{Body, Failure, FailureCode, Phase, PhaseName};
 use crate::train::{
-    self, Data, Ending, EventSink, Options, Reporter, StopReason, StopSignal, Tally,
+    self, Data, Ending, EventSink, Options, Reporter, StopReason, StopSignal, Tally, ultra,
 };
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("output").multiple(false))]
 pub struct RunArgs {
-    /// What to train: v1, v2, v3
+    /// What to train: v1 to v4, stage1 to stage6
     target: Target,
     #[command(flatten)]
     training: TrainingArgs,
+    /// Show the numbers in every layer before the first step
+    #[arg(long, help_heading = "Report")]
+    diagnose: bool,
     /// Time every kernel of this many extra steps
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Report")]
     profile_steps: usize,
@@ -56,7 +59,7 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// What to train: v1, v2, v3
+    /// What to train: v1 to v4, stage1 to stage6
     target: Target,
     /// File to write
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
@@ -75,6 +78,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     options.trace = args.trace.clone();
     options.count_work = args.flops;
     options.sample = args.sample;
+    options.diagnose = args.diagnose;
     let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if args.events {
         Box::new(JsonLines(stdout))
@@ -137,16 +141,53 @@ fn train_target(
             .open(path)
             .with_context(|| format!("cannot write the trace {}", path.display()))?;
     }
+    if options.target == Target::V4 {
+        return train_ultra(args, options, tensors, data, reporter, stop);
+    }
+    args.switches.set_block_sizes()?;
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     open.require_dtype(options.operand_dtype)?;
-    if let Some(memory) = open.memory {
-        options.config.validate_memory(memory, &open.name)?;
+    let facts = DeviceFacts::from(&open);
+    let precision = train::matmul_precision(options.operand_dtype, &open).to_string();
+    let weights = begin(options, &facts, &data, tensors, precision, reporter)?;
+    train::train(options, &open, &weights, data, reporter, stop)
+}
+
+fn train_ultra(
+    args: &TrainingArgs,
+    options: &Options,
+    tensors: usize,
+    data: Data,
+    reporter: &Reporter,
+    stop: &StopSignal,
+) -> Result<Ending> {
+    let open = ultra::open(args.backend, args.device.as_deref())?;
+    let precision = open.matmul_precision(options);
+    let weights = begin(options, &open.facts, &data, tensors, precision, reporter)?;
+    ultra::train(options, &open, &weights, data, reporter, stop)
+}
+
+/// Says what will run where, and draws the initial weights.
+fn begin(
+    options: &Options,
+    facts: &DeviceFacts,
+    data: &Data,
+    tensors: usize,
+    matmul_precision: String,
+    reporter: &Reporter,
+) -> Result<Weights> {
+    if let Some(memory) = facts.memory {
+        options.config.validate_memory(memory, &facts.name)?;
     }
     reporter.emit(Body::Hello(Box::new(train::hello(
-        options, &open, &data, tensors,
+        options,
+        facts,
+        data,
+        tensors,
+        matmul_precision,
     ))));
     reporter.emit(Body::Phase(Phase {
         phase: PhaseName::Setup,
@@ -154,8 +195,11 @@ fn train_target(
         eta_s: None,
         message: "drawing the initial weights".into(),
     }));
-    let weights = Weights::normal(&options.config, options.seed);
-    train::train(options, &open, &weights, data, reporter, stop)
+    Ok(Weights::new(
+        &options.config,
+        options.seed,
+        options.recipe.initialisation,
+    ))
 }
 
 /// Tensors the recipe stores its parameters in.

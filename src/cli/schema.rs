@@ -8,6 +8,7 @@ use schemars::{Schema, schema_for};
 
 use super::Exit;
 use super::output::FinalDocument;
+use crate::report::Report;
 use crate::train::event::Event;
 
 /// A machine-readable output.
@@ -17,6 +18,8 @@ pub enum Output {
     Events,
     /// The document of `run --json`
     Run,
+    /// session.json of `report`
+    Report,
 }
 
 #[derive(Debug, Args)]
@@ -31,6 +34,7 @@ pub fn schema(output: Output) -> Schema {
     match output {
         Output::Events => schema_for!(Event),
         Output::Run => schema_for!(FinalDocument),
+        Output::Report => schema_for!(Report),
     }
 }
 

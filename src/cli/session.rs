@@ -13,17 +13,30 @@ use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, 
 
 #[derive(Debug, Args)]
 pub struct SessionArgs {
+    #[command(flatten)]
+    place: SessionPlace,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+/// Which session is meant.
+#[derive(Debug, Args)]
+pub struct SessionPlace {
     /// The session of the learner in this class folder instead of the one in the state folder
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
     /// Name of the learner (default: the user's)
     #[arg(long, value_name = "NAME", global = true)]
     learner: Option<String>,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    command: SessionCommand,
+}
+
+impl SessionPlace {
+    pub fn find(&self) -> Result<Place, SessionError> {
+        Place::find(self.class.as_deref(), self.learner.as_deref())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -50,14 +63,19 @@ enum SessionCommand {
 
 pub fn run(args: &SessionArgs) -> Result<Exit> {
     match execute(args) {
-        Err(error) => match error.downcast_ref::<SessionError>() {
-            Some(known) => {
-                eprintln!("error: {known}\n       {}", known.remedy());
-                Ok(exit_of(known))
-            }
-            None => Err(error),
-        },
+        Err(error) => say_error(error),
         done => done,
+    }
+}
+
+/// Prints an error of the session with its remedy; any other is passed on.
+pub fn say_error(error: anyhow::Error) -> Result<Exit> {
+    match error.downcast_ref::<SessionError>() {
+        Some(known) => {
+            eprintln!("error: {known}\n       {}", known.remedy());
+            Ok(exit_of(known))
+        }
+        None => Err(error),
     }
 }
 
@@ -74,7 +92,7 @@ fn exit_of(error: &SessionError) -> Exit {
 }
 
 fn execute(args: &SessionArgs) -> Result<Exit> {
-    let place = Place::find(args.class.as_deref(), args.learner.as_deref())?;
+    let place = args.place.find()?;
     match &args.command {
         SessionCommand::Show => show(&place, args.json),
         SessionCommand::Path => path(&place, args.json),

@@ -6,8 +6,10 @@ use anyhow::{Result, bail};
 use burn::tensor::FloatDType;
 use clap::{Args, ValueEnum};
 
+use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
 use crate::model::{ConfigError, ModelConfig, Preset, Target};
+use crate::train::ultra::{MatmulPrecision, UltraOptions};
 use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
@@ -25,19 +27,6 @@ impl From<Dtype> for FloatDType {
             Dtype::Bf16 => FloatDType::BF16,
             Dtype::F16 => FloatDType::F16,
         }
-    }
-}
-
-/// A switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    On,
-    Off,
-}
-
-impl Switch {
-    pub fn is_on(self) -> bool {
-        self == Switch::On
     }
 }
 
@@ -105,9 +94,26 @@ pub struct TrainingArgs {
     /// Train on the bytes of this text instead of random tokens
     #[arg(long, value_name = "FILE", help_heading = "Training")]
     pub data: Option<PathBuf>,
-    /// Let burn fuse neighbouring operations into one kernel (default: as the target has it)
-    #[arg(long, value_enum, value_name = "SWITCH", help_heading = "Training")]
-    pub graph_fusion: Option<Switch>,
+    #[command(flatten)]
+    pub switches: Switches,
+    /// v4: capture the step as a graph and replay it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Optimizations"
+    )]
+    pub ultra: Switch,
+    /// v4: how f32 products are carried out on a GPU
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PRECISION",
+        default_value = "tf32",
+        help_heading = "Optimizations"
+    )]
+    pub matmul_precision: MatmulPrecision,
 
     /// Where to compute
     #[arg(
@@ -121,9 +127,9 @@ pub struct TrainingArgs {
     /// Which device of the backend: its index, or part of a Vulkan adapter's name
     #[arg(long, value_name = "DEVICE", help_heading = "Device")]
     pub device: Option<String>,
-    /// What a step waits for before reading the clock
-    #[arg(long, value_enum, default_value = "phases", help_heading = "Device")]
-    pub sync: Synchronize,
+    /// What a step waits for before reading the clock (default: as the target has it, phases for the versions)
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Device")]
+    pub sync: Option<Synchronize>,
     /// Same seed, same bits: fail if two repeats of a step differ
     #[arg(long, help_heading = "Device")]
     pub deterministic: bool,
@@ -169,13 +175,9 @@ impl TrainingArgs {
                 "--num-steps is 0: at least one step has to be counted".into()
             ));
         }
-        let mut recipe = target.recipe();
-        if let Some(switch) = self.graph_fusion {
-            recipe.graph_fusion = switch.is_on();
-        }
         Ok(Options {
             target,
-            recipe,
+            recipe: self.switches.apply(target)?,
             config: self.model_config()?,
             steps: self.num_steps,
             warmup: self.warmup,
@@ -183,8 +185,13 @@ impl TrainingArgs {
             weight_decay: 0.01,
             seed: self.seed,
             operand_dtype: self.dtype.into(),
-            synchronize: self.sync,
+            synchronize: self.sync.unwrap_or(target.timing().into()),
             profile_steps: 0,
+            ultra: UltraOptions {
+                capture: self.ultra.is_on(),
+                matmul_precision: self.matmul_precision,
+            },
+            diagnose: false,
             deterministic: self.deterministic,
             check_repeatability: self.deterministic || self.repeatability.is_on(),
             sample: 0,

@@ -27,6 +27,7 @@ pub fn folder() -> Option<PathBuf> {
 pub fn configure_runtime(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
+    super::tuning::record_decisions(&mut config);
     let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
     if cubecl_is_new && let Some(folder) = folder() {
         burn::cubecl::environment::set_root(folder);

@@ -3,6 +3,7 @@
 //! Every backend is probed before a client is created: creating one without its library panics.
 
 mod cache;
+pub mod ceilings;
 mod cpu;
 pub mod diagnosis;
 pub mod driver;
@@ -10,8 +11,10 @@ mod error;
 pub mod kfd;
 pub mod library;
 mod select;
+mod tuning;
 pub mod vulkan;
 
 pub use cache::{CacheSettings, configure_runtime};
 pub use error::DeviceError;
-pub use select::{Backend, BackendChoice, OpenDevice, open};
+pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};
+pub use tuning::{forget_decisions, tuned_operations};

@@ -43,6 +43,34 @@ pub struct OpenDevice {
     pub memory: Option<u64>,
 }
 
+/// What is known of a device, for the first line of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    pub backend: Backend,
+    pub name: String,
+    pub arch: Option<String>,
+    pub driver: Option<String>,
+    /// Bytes.
+    pub memory: Option<u64>,
+}
+
+/// The CPU, for what computes on it without burn.
+pub fn cpu_facts() -> DeviceFacts {
+    DeviceFacts::from(&cpu::open())
+}
+
+impl From<&OpenDevice> for DeviceFacts {
+    fn from(open: &OpenDevice) -> Self {
+        DeviceFacts {
+            backend: open.backend,
+            name: open.name.clone(),
+            arch: open.arch.clone(),
+            driver: open.driver.clone(),
+            memory: open.memory,
+        }
+    }
+}
+
 impl OpenDevice {
     /// Refuses a type the device stores but cannot compute in.
     pub fn require_dtype(&self, dtype: FloatDType) -> Result<(), DeviceError> {

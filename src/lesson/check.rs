@@ -98,10 +98,15 @@ impl Check {
         }
     }
 
-    fn judge_exact(&self, value: f64) -> Verdict {
+    /// Whether a value lies within the bounds, without regard to spread. Never true of NaN.
+    pub fn accepts(&self, value: f64) -> bool {
         let least = self.at_least.is_none_or(|bound| value >= bound);
         let most = self.at_most.is_none_or(|bound| value <= bound);
-        if least && most {
+        least && most && !value.is_nan()
+    }
+
+    fn judge_exact(&self, value: f64) -> Verdict {
+        if self.accepts(value) {
             Verdict::Passed
         } else {
             Verdict::NotYet
@@ -210,7 +215,7 @@ impl Outcome {
         let spread = self.interval.map_or(String::new(), |interval| {
             let basis = match interval.basis {
                 Basis::Steps => "from the steps of one run each",
-                Basis::Runs => "from several runs each",
+                Basis::Runs | Basis::Rounds | Basis::Combinations => "from several runs each",
             };
             let (low, high) = (unit.show(interval.low), unit.show(interval.high));
             format!(

@@ -1,7 +1,7 @@
 //! Live values: `{{ run.metric }}` in a lesson's text stands for what was measured here.
 
 use super::check::{Runs, Undecided, exact};
-use super::quantity::Quantity;
+use super::quantity::{Quantity, RunName};
 
 /// A piece of text, or what stands between double braces.
 enum Piece<'a> {
@@ -16,6 +16,14 @@ pub fn fill(text: &str, lesson: &str, runs: &dyn Runs) -> String {
         Piece::Value(expression) => show(expression, lesson, runs),
     });
     shown.collect()
+}
+
+/// Every run that the live values of `text` name, for a step of `lesson`.
+pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
+    values(text)
+        .filter_map(|expression| Quantity::parse(expression, lesson).ok())
+        .flat_map(|quantity| quantity.runs().cloned().collect::<Vec<_>>())
+        .collect()
 }
 
 /// Every live value of `text`, as written.

@@ -14,6 +14,7 @@ mod kinds;
 pub mod live;
 mod load;
 mod locate;
+pub mod place;
 pub mod problem;
 pub mod quantity;
 pub mod quiz;
@@ -25,6 +26,7 @@ mod validate;
 
 pub use check::{Check, Outcome, Runs, Undecided, Verdict};
 pub use course::{Course, Golden, Hint, Lesson, Level, Session, Step, StepKind, TARGETS};
+pub use place::Place;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};
 pub use source::Source;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
+use include_dir::{Dir, DirEntry, include_dir};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/lessons");
 
@@ -48,6 +48,26 @@ impl Source {
         })
     }
 
+    /// A file of the course that is no text, or a folder of them, as something on disk: where it is, or a copy in `folder`.
+    pub fn extract(&self, path: &str, folder: &Path) -> Result<PathBuf, String> {
+        let missing = || "the course has no such file or folder".to_string();
+        let target = match self {
+            Source::Folder(root) => root.join(path),
+            Source::BuiltIn => {
+                let entry = BUILT_IN.get_entry(path).ok_or_else(missing)?;
+                let target = folder.join(path);
+                copy(entry, folder)
+                    .map_err(|error| format!("cannot write {}: {error}", target.display()))?;
+                target
+            }
+        };
+        if target.exists() {
+            Ok(target)
+        } else {
+            Err(missing())
+        }
+    }
+
     /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
     pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
         let mut names: Vec<String> = match self {
@@ -69,6 +89,25 @@ impl Source {
         .collect();
         names.sort();
         names
+    }
+}
+
+/// Writes an entry of the built-in course below `folder`, under its own path.
+fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
+    let target = folder.join(entry.path());
+    match entry {
+        DirEntry::Dir(dir) => {
+            fs::create_dir_all(&target)?;
+            dir.entries()
+                .iter()
+                .try_for_each(|entry| copy(entry, folder))
+        }
+        DirEntry::File(file) => {
+            if let Some(parent) = target.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(target, file.contents())
+        }
     }
 }
 

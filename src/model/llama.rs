@@ -7,11 +7,11 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
-use tinyllama_kernels::binding::{self, AttentionSizes};
+use tinyllama_kernels::binding::{self, AttentionSizes, KeyValueLayout};
 
 use super::config::ModelConfig;
 use super::part::{self, Part};
-use super::recipe::{Attention, Operations, Projection, Recipe};
+use super::recipe::{Attention, Backward, KeyValue, Operations, Projection, Recipe, Swiglu};
 use super::rotary::RotaryTable;
 use super::weights::{Matrix, Weights};
 
@@ -25,6 +25,9 @@ pub struct Llama {
     blocks: Vec<Block>,
     final_norm: Param<Tensor<1>>,
 }
+
+/// Is shown what a part put out, `[tokens, width]`.
+pub type Probe<'a> = dyn FnMut(Part, &Tensor<2>) + 'a;
 
 /// One transformer block.
 #[derive(Module, Debug)]
@@ -106,6 +109,16 @@ impl Context {
     }
 }
 
+impl Context {
+    /// An input of one of this project's kernels. Without a backward pass the kernel is where gradients end.
+    fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        match self.recipe.backward {
+            Backward::Complete => x,
+            Backward::Missing => x.detach(),
+        }
+    }
+}
+
 impl Llama {
     /// Places `weights` on `device`, side by side where `recipe` fuses projections.
     pub fn new(
@@ -145,6 +158,17 @@ impl Llama {
 
     /// Logits `[tokens, V]` for token numbers `[B, S]`.
     pub fn logits(&self, context: &Context, tokens: Tensor<2, Int>) -> Tensor<2> {
+        self.probed_logits(context, tokens, &mut |_, _| {})
+    }
+
+    /// The same, showing every layer's output to `probe`: the embedding, the residual stream after each half of a block,
+    /// the last norm and the logits.
+    pub fn probed_logits(
+        &self,
+        context: &Context,
+        tokens: Tensor<2, Int>,
+        probe: &mut Probe<'_>,
+    ) -> Tensor<2> {
         let [batch, sequence] = tokens.dims();
         let mut stream = {
             let _part = part::enter(Part::Embedding);
@@ -152,16 +176,24 @@ impl Llama {
                 .val()
                 .select(0, tokens.reshape([batch * sequence]))
         };
+        probe(Part::Embedding, &stream);
         for (layer, block) in self.blocks.iter().enumerate() {
             let _part = part::enter(Part::Attention(layer));
             stream = stream.clone() + block.attention(context, stream, [batch, sequence]);
             drop(_part);
+            probe(Part::Attention(layer), &stream);
             let _part = part::enter(Part::FeedForward(layer));
             stream = stream.clone() + block.feed_forward(context, stream);
+            probe(Part::FeedForward(layer), &stream);
         }
         let normed = rms_norm(context, stream, &self.final_norm);
-        let _part = part::enter(Part::Head);
-        matmul(context, normed, self.embedding.val().transpose())
+        probe(Part::Norm, &normed);
+        let logits = {
+            let _part = part::enter(Part::Head);
+            matmul(context, normed, self.embedding.val().transpose())
+        };
+        probe(Part::Head, &logits);
+        logits
     }
 
     /// Mean cross entropy in nats over all tokens, `[1]`.
@@ -274,7 +306,7 @@ impl Block {
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
             Attention::Kernel => binding::rotary_attention(
-                side_by_side(qkv),
+                context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
                 AttentionSizes {
                     batch,
@@ -282,6 +314,10 @@ impl Block {
                     heads: config.heads,
                     key_heads: config.kv_heads,
                     head_dim: config.head_dim(),
+                },
+                match context.recipe.key_value {
+                    KeyValue::Shared => KeyValueLayout::Shared,
+                    KeyValue::RepeatedTransposed => KeyValueLayout::RepeatedTransposed,
                 },
             ),
         };
@@ -292,13 +328,21 @@ impl Block {
     fn feed_forward(&self, context: &Context, stream: Tensor<2>) -> Tensor<2> {
         let ffn = context.config.ffn;
         let normed = rms_norm(context, stream, &self.feed_forward_norm);
-        let gate_up = project(context, normed, &self.gate_up);
-        let activated = match context.recipe.operations {
-            Operations::Library => {
+        let activated = match (context.recipe.swiglu, self.gate_up.as_slice()) {
+            (Swiglu::Naive, [gate, up]) => binding::swiglu_naive(
+                context.kernel_input(normed),
+                context.kernel_input(gate.val()),
+                context.kernel_input(up.val()),
+            ),
+            (Swiglu::Kernel, weights) => {
+                let gate_up = project(context, normed, weights);
+                binding::swiglu(context.kernel_input(side_by_side(gate_up)))
+            }
+            (_, weights) => {
+                let gate_up = project(context, normed, weights);
                 let [gate, up] = apart(gate_up, [ffn, ffn]);
                 silu(gate) * up
             }
-            Operations::Kernels => binding::swiglu(side_by_side(gate_up)),
         };
         matmul(context, activated, self.down.val())
     }
@@ -315,7 +359,11 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
                 .sqrt();
             x / root * weight.val().unsqueeze()
         }
-        Operations::Kernels => binding::rms_norm(x, weight.val(), NORM_EPSILON as f32),
+        Operations::Kernels => binding::rms_norm(
+            context.kernel_input(x),
+            context.kernel_input(weight.val()),
+            NORM_EPSILON as f32,
+        ),
     }
 }
 

@@ -1,16 +1,22 @@
 //! The model, its versions and its initial values.
 
 mod config;
+pub mod difference;
+pub mod kernel_cost;
 mod llama;
 pub mod part;
 mod recipe;
 mod rotary;
-mod weights;
+mod target;
 pub mod ultra;
+mod weights;
 pub mod work;
 
 pub use config::{ConfigError, ModelConfig, Preset, human_bytes};
 pub use llama::{Context, Llama, NORM_EPSILON, NamedParameter, Precision};
 pub use part::Part;
-pub use recipe::{Attention, Operations, Projection, Recipe, Target};
+pub use recipe::{
+    Attention, Backward, Initialisation, KeyValue, Operations, Projection, Recipe, Swiglu,
+};
+pub use target::{Target, Timing};
 pub use weights::{Matrix, Weights};

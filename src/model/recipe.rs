@@ -1,10 +1,7 @@
 //! What distinguishes one version of the model from another, as data.
 //!
-//! There is one model. A [`Recipe`] says how each of its operations is carried out, and a [`Target`] is a named recipe,
-//! so the difference between two targets can be printed instead of guessed.
-
-use std::fmt;
-use std::str::FromStr;
+//! There is one model. A [`Recipe`] says how each of its operations is carried out, so the difference between two targets
+//! can be printed instead of guessed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,99 +46,67 @@ pub enum Operations {
     Kernels,
 }
 
-/// How a target carries the model out.
+/// What the activation of the feed-forward network is computed by.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Swiglu {
+    /// burn's tensor operations.
+    #[default]
+    Library,
+    /// This project's kernel for the activation; the products before it are the library's.
+    Kernel,
+    /// One kernel for the activation and both products before it, one unit for every output.
+    Naive,
+}
+
+/// How keys and values reach the attention kernel.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyValue {
+    /// Read where the projection wrote them, each head once for all query heads that share it.
+    #[default]
+    Shared,
+    /// Repeated for every query head and handed over as a transposed view.
+    RepeatedTransposed,
+}
+
+/// What the parameters are before the first step.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Initialisation {
+    /// Normal with mean 0 and deviation 0.02.
+    #[default]
+    Small,
+    /// What layers of common frameworks do unasked: an embedding with deviation 1, uniform linear layers.
+    Default,
+}
+
+/// Whether the custom kernels pass gradients on.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backward {
+    #[default]
+    Complete,
+    /// The kernels have no backward pass: whatever lies before one of them gets no gradient.
+    Missing,
+}
+
+/// How a target carries the model out. What older event streams do not say was the same for every target then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
     pub qkv: Projection,
     pub gate_up: Projection,
     pub attention: Attention,
+    /// Norms, loss and optimizer.
     pub operations: Operations,
+    #[serde(default)]
+    pub swiglu: Swiglu,
+    #[serde(default)]
+    pub key_value: KeyValue,
+    #[serde(default)]
+    pub initialisation: Initialisation,
+    #[serde(default)]
+    pub backward: Backward,
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,
-}
-
-/// Something `run` can train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Target {
-    /// Baseline.
-    V1,
-    /// Fused projections, and neighbouring operations fused by burn.
-    V2,
-    /// This project's kernels, with the library's matrix products.
-    V3,
-}
-
-impl Target {
-    /// Every target, in the order of the course.
-    pub const ALL: [Target; 3] = [Target::V1, Target::V2, Target::V3];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Target::V1 => "v1",
-            Target::V2 => "v2",
-            Target::V3 => "v3",
-        }
-    }
-
-    /// One line for lists and `--help`.
-    pub fn summary(self) -> &'static str {
-        match self {
-            Target::V1 => "baseline: separate projections, materialised attention, no fusion",
-            Target::V2 => {
-                "fused: one QKV and one gate-up product, neighbouring operations fused by burn"
-            }
-            Target::V3 => {
-                "kernels: own norm, attention, activation, loss and optimizer, library products"
-            }
-        }
-    }
-
-    pub fn recipe(self) -> Recipe {
-        let baseline = Recipe {
-            qkv: Projection::Separate,
-            gate_up: Projection::Separate,
-            attention: Attention::Materialised,
-            operations: Operations::Library,
-            graph_fusion: false,
-        };
-        let fused = Recipe {
-            qkv: Projection::Fused,
-            gate_up: Projection::Fused,
-            graph_fusion: true,
-            ..baseline
-        };
-        match self {
-            Target::V1 => baseline,
-            Target::V2 => fused,
-            Target::V3 => Recipe {
-                attention: Attention::Kernel,
-                operations: Operations::Kernels,
-                ..fused
-            },
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Target::ALL
-            .into_iter()
-            .find(|target| target.name().eq_ignore_ascii_case(text))
-            .ok_or_else(|| {
-                let names: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
-                format!(
-                    "there is no target `{text}`; there are: {}",
-                    names.join(", ")
-                )
-            })
-    }
 }

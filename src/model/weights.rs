@@ -2,9 +2,10 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use rand_distr::{Distribution, Normal};
+use rand_distr::{Distribution, Normal, Uniform};
 
 use super::config::ModelConfig;
+use super::recipe::Initialisation;
 
 /// Standard deviation of every weight matrix and of the embedding.
 ///
@@ -60,48 +61,78 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Normal(0, 0.02) from `seed`: the same values for every version on every machine.
-    pub fn normal(config: &ModelConfig, seed: u64) -> Weights {
-        let mut source = Source::new(seed);
+    /// As `initialisation` says, from `seed`: the same values for every version on every machine.
+    pub fn new(config: &ModelConfig, seed: u64, initialisation: Initialisation) -> Weights {
+        let mut source = Source {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            initialisation,
+        };
         let d = config.hidden;
         let kv = config.kv_heads * config.head_dim();
         Weights {
-            embedding: source.matrix(config.vocabulary, d),
+            embedding: source.embedding(config.vocabulary, d),
             blocks: (0..config.layers)
                 .map(|_| BlockWeights {
                     qkv: [
-                        source.matrix(d, d),
-                        source.matrix(d, kv),
-                        source.matrix(d, kv),
+                        source.linear(d, d),
+                        source.linear(d, kv),
+                        source.linear(d, kv),
                     ],
-                    output: source.matrix(d, d),
-                    gate_up: [source.matrix(d, config.ffn), source.matrix(d, config.ffn)],
-                    down: source.matrix(config.ffn, d),
+                    output: source.linear(d, d),
+                    gate_up: [source.linear(d, config.ffn), source.linear(d, config.ffn)],
+                    down: source.linear(config.ffn, d),
                 })
                 .collect(),
         }
+    }
+
+    /// Normal(0, 0.02) from `seed`.
+    pub fn small(config: &ModelConfig, seed: u64) -> Weights {
+        Weights::new(config, seed, Initialisation::Small)
     }
 }
 
 struct Source {
     random: ChaCha8Rng,
-    normal: Normal<f32>,
+    initialisation: Initialisation,
 }
 
 impl Source {
-    fn new(seed: u64) -> Self {
-        Source {
-            random: ChaCha8Rng::seed_from_u64(seed),
-            normal: Normal::new(0.0, STANDARD_DEVIATION).expect("the deviation is positive"),
+    fn embedding(&mut self, rows: usize, columns: usize) -> Matrix {
+        match self.initialisation {
+            Initialisation::Small => self.normal(STANDARD_DEVIATION, rows, columns),
+            Initialisation::Default => self.normal(1.0, rows, columns),
         }
     }
 
-    fn matrix(&mut self, rows: usize, columns: usize) -> Matrix {
+    /// `rows` inputs, `columns` outputs. The default of common frameworks is uniform within ±1/√inputs.
+    fn linear(&mut self, rows: usize, columns: usize) -> Matrix {
+        match self.initialisation {
+            Initialisation::Small => self.normal(STANDARD_DEVIATION, rows, columns),
+            Initialisation::Default => {
+                let bound = 1.0 / (rows as f32).sqrt();
+                let uniform = Uniform::new(-bound, bound).expect("the bound is positive");
+                self.matrix(uniform, rows, columns)
+            }
+        }
+    }
+
+    fn normal(&mut self, deviation: f32, rows: usize, columns: usize) -> Matrix {
+        let normal = Normal::new(0.0, deviation).expect("the deviation is positive");
+        self.matrix(normal, rows, columns)
+    }
+
+    fn matrix(
+        &mut self,
+        distribution: impl Distribution<f32>,
+        rows: usize,
+        columns: usize,
+    ) -> Matrix {
         Matrix {
             rows,
             columns,
             values: (0..rows * columns)
-                .map(|_| self.normal.sample(&mut self.random))
+                .map(|_| distribution.sample(&mut self.random))
                 .collect(),
         }
     }
@@ -116,9 +147,9 @@ mod tests {
     fn a_seed_fixes_every_weight_and_another_seed_changes_them() {
         let config = Preset::Tiny.config();
         let (a, b, c) = (
-            Weights::normal(&config, 42),
-            Weights::normal(&config, 42),
-            Weights::normal(&config, 43),
+            Weights::small(&config, 42),
+            Weights::small(&config, 42),
+            Weights::small(&config, 43),
         );
         assert_eq!(a.blocks[3].down, b.blocks[3].down);
         assert_ne!(a.embedding, c.embedding);

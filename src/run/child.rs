@@ -3,7 +3,7 @@
 //! The parent never touches a GPU: fusion is a setting of the whole process, a driver's crash ends only the child, and a
 //! profiler or a scheduler's launcher can be put in front of it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -13,8 +13,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, anyhow};
 
 use super::folder::RunFolder;
-use super::reader::{Line, read_line};
-use crate::train::event::Body;
+use super::reader::Line;
 
 /// What to start: launcher, program, `run`, target and flags.
 #[derive(Clone, Debug)]
@@ -79,12 +78,17 @@ impl Drop for Process {
         if self.waited_for {
             return;
         }
-        if let Ok(id) = i32::try_from(self.child.id()) {
-            // SAFETY: kill takes two numbers; the group is the child's own, made when it was started.
-            unsafe { libc::kill(-id, libc::SIGKILL) };
-        }
+        signal_group(self.child.id(), libc::SIGKILL);
         // Collected so that no zombie stays; there is no one to tell of an error.
         drop(self.child.wait());
+    }
+}
+
+/// Sends `signal` to a child that leads its own group, and to everything it started.
+pub fn signal_group(leader: u32, signal: i32) {
+    if let Ok(group) = i32::try_from(leader) {
+        // SAFETY: kill takes two numbers; the group is the child's own, made when it was started.
+        unsafe { libc::kill(-group, signal) };
     }
 }
 
@@ -103,27 +107,10 @@ impl RunChild {
     /// # Errors
     /// When the folder cannot be written or the program cannot be started.
     pub fn start(command: &RunCommand, root: &Path) -> Result<Self> {
-        let words = command.words();
-        let (program, arguments) = words
-            .split_first()
-            .ok_or_else(|| anyhow!("nothing to start"))?;
-        let printable = words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let folder = RunFolder::create(root, printable)?;
-        let stderr = folder.stderr_path();
-        let stderr =
-            File::create(&stderr).with_context(|| format!("cannot write {}", stderr.display()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            // A group of its own, so that it can be ended with everything it started.
-            .process_group(0)
+        let (mut command, folder) = prepare(command, root)?;
+        let mut child = command
             .spawn()
-            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+            .with_context(|| cannot_start(command.get_program()))?;
         let stdout = child
             .stdout
             .take()
@@ -143,6 +130,10 @@ impl RunChild {
         self.process.child.id()
     }
 
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
     /// The next line; `None` when the stream has ended.
     ///
     /// # Errors
@@ -156,19 +147,7 @@ impl RunChild {
         if count == 0 {
             return Ok(None);
         }
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_end_matches(['\n', '\r']);
-        self.folder.keep_line(text)?;
-        let line = read_line(text);
-        if let Line::Event(event) = &line {
-            match &event.body {
-                Body::Hello(hello) => self.folder.record.hello = Some((**hello).clone()),
-                Body::Summary(summary) => self.folder.record.summary = Some((**summary).clone()),
-                Body::Error(failure) => self.folder.record.error = Some(failure.clone()),
-                _ => {}
-            }
-        }
-        Ok(Some(line))
+        self.folder.keep(&bytes).map(Some)
     }
 
     /// Waits for the end and completes the record.
@@ -179,10 +158,17 @@ impl RunChild {
         while self.next_line()?.is_some() {}
         let RunChild {
             mut process,
-            mut folder,
+            folder,
             ..
         } = self;
         let status = process.wait().context("waiting for the run failed")?;
+        Exited::new(status, folder)
+    }
+}
+
+impl Exited {
+    /// Completes the record of a run that ended.
+    pub(super) fn new(status: ExitStatus, mut folder: RunFolder) -> Result<Self> {
         folder.record.exit = Some(status.to_string());
         folder.save()?;
         let stderr = tail(&folder.stderr_path(), STDERR_LINES);
@@ -192,6 +178,35 @@ impl RunChild {
             stderr,
         })
     }
+}
+
+/// The command, ready to be started in a process group of its own, and the folder its files are kept in below `root`.
+pub(super) fn prepare(command: &RunCommand, root: &Path) -> Result<(Command, RunFolder)> {
+    let words = command.words();
+    let (program, arguments) = words
+        .split_first()
+        .ok_or_else(|| anyhow!("nothing to start"))?;
+    let printable = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let folder = RunFolder::create(root, printable)?;
+    let stderr = folder.stderr_path();
+    let stderr =
+        File::create(&stderr).with_context(|| format!("cannot write {}", stderr.display()))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        // A group of its own, so that it can be ended with everything it started.
+        .process_group(0);
+    Ok((command, folder))
+}
+
+pub(super) fn cannot_start(program: &OsStr) -> String {
+    format!("cannot start {}", program.to_string_lossy())
 }
 
 /// Lines of the error stream that are shown when a run fails.

@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
-use crate::train::event::{Failure, Hello, Summary};
+use super::reader::{Line, read_line};
+use crate::train::event::{Body, Failure, Hello, Summary};
 
 /// Where progress and runs are kept: `$XDG_STATE_HOME/tinyllama-tutor`.
 ///
@@ -106,6 +107,35 @@ impl RunFolder {
     pub fn keep_line(&mut self, line: &str) -> Result<()> {
         writeln!(self.events, "{line}")
             .with_context(|| format!("cannot write in {}", self.path.display()))
+    }
+
+    /// Keeps a line as the child printed it, notes in the record what it says of the run, and understands it.
+    ///
+    /// # Errors
+    /// When the copy cannot be kept.
+    pub fn keep(&mut self, bytes: &[u8]) -> Result<Line> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        self.keep_line(text)?;
+        let line = read_line(text);
+        if let Line::Event(event) = &line {
+            match &event.body {
+                Body::Hello(hello) => self.record.hello = Some((**hello).clone()),
+                Body::Summary(summary) => self.record.summary = Some((**summary).clone()),
+                Body::Error(failure) => self.record.error = Some(failure.clone()),
+                _ => {}
+            }
+        }
+        Ok(line)
+    }
+
+    /// The run's id: the name of its folder.
+    pub fn id(&self) -> String {
+        self.path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 
     /// Writes `run.json`, whole or not at all.

@@ -1,12 +1,13 @@
 //! A session as one file: to hand in, to move to another machine.
 
 use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write, repeat};
 use std::path::{Component, Path};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use tar::{Archive, Builder, EntryType};
+use tar::{Archive, Builder, EntryType, Header};
 
 use super::error::SessionError;
 use super::log;
@@ -23,23 +24,50 @@ pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
     let io = |action| SessionError::io(action, to);
     let file = File::create_new(to).map_err(io("creating"))?;
     let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
-    archive.follow_symlinks(false);
     for part in PARTS {
-        let path = place.folder.join(part);
-        let added = if path.is_dir() {
-            archive.append_dir_all(part, &path)
-        } else if path.is_file() {
-            archive.append_path_with_name(&path, part)
-        } else {
-            Ok(())
-        };
-        added.map_err(SessionError::io("packing", &path))?;
+        add(&mut archive, &place.folder, Path::new(part))?;
     }
     let file = archive
         .into_inner()
         .and_then(GzEncoder::finish)
         .map_err(io("writing"))?;
     file.sync_all().map_err(io("saving"))
+}
+
+/// Packs a file or a folder with all in it. A tutor may be writing meanwhile: of a file, as many bytes are taken as it had.
+fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
+    let path = root.join(part);
+    let io = |action| SessionError::io(action, &path);
+    let found = match fs::symlink_metadata(&path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io("packing")(error)),
+    };
+    if found.is_dir() {
+        archive.append_dir(part, &path).map_err(io("packing"))?;
+        let mut names = fs::read_dir(&path)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| Ok(entry?.file_name()))
+                    .collect::<Result<Vec<_>, _>>()
+            })
+            .map_err(io("packing"))?;
+        names.sort();
+        return names
+            .iter()
+            .try_for_each(|name| add(archive, root, &part.join(name)));
+    }
+    if !found.is_file() {
+        return Ok(());
+    }
+    let file = File::open(&path).map_err(io("packing"))?;
+    let mut header = Header::new_gnu();
+    header.set_metadata(&found);
+    // A file that shrinks meanwhile is filled up, or the archive would be unreadable behind it.
+    let content = file.take(found.len()).chain(repeat(0)).take(found.len());
+    archive
+        .append_data(&mut header, part, content)
+        .map_err(io("packing"))
 }
 
 /// Unpacks an archive as the session at `place`, where there must be none yet. Returns its damaged lines.

@@ -30,6 +30,19 @@ impl Session {
         workbench: &[String],
         by: &str,
     ) -> Result<String, SessionError> {
+        let (event, name) = self.prepare_reset(scope, workbench, by)?;
+        self.record(event)?;
+        self.finish_resets()?;
+        Ok(name)
+    }
+
+    /// Copies what a reset will take away; nothing is taken yet. The event does the rest when it is recorded.
+    pub(super) fn prepare_reset(
+        &self,
+        scope: Scope,
+        workbench: &[String],
+        by: &str,
+    ) -> Result<(Event, String), SessionError> {
         let name = format!("reset-{}", self.state().backups.len() + 1);
         let folder = self.place.backups().join(&name);
         create_private(&folder)?;
@@ -45,26 +58,53 @@ impl Session {
             scope: scope.clone(),
             by: by.into(),
             time: now(),
-            workbench: kept.clone(),
+            workbench: kept,
         };
         let path = folder.join("backup.json");
         let text = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| SessionError::io("writing", &path)(error.into()))?;
         replace(&path, &text)?;
-        self.record(Event::Reset {
+        let event = Event::Reset {
             backup: name.clone(),
             scope,
             by: by.into(),
-        })?;
-        for file in kept {
-            let path = self.place.workbench().join(file);
-            fs::remove_file(&path).map_err(SessionError::io("removing", &path))?;
+        };
+        Ok((event, name))
+    }
+
+    /// Removes the workbench files that the newest reset has copied, as long as they are what was copied.
+    pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
+        let newest = format!("reset-{}", self.state().backups.len());
+        let folder = self.place.backups().join(&newest);
+        let pending = self
+            .state()
+            .backups
+            .get(&newest)
+            .is_some_and(|known| !known.restored);
+        if !pending {
+            return Ok(());
         }
-        Ok(name)
+        for file in read_manifest(&folder)?.workbench {
+            check_name(&file)?;
+            let path = self.place.workbench().join(&file);
+            let (Ok(now), Ok(copied)) = (fs::read(&path), fs::read(folder.join(&file))) else {
+                continue;
+            };
+            if now == copied {
+                fs::remove_file(&path).map_err(SessionError::io("removing", &path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Undoes a reset. Workbench files written since are kept beside the backup.
     pub fn restore(&mut self, backup: &str, by: &str) -> Result<(), SessionError> {
+        let event = self.prepare_restore(backup, by)?;
+        self.record(event)
+    }
+
+    /// Puts the workbench files of a backup back; the event does the rest when it is recorded.
+    pub(super) fn prepare_restore(&self, backup: &str, by: &str) -> Result<Event, SessionError> {
         let known = self
             .state()
             .backups
@@ -74,10 +114,7 @@ impl Session {
             return Err(SessionError::AlreadyRestored(backup.into()));
         }
         let folder = self.place.backups().join(backup);
-        let path = folder.join("backup.json");
-        let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
-        let manifest: Manifest = serde_json::from_slice(&text)
-            .map_err(|error| SessionError::io("reading", &path)(error.into()))?;
+        let manifest = read_manifest(&folder)?;
         let replaced = folder.join("replaced");
         for file in &manifest.workbench {
             check_name(file)?;
@@ -87,11 +124,17 @@ impl Session {
             }
             copy(&folder, &self.place.workbench(), file)?;
         }
-        self.record(Event::Restored {
+        Ok(Event::Restored {
             backup: backup.into(),
             by: by.into(),
         })
     }
+}
+
+fn read_manifest(folder: &Path) -> Result<Manifest, SessionError> {
+    let path = folder.join("backup.json");
+    let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
+    serde_json::from_slice(&text).map_err(|error| SessionError::io("reading", &path)(error.into()))
 }
 
 fn copy(from: &Path, to: &Path, file: &str) -> Result<(), SessionError> {

@@ -69,7 +69,8 @@ fn hash(previous: &str, record: &str) -> String {
     hexadecimal(&digest.finalize())
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Lower-case digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits =
         |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));

@@ -31,6 +31,8 @@ pub enum SessionError {
     NoBackup(String),
     #[error("backup `{0}` was restored already")]
     AlreadyRestored(String),
+    #[error("{} belongs to another user, number {owner}", path.display())]
+    NotYours { path: PathBuf, owner: u32 },
     #[error("{action} {}: {source}", path.display())]
     Io {
         action: &'static str,
@@ -46,6 +48,17 @@ impl SessionError {
             path: path.to_path_buf(),
             source,
         }
+    }
+
+    /// Whether trying again cannot help.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            SessionError::Name { .. }
+                | SessionError::NotRecordable(_)
+                | SessionError::NoBackup(_)
+                | SessionError::AlreadyRestored(_)
+        )
     }
 
     /// What a learner can do about it.
@@ -65,6 +78,9 @@ impl SessionError {
             SessionError::NoBackup(_) | SessionError::AlreadyRestored(_) => {
                 "`session show` lists the backups.".into()
             }
+            SessionError::NotYours { .. } => "A session is written by its learner alone. Use a name of your own with \
+                 --learner NAME, or ask whoever owns the folder to remove it."
+                .into(),
             SessionError::Io { path, source, .. } => io_remedy(source.kind(), path),
         }
     }

@@ -153,6 +153,31 @@ pub enum Event {
     Note {
         text: String,
     },
+    /// The run was not made here: what it shows was recorded on `machine`.
+    Recorded {
+        run: String,
+        machine: String,
+    },
+    /// SHA-256 of the run's event stream as it was when the run ended.
+    Sealed {
+        run: String,
+        sha256: String,
+    },
+    /// An instructor did this step for the learner.
+    Solved {
+        at: StepRef,
+        by: String,
+    },
+    /// The class is asked to work on this lesson; none sets it free.
+    Pinned {
+        lesson: Option<String>,
+        by: String,
+    },
+    /// An instructor's order with all it does, in one record: it is taken whole and once, whatever is killed when.
+    Ordered {
+        order: String,
+        events: Vec<Event>,
+    },
     /// An event of a newer program, kept in the log and otherwise passed over.
     #[serde(skip)]
     Unknown,
@@ -173,8 +198,10 @@ pub enum RunExit {
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     Step(StepRef),
-    /// A lesson, the lessons of a session, or those of a stage.
+    /// A lesson, or the lessons of a session.
     Lessons(Vec<String>),
+    /// What belongs to a stage.
+    Steps(Vec<StepRef>),
     All,
 }
 
@@ -183,6 +210,9 @@ impl Scope {
         match self {
             Scope::Step(at) => at.lesson == lesson && at.step == step,
             Scope::Lessons(lessons) => lessons.iter().any(|id| id == lesson),
+            Scope::Steps(steps) => steps
+                .iter()
+                .any(|at| at.lesson == lesson && at.step == step),
             Scope::All => true,
         }
     }

@@ -36,6 +36,8 @@ pub struct Scan {
     /// Every intact record, in order.
     pub records: Vec<Record>,
     pub damage: Vec<Damage>,
+    /// Hash of every intact line, in order.
+    pub hashes: Vec<String>,
     /// Hash of the last intact line; [`START`] when there is none.
     pub last_hash: String,
     /// Bytes up to the end of the last complete line.
@@ -54,6 +56,11 @@ pub fn scan(path: &Path) -> Result<Scan, SessionError> {
         Err(error) => return Err(SessionError::io("reading", path)(error)),
     };
     scan_bytes(&bytes, path)
+}
+
+/// Reads a log that stands somewhere else than in a session, such as in a report.
+pub fn scan_text(text: &str) -> Result<Scan, SessionError> {
+    scan_bytes(text.as_bytes(), Path::new("the records"))
 }
 
 fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
@@ -77,6 +84,7 @@ fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
                 }
                 after_damage = false;
                 scan.last_hash = intact.hash.to_string();
+                scan.hashes.push(intact.hash.to_string());
                 scan.lacks_newline = content.is_none();
                 match Record::read(intact.record) {
                     Ok(record) => scan.records.push(upgrade(record, path)?),

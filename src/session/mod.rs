@@ -1,26 +1,32 @@
 //! What a learner did, kept so that nothing acknowledged is ever lost.
 //!
 //! A session is a folder: `events.jsonl` (append-only, every line checksummed and chained to the one before: the truth),
-//! `state.json` (a cache for other readers, rebuilt from the events), `runs/`, `workbench/`, `backups/` and `lock`.
+//! `state.json` (a cache for other readers, rebuilt from the events), `runs/`, `workbench/`, `backups/`, `inbox/` (what
+//! instructors ask for) and `lock`.
 
 pub mod archive;
 pub mod backup;
 pub mod chain;
+pub mod class_file;
 pub mod error;
 pub mod event;
+pub mod inbox;
 pub mod learning;
 pub mod lock;
 mod log;
+pub mod order;
 pub mod place;
 pub mod progress;
 pub mod runs;
 pub mod state;
 pub mod store;
+pub mod verify;
 
 pub use error::SessionError;
 pub use event::{Event, Record};
 pub use lock::Holder;
-pub use log::{Damage, Scan, scan};
+pub use log::{Damage, Scan, scan, scan_text};
+pub use order::{Action, Notice, Order};
 pub use place::Place;
 pub use state::State;
 pub use store::Session;

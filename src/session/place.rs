@@ -1,8 +1,8 @@
 //! Where a session lies, and which names may become part of a path.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::SessionError;
@@ -60,18 +60,73 @@ impl Place {
         self.folder.join("backups")
     }
 
-    /// Creates what is missing, readable by its owner alone.
+    /// Orders of instructors.
+    pub fn inbox(&self) -> PathBuf {
+        self.folder.join("inbox")
+    }
+
+    /// Whether instructors share the session: the class folder is set to hand its group on (`chmod g+s`).
+    pub fn is_shared(&self) -> bool {
+        const SET_GROUP: u32 = 0o2000;
+        let class = self.folder.parent().map(fs::metadata);
+        class.is_some_and(|class| class.is_ok_and(|class| class.mode() & SET_GROUP != 0))
+    }
+
+    /// Creates what is missing: for its owner alone, or for the group of a shared class, too.
     pub(super) fn create(&self) -> Result<(), SessionError> {
+        let shared = self.is_shared();
         for folder in [
             self.folder.clone(),
             self.runs(),
             self.workbench(),
             self.backups(),
+            self.inbox(),
         ] {
-            create_private(&folder)?;
+            create_folder(&folder, shared)?;
         }
-        Ok(())
+        self.check_owner()
     }
+
+    /// Refuses a folder somebody else made under this name: they could read and change everything in it.
+    fn check_owner(&self) -> Result<(), SessionError> {
+        let owner = fs::metadata(&self.folder)
+            .map_err(SessionError::io("reading", &self.folder))?
+            .uid();
+        let user = user();
+        if user == owner || user == ROOT {
+            return Ok(());
+        }
+        Err(SessionError::NotYours {
+            path: self.folder.clone(),
+            owner,
+        })
+    }
+
+    /// Whether this user is the one who may write here.
+    pub fn is_own(&self) -> bool {
+        fs::metadata(&self.folder).is_ok_and(|found| found.uid() == user())
+    }
+
+    /// Lets the group of a shared class read a file or folder that was made for its owner alone.
+    pub(super) fn share(&self, path: &Path) -> Result<(), SessionError> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let mode = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => found.mode() | 0o050,
+            Ok(found) => found.mode() | 0o040,
+            Err(_) => return Ok(()),
+        };
+        fs::set_permissions(path, Permissions::from_mode(mode))
+            .map_err(SessionError::io("sharing", path))
+    }
+}
+
+const ROOT: u32 = 0;
+
+fn user() -> u32 {
+    // SAFETY: takes nothing, changes nothing and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Refuses what could leave a folder or be mistaken for something else in it.
@@ -91,15 +146,28 @@ pub fn check_name(name: &str) -> Result<(), SessionError> {
 }
 
 pub(super) fn create_private(folder: &Path) -> Result<(), SessionError> {
+    create_folder(folder, false)
+}
+
+/// Creates a folder for its owner alone or, `shared`, for its group, too. One that is there already is left as it is.
+pub(super) fn create_folder(folder: &Path, shared: bool) -> Result<(), SessionError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let io = || SessionError::io("creating", folder);
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(SessionError::io("creating", folder))
+        .map_err(io())?;
+    if shared {
+        fs::set_permissions(folder, Permissions::from_mode(0o2770)).map_err(io())?;
+    }
+    Ok(())
 }
 
 /// The name this machine gives itself.
-pub(super) fn host_name() -> String {
+pub fn host_name() -> String {
     rustix::system::uname()
         .nodename()
         .to_string_lossy()

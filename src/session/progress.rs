@@ -30,9 +30,9 @@ impl LessonProgress {
     }
 }
 
-/// A lesson opens when all it requires is finished, or when an instructor opened it.
+/// A lesson opens when all it requires is finished, or when an instructor opened it or pinned the class to it.
 pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
-    if state.unlocked.contains_key(&lesson.id) {
+    if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {
         return Access::Open;
     }
     let missing: Vec<String> = lesson
@@ -116,15 +116,17 @@ pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool 
     asked_for && checks_passed(step, progress)
 }
 
-/// The first unfinished step of the first open lesson; none when everything open is finished.
+/// The first unfinished step of the lesson the class is pinned to, else of the first open lesson; none when everything
+/// open is finished.
 pub fn next<'a>(course: &'a Course, state: &State) -> Option<(&'a Lesson, &'a Step)> {
     let unfinished = |lesson: &str, step: &Step| {
         state
             .step(lesson, &step.id)
             .is_none_or(|progress| progress.status == Status::Open)
     };
-    course
-        .lessons()
+    let pinned = state.pinned.iter().filter_map(|id| course.lesson(id));
+    pinned
+        .chain(course.lessons())
         .filter(|lesson| access(course, state, lesson) == Access::Open)
         .find_map(|lesson| {
             Some((

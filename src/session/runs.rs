@@ -1,6 +1,6 @@
 //! Measurements of the runs a learner started, by step.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::error::SessionError;
 use super::event::RunExit;
 use super::state::State;
-use crate::analysis::Measurements;
+use crate::analysis::metric::Statistic;
+use crate::analysis::{Measurements, Metric};
 use crate::lesson::{Course, RunName, Runs, StepKind};
 
 /// Repeats of a command that are compared with each other; older ones are left aside.
@@ -17,6 +18,17 @@ const MOST_REPEATS: usize = 12;
 /// Where a run's event stream is kept, below the session's `runs`.
 pub fn events_file(runs: &Path, run: &str) -> PathBuf {
     runs.join(run).join("events.jsonl")
+}
+
+/// Every figure a run reported, by metric name, as its end is recorded.
+pub fn figures(measurements: &Measurements) -> BTreeMap<String, f64> {
+    Metric::ALL
+        .into_iter()
+        .filter_map(|metric| {
+            let value = measurements.value(metric, Statistic::Median)?;
+            Some((metric.name().to_string(), value))
+        })
+        .collect()
 }
 
 /// Measurements of every run step of a course, read from the session's files.

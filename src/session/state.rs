@@ -22,12 +22,21 @@ pub struct State {
     pub runs: BTreeMap<String, Run>,
     pub backups: BTreeMap<String, Backup>,
     pub messages: Vec<Message>,
+    /// The lesson the class works on.
+    #[serde(default)]
+    pub pinned: Option<String>,
+    /// Orders of instructors that were taken.
+    #[serde(default)]
+    pub orders: BTreeSet<String>,
     pub notes: Vec<String>,
     /// Events this program does not know.
     pub unknown_events: u64,
     /// The last record's number and time.
     pub records: u64,
     pub last_time: String,
+    /// Time of the last record the learner caused.
+    #[serde(default)]
+    pub last_active: String,
 }
 
 /// One step, as far as the learner came.
@@ -46,6 +55,9 @@ pub struct StepProgress {
     pub checks: BTreeMap<String, CheckResult>,
     /// Oldest first.
     pub runs: Vec<String>,
+    /// Who did the step for the learner.
+    #[serde(default)]
+    pub solved_by: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,10 +77,13 @@ pub struct AnswerGiven {
     pub correct: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub verdict: String,
     pub value: Option<f64>,
+    /// How often the verdict was `not yet`.
+    #[serde(default)]
+    pub missed: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +97,12 @@ pub struct Run {
     pub exit: Option<RunExit>,
     /// Figures by metric name; what was not reported is absent.
     pub values: BTreeMap<String, f64>,
+    /// The machine it was recorded on, where it was not made here.
+    #[serde(default)]
+    pub recording: Option<String>,
+    /// SHA-256 of its event stream when it ended.
+    #[serde(default)]
+    pub sha256: Option<String>,
 }
 
 /// What a reset took away.
@@ -115,7 +136,19 @@ impl State {
     }
 
     pub fn apply(&mut self, record: &Record) {
-        match &record.event {
+        self.apply_event(&record.event, &record.time);
+        self.records = record.n;
+        self.last_time.clone_from(&record.time);
+        if !matches!(
+            record.event,
+            Event::Ordered { .. } | Event::Pinned { .. } | Event::Note { .. } | Event::Unknown
+        ) {
+            self.last_active.clone_from(&record.time);
+        }
+    }
+
+    fn apply_event(&mut self, event: &Event, time: &str) {
+        match event {
             Event::Created { learner, .. } => self.learner.clone_from(learner),
             Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
                 Ok(earlier) => *self = earlier,
@@ -155,9 +188,11 @@ impl State {
                     command: command.clone(),
                     host: host.clone(),
                     at: at.clone(),
-                    started: record.time.clone(),
+                    started: time.into(),
                     exit: None,
                     values: BTreeMap::new(),
+                    recording: None,
+                    sha256: None,
                 };
                 self.runs.insert(run.clone(), started);
             }
@@ -173,11 +208,10 @@ impl State {
                 verdict,
                 value,
             } => {
-                let result = CheckResult {
-                    verdict: verdict.clone(),
-                    value: *value,
-                };
-                self.at(at).checks.insert(check.clone(), result);
+                let result = self.at(at).checks.entry(check.clone()).or_default();
+                result.verdict.clone_from(verdict);
+                result.value = *value;
+                result.missed += u32::from(verdict == "not yet");
             }
             Event::Answered {
                 at,
@@ -198,20 +232,40 @@ impl State {
             Event::Unlocked { lesson, by } => {
                 drop(self.unlocked.insert(lesson.clone(), by.clone()))
             }
-            Event::Reset { backup, scope, by } => self.reset(record, backup, scope, by),
+            Event::Reset { backup, scope, by } => self.reset(time, backup, scope, by),
             Event::Restored { backup, .. } => self.restore(backup),
             Event::Message { from, text } => {
                 self.messages.push(Message {
                     from: from.clone(),
                     text: text.clone(),
-                    time: record.time.clone(),
+                    time: time.into(),
                 });
             }
             Event::Note { text } => self.notes.push(text.clone()),
+            Event::Recorded { run, machine } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.recording = Some(machine.clone());
+                }
+            }
+            Event::Sealed { run, sha256 } => {
+                if let Some(run) = self.runs.get_mut(run) {
+                    run.sha256 = Some(sha256.clone());
+                }
+            }
+            Event::Solved { at, by } => {
+                let step = self.at(at);
+                step.status = Status::Done;
+                step.solved_by = Some(by.clone());
+            }
+            Event::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
+            Event::Ordered { order, events } => {
+                for event in events {
+                    self.apply_event(event, time);
+                }
+                self.orders.insert(order.clone());
+            }
             Event::Unknown => self.unknown_events += 1,
         }
-        self.records = record.n;
-        self.last_time.clone_from(&record.time);
     }
 
     fn at(&mut self, at: &StepRef) -> &mut StepProgress {
@@ -222,7 +276,7 @@ impl State {
             .or_default()
     }
 
-    fn reset(&mut self, record: &Record, backup: &str, scope: &Scope, by: &str) {
+    fn reset(&mut self, time: &str, backup: &str, scope: &Scope, by: &str) {
         let mut removed: BTreeMap<String, BTreeMap<String, StepProgress>> = BTreeMap::new();
         for (lesson, steps) in &mut self.lessons {
             let (gone, kept) = std::mem::take(steps)
@@ -238,7 +292,7 @@ impl State {
         let kept = Backup {
             scope: scope.clone(),
             by: by.to_string(),
-            time: record.time.clone(),
+            time: time.into(),
             removed,
             restored: false,
         };

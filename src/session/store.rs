@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
+
+use sha2::{Digest, Sha256};
 
 use super::chain::{self, START};
 use super::error::SessionError;
@@ -10,6 +13,7 @@ use super::event::{Event, FORMAT, Record, RunExit, StepRef};
 use super::lock::{self, Lock};
 use super::log::{self, Damage, Log};
 use super::place::{Place, check_name, host_name};
+use super::runs::events_file;
 use super::state::State;
 
 /// A session this process holds. Dropping it writes the cache and lets the lock go.
@@ -32,6 +36,7 @@ impl Session {
         let (lock, crashed) = lock::acquire(&place.lock())?;
         let scan = log::scan(&place.events())?;
         let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
+        place.share(&place.events())?;
         let mut session = Self {
             state: State::of(&scan.records),
             log,
@@ -141,6 +146,7 @@ impl Session {
         command: Vec<String>,
     ) -> Result<(), SessionError> {
         check_name(run)?;
+        self.place.share(&self.place.runs().join(run))?;
         let host = host_name();
         self.record(Event::RunStarted {
             run: run.into(),
@@ -159,10 +165,24 @@ impl Session {
         mut values: BTreeMap<String, f64>,
     ) -> Result<(), SessionError> {
         values.retain(|_, value| value.is_finite());
-        self.record(Event::RunFinished {
+        self.place.share(&events_file(&self.place.runs(), run))?;
+        let finished = Event::RunFinished {
             run: run.into(),
             exit,
             values,
+        };
+        let sealed = seal(&self.place.runs(), run)?.map(|sha256| Event::Sealed {
+            run: run.into(),
+            sha256,
+        });
+        self.record_all([finished].into_iter().chain(sealed).collect())
+    }
+
+    /// Notes that what a run shows was recorded on another machine and is only played here.
+    pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
+        self.record(Event::Recorded {
+            run: run.into(),
+            machine: machine.into(),
         })
     }
 
@@ -208,15 +228,31 @@ impl Session {
     }
 }
 
-/// JSON has no NaN and no infinity: an event that holds one would be written and never be read again.
-fn reads_back(event: &Event) -> Result<(), SessionError> {
-    let text = serde_json::to_string(event)
-        .map_err(|error| SessionError::NotRecordable(error.to_string()))?;
-    match serde_json::from_str::<Event>(&text) {
-        Ok(read) if read == *event => Ok(()),
-        Ok(_) => Err(SessionError::NotRecordable("a number is not finite".into())),
-        Err(error) => Err(SessionError::NotRecordable(error.to_string())),
+/// SHA-256 of a run's event stream, so that a report can be checked against it; none where there is no stream.
+fn seal(runs: &Path, run: &str) -> Result<Option<String>, SessionError> {
+    let path = events_file(runs, run);
+    let mut digest = Sha256::new();
+    match File::open(&path).and_then(|mut file| io::copy(&mut file, &mut digest)) {
+        Ok(_) => Ok(Some(chain::hexadecimal(&digest.finalize()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SessionError::io("reading", &path)(error)),
     }
+}
+
+/// JSON has no NaN and no infinity: an event that holds one would be written and never be read again, or read as one
+/// without the number. Comparing what was read would ask too much: a number's last digit may change on the way.
+fn reads_back(event: &Event) -> Result<(), SessionError> {
+    if let Event::Checked {
+        value: Some(value), ..
+    } = event
+        && !value.is_finite()
+    {
+        return Err(SessionError::NotRecordable("a number is not finite".into()));
+    }
+    serde_json::to_string(event)
+        .and_then(|text| serde_json::from_str::<Event>(&text))
+        .map(drop)
+        .map_err(|error| SessionError::NotRecordable(error.to_string()))
 }
 
 impl Drop for Session {

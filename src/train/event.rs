@@ -31,6 +31,7 @@ pub enum Body {
     Step(Step),
     Kernels(Kernels),
     Parts(Parts),
+    Activations(Activations),
     Sample(Sample),
     Note(Note),
     Summary(Box<Summary>),
@@ -106,8 +107,10 @@ pub struct Phase {
 pub enum PhaseName {
     /// Opening the device and placing the parameters.
     Setup,
-    /// First step: kernels are compiled and tuned.
+    /// First step: kernels are compiled, and the device's rates are measured to tune them by.
     Compile,
+    /// First step: candidates of operations are compiled and timed, and the fastest is taken.
+    Tune,
     /// Steps that are not counted.
     WarmUp,
     /// Steps that are counted.
@@ -134,6 +137,9 @@ pub struct Step {
     pub synchronized: bool,
     /// Kernels issued by the host in this step.
     pub launches: Option<u64>,
+    /// Kernels a captured graph ran beside them, which cost the host nothing one by one; null without graphs.
+    #[serde(default)]
+    pub captured: Option<u64>,
     /// Bytes of live tensors: the larger of the readings after forward and after the step.
     pub bytes_in_use: Option<u64>,
     /// Bytes taken from the device, pages kept for reuse included.
@@ -190,6 +196,59 @@ pub struct PartWork {
     pub device_ms: Option<f64>,
 }
 
+/// The numbers that flow through the model before its first step, layer by layer.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activations {
+    pub layers: Vec<Activation>,
+    /// Bounds of a healthy standard deviation.
+    pub narrowest: f64,
+    pub widest: f64,
+    /// The first layer outside them.
+    pub first_outside: Option<String>,
+}
+
+impl Activations {
+    /// As a table for people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            "Numbers in every layer before the first step".to_string(),
+            format!(
+                "  {:<20} {:>10} {:>10} {:>10} {:>10}",
+                "layer", "mean", "std", "min", "max"
+            ),
+        ];
+        let number = |value: Option<f64>| value.map_or("not finite".into(), |v| format!("{v:.4}"));
+        for layer in &self.layers {
+            lines.push(format!(
+                "  {:<20} {:>10} {:>10} {:>10} {:>10}{}",
+                layer.layer,
+                number(layer.mean),
+                number(layer.std),
+                number(layer.min),
+                number(layer.max),
+                if layer.within_bounds { "" } else { "  !" }
+            ));
+        }
+        let bounds = format!("{} to {}", self.narrowest, self.widest);
+        lines.push(match &self.first_outside {
+            Some(layer) => format!("  first outside a standard deviation of {bounds}: {layer}"),
+            None => format!("  every standard deviation lies within {bounds}"),
+        });
+        lines
+    }
+}
+
+/// One layer's output. The figures are null where a number is not finite.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activation {
+    pub layer: String,
+    pub mean: Option<f64>,
+    pub std: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    pub within_bounds: bool,
+}
+
 /// Text the trained model continues.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
@@ -232,6 +291,9 @@ pub struct Summary {
     pub synchronized: bool,
     pub first_step_ms: Option<f64>,
     pub launches_per_step: Option<f64>,
+    /// Kernels of a captured graph; null without one.
+    #[serde(default)]
+    pub captured_per_step: Option<f64>,
     /// Largest reading of live tensors, between phases; peaks inside a phase are not seen.
     pub peak_bytes_in_use: Option<u64>,
     /// Most that was taken from the device.

@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::Options;
 use super::data::Data;
 use super::trainer::{DeviceBatch, Synchronize, Trainer};
+use super::ultra::UltraDevice;
 use crate::device::OpenDevice;
+use crate::model::ultra::Wait;
 use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights};
 
 /// One target's loss and gradients beside the reference's.
@@ -68,16 +70,8 @@ pub fn against_reference(
     seed: u64,
     open: &OpenDevice,
 ) -> Result<Vec<Comparison>> {
-    let weights = Weights::normal(config, seed);
-    let reference = evaluate(
-        config,
-        &weights,
-        &Target::V1.recipe(),
-        Precision::reference(),
-        seed,
-        &Device::flex(),
-    )
-    .context("the reference failed")?;
+    let weights = Weights::small(config, seed);
+    let reference = reference(config, &weights, seed)?;
     recipes
         .iter()
         .map(|(target, recipe)| {
@@ -87,6 +81,46 @@ pub fn against_reference(
             Ok(compare(target.to_string(), config, &result, &reference))
         })
         .collect()
+}
+
+/// The same for V4, on its own device.
+///
+/// # Errors
+/// What the device reports.
+pub fn ultra_against_reference(
+    options: &Options,
+    seed: u64,
+    device: &UltraDevice,
+) -> Result<Comparison> {
+    let weights = Weights::small(&options.config, seed);
+    let reference = reference(&options.config, &weights, seed)?;
+    let batch = Data::synthetic(&options.config, seed).next_batch();
+    let mut trainer = device.trainer(options, &weights)?;
+    let (loss, gradients) = trainer
+        .gradients(&batch.tokens, &batch.targets)
+        .with_context(|| format!("v4 failed on {}", device.facts.name))?;
+    let result = Evaluation {
+        loss: f64::from(loss),
+        gradients: gradients
+            .into_iter()
+            .map(|(name, values)| (name, Some(values.into_iter().map(f64::from).collect())))
+            .collect(),
+    };
+    let name = Target::V4.to_string();
+    Ok(compare(name, &options.config, &result, &reference))
+}
+
+/// V1 in f64 on the CPU.
+fn reference(config: &ModelConfig, weights: &Weights, seed: u64) -> Result<Evaluation> {
+    evaluate(
+        config,
+        weights,
+        &Target::V1.recipe(),
+        Precision::reference(),
+        seed,
+        &Device::flex(),
+    )
+    .context("the reference failed")
 }
 
 /// A loss and the gradients by name; `None` for a parameter that got none.
@@ -225,7 +259,7 @@ pub fn train_side_by_side(
     if targets.is_empty() {
         bail!("there is no target to train");
     }
-    let weights = Weights::normal(&options.config, options.seed);
+    let weights = Weights::small(&options.config, options.seed);
     targets
         .iter()
         .map(|target| {
@@ -260,6 +294,26 @@ pub fn train_side_by_side(
             })
         })
         .collect()
+}
+
+/// Trains V4 the same way on its own device.
+///
+/// # Errors
+/// What the device reports.
+pub fn train_ultra(options: &Options, device: &UltraDevice) -> Result<Losses> {
+    let weights = Weights::small(&options.config, options.seed);
+    let mut trainer = device.trainer(options, &weights)?;
+    let mut data = Data::synthetic(&options.config, options.seed);
+    let mut losses = Vec::new();
+    for _ in 0..options.steps {
+        let batch = data.next_batch();
+        let step = trainer.step(&batch.tokens, &batch.targets, Wait::Step)?;
+        losses.push(step.loss.map_or(f64::NAN, f64::from));
+    }
+    Ok(Losses {
+        target: Target::V4,
+        losses,
+    })
 }
 
 /// Largest relative difference between two series, step by step; infinite where one is not finite.

@@ -1,5 +1,6 @@
 //! Training a target and reporting what really happened.
 
+mod activations;
 mod compile_progress;
 mod data;
 pub mod event;
@@ -15,11 +16,12 @@ mod tally;
 pub mod telemetry;
 mod trace;
 mod trainer;
+pub mod ultra;
 
 pub use data::{BYTE_TOKENS, Batch, Data, DataError, order_0_entropy};
 pub use kernel_table::short_name;
 pub use reporter::{EventSink, Reporter};
-pub use session::{Ending, Options, hello, train};
+pub use session::{Ending, Options, hello, matmul_precision, train};
 pub use stop::{StopReason, StopSignal};
 pub use tally::Tally;
 pub use trace::write_chrome_trace;

@@ -5,6 +5,19 @@ use burn::tensor::{ExecutionError, Tensor};
 use super::event::Repeatability;
 use super::trainer::{DeviceBatch, Trainer};
 
+impl Repeatability {
+    /// `repeats` repeats of which nothing is known yet.
+    fn of(repeats: usize) -> Self {
+        Repeatability {
+            repeats,
+            identical: true,
+            loss_difference: 0.0,
+            gradient_difference: 0.0,
+            differing_parameter: None,
+        }
+    }
+}
+
 /// A loss and every gradient, on the host.
 struct Repeat {
     loss: f32,
@@ -21,13 +34,7 @@ pub fn check(
     repeats: usize,
 ) -> Result<Repeatability, ExecutionError> {
     let first = run(trainer, batch)?;
-    let mut result = Repeatability {
-        repeats,
-        identical: true,
-        loss_difference: 0.0,
-        gradient_difference: 0.0,
-        differing_parameter: None,
-    };
+    let mut result = Repeatability::of(repeats);
     for _ in 1..repeats {
         let again = run(trainer, batch)?;
         compare(&first, &again, &mut result);
@@ -48,6 +55,17 @@ fn run(trainer: &Trainer, batch: &DeviceBatch) -> Result<Repeat, ExecutionError>
         loss,
         gradients: on_host,
     })
+}
+
+/// Two repeats that were computed elsewhere: loss and gradients by name.
+pub fn compare_pair(
+    first: (f32, Vec<(String, Vec<f32>)>),
+    again: (f32, Vec<(String, Vec<f32>)>),
+) -> Repeatability {
+    let [first, again] = [first, again].map(|(loss, gradients)| Repeat { loss, gradients });
+    let mut result = Repeatability::of(2);
+    compare(&first, &again, &mut result);
+    result
 }
 
 fn to_host(tensor: Tensor<1>) -> Result<Vec<f32>, ExecutionError> {

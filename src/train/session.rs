@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use burn::tensor::FloatDType;
 
+use super::activations;
 use super::compile_progress::CompileProgress;
 use super::data::Data;
 use super::event::{Body, Hello, Note, Phase, PhaseName, Step};
@@ -12,8 +13,9 @@ use super::reporter::Reporter;
 use super::stop::{StopReason, StopSignal};
 use super::telemetry::{LaunchCounter, ProfilePass, Recording};
 use super::trainer::{DeviceBatch, StepResult, Synchronize, Trainer};
+use super::ultra::UltraOptions;
 use super::{event, kernel_table, repeatability, sample, trace};
-use crate::device::OpenDevice;
+use crate::device::{DeviceFacts, OpenDevice};
 use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights, work};
 
 /// Repeats of a step compared to say whether it is repeatable.
@@ -36,6 +38,10 @@ pub struct Options {
     pub synchronize: Synchronize,
     /// Steps of the profile pass; 0 for none.
     pub profile_steps: usize,
+    /// What only v4 is told.
+    pub ultra: UltraOptions,
+    /// Whether every layer is looked at before the first step.
+    pub diagnose: bool,
     pub deterministic: bool,
     /// Whether two repeats of a step are compared at the end.
     pub check_repeatability: bool,
@@ -59,7 +65,13 @@ pub enum Ending {
 }
 
 /// The first line of a run.
-pub fn hello(options: &Options, open: &OpenDevice, data: &Data, parameter_tensors: usize) -> Hello {
+pub fn hello(
+    options: &Options,
+    open: &DeviceFacts,
+    data: &Data,
+    parameter_tensors: usize,
+    matmul_precision: String,
+) -> Hello {
     Hello {
         stream: event::VERSION,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -75,19 +87,14 @@ pub fn hello(options: &Options, open: &OpenDevice, data: &Data, parameter_tensor
         parameters: options.config.parameters(),
         parameter_tensors,
         dtype: dtype_name(options.operand_dtype).into(),
-        matmul_precision: matmul_precision(options.operand_dtype, open).into(),
+        matmul_precision,
         learning_rate: options.learning_rate,
         weight_decay: f64::from(options.weight_decay),
         steps: options.steps,
         warmup: options.warmup,
         data: data.source(),
         deterministic: options.deterministic,
-        synchronize: match options.synchronize {
-            Synchronize::Phases => "phases",
-            Synchronize::Step => "step",
-            Synchronize::Never => "never",
-        }
-        .into(),
+        synchronize: options.synchronize.name().into(),
     }
 }
 
@@ -100,7 +107,7 @@ fn dtype_name(dtype: FloatDType) -> &'static str {
 }
 
 /// What carries out f32 products: the CPU does them in f32; on GPUs burn's tuned matmul may round operands to tf32.
-fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
+pub fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
     match dtype {
         FloatDType::F32 if open.backend.is_asynchronous() => {
             "f32, operands rounded to tf32 where tuning finds it faster"
@@ -131,6 +138,10 @@ pub fn train(
         }
         run.announce_phase(n);
         let batch = run.trainer.place(&data.next_batch());
+        if n == 1 && options.diagnose {
+            let observed = activations::observe(&run.trainer, &batch)?;
+            reporter.emit(Body::Activations(observed));
+        }
         let loss = run.step(n, total, &batch)?;
         if !loss.is_finite() {
             return Ok(Ending::NotFinite(n));
@@ -251,10 +262,11 @@ impl<'a> Run<'a> {
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
             // Without a queue the host's clock is the device's.
-            synchronized: synchronize != Synchronize::Never || !self.open.backend.is_asynchronous(),
+            synchronized: synchronize.is_complete() || !self.open.backend.is_asynchronous(),
             launches: launched
                 .zip(launched_before)
                 .map(|(after, before)| after - before),
+            captured: None,
             bytes_in_use: memory.in_use,
             bytes_reserved: memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
@@ -386,115 +398,4 @@ impl<'a> Run<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::{BackendChoice, open};
-    use crate::model::Preset;
-    use crate::train::event::Event;
-    use crate::train::{EventSink, Tally};
-    use std::sync::{Arc, Mutex};
-    use std::time::Instant;
-
-    #[derive(Clone, Default)]
-    struct Collected(Arc<Mutex<Vec<Event>>>);
-
-    impl EventSink for Collected {
-        fn event(&mut self, event: &Event) -> std::io::Result<()> {
-            self.0.lock().unwrap().push(event.clone());
-            Ok(())
-        }
-    }
-
-    fn options() -> Options {
-        let mut config = Preset::Tiny.config();
-        (config.hidden, config.layers, config.ffn) = (32, 2, 48);
-        (config.heads, config.kv_heads) = (4, 2);
-        (config.sequence_length, config.batch_size, config.vocabulary) = (8, 2, 61);
-        Options {
-            target: Target::V1,
-            recipe: Target::V1.recipe(),
-            config,
-            steps: 6,
-            warmup: 1,
-            learning_rate: 1e-2,
-            weight_decay: 0.01,
-            seed: 42,
-            operand_dtype: FloatDType::F32,
-            synchronize: Synchronize::Phases,
-            profile_steps: 0,
-            deterministic: true,
-            check_repeatability: true,
-            sample: 0,
-            trace: None,
-            count_work: true,
-        }
-    }
-
-    fn run(options: &Options) -> (Ending, Vec<Event>) {
-        let open = open(BackendChoice::Cpu, None).unwrap();
-        let weights = Weights::normal(&options.config, options.seed);
-        let data = Data::synthetic(&options.config, options.seed);
-        let collected = Collected::default();
-        let stop = StopSignal::default();
-        let tally = Tally::new(options.config, 20);
-        let reporter = Reporter::new(Box::new(collected.clone()), tally, stop.clone());
-        let ending = train(options, &open, &weights, data, &reporter, &stop).unwrap();
-        reporter.finish(ending == Ending::Complete);
-        let events = collected.0.lock().unwrap().clone();
-        (ending, events)
-    }
-
-    fn losses(events: &[Event]) -> Vec<f64> {
-        events
-            .iter()
-            .filter_map(|event| match &event.body {
-                Body::Step(step) => Some(step.loss),
-                _ => None,
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
-        let started = Instant::now();
-        let (ending, events) = run(&options());
-        assert_eq!(ending, Ending::Complete);
-        let first = losses(&events);
-        assert_eq!(first.len(), 7);
-        assert!((first[0] - 61f64.ln()).abs() < 0.2, "{first:?}");
-        assert!(first[6] < first[0] - 0.05, "{first:?}");
-        assert_eq!(first, losses(&run(&options()).1));
-
-        let Some(Body::Summary(summary)) = events.last().map(|event| &event.body) else {
-            panic!("the last event is no summary");
-        };
-        assert!(summary.complete && summary.measured_steps == 6);
-        assert_eq!(summary.parameters_with_gradient, Some(20));
-        assert!(summary.repeatability.as_ref().is_some_and(|r| r.identical));
-        assert_eq!(
-            (summary.launches_per_step, summary.peak_bytes_in_use),
-            (None, None)
-        );
-        let parts = summary.forward_ms.unwrap().mean
-            + summary.backward_ms.unwrap().mean
-            + summary.optimizer_ms.unwrap().mean;
-        let total = summary.total_ms.unwrap().mean;
-        assert!((parts / total - 1.0).abs() < 0.01, "{parts} of {total}");
-        assert!(total < started.elapsed().as_secs_f64() * 1e3);
-    }
-
-    #[test]
-    fn a_loss_that_is_not_finite_ends_the_run() {
-        let mut options = options();
-        options.learning_rate = 1e30;
-        let (ending, events) = run(&options);
-        assert!(
-            matches!(ending, Ending::NotFinite(n) if n > 1),
-            "{ending:?}"
-        );
-        let Some(Body::Summary(summary)) = events.last().map(|event| &event.body) else {
-            panic!("the last event is no summary");
-        };
-        assert!(!summary.complete);
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ pub struct Tally {
     backward: Vec<f64>,
     optimizer: Vec<f64>,
     launches: Vec<f64>,
+    captured: Vec<f64>,
     peak_in_use: Option<u64>,
     peak_reserved: Option<u64>,
     pub parameters_with_gradient: Option<usize>,
@@ -41,6 +42,7 @@ impl Tally {
             backward: Vec::new(),
             optimizer: Vec::new(),
             launches: Vec::new(),
+            captured: Vec::new(),
             peak_in_use: None,
             peak_reserved: None,
             parameters_with_gradient: None,
@@ -65,6 +67,7 @@ impl Tally {
         self.backward.extend(step.backward_ms);
         self.optimizer.extend(step.optimizer_ms);
         self.launches.extend(step.launches.map(|n| n as f64));
+        self.captured.extend(step.captured.map(|n| n as f64));
     }
 
     /// Median total of the measured steps, in milliseconds.
@@ -92,6 +95,7 @@ impl Tally {
             synchronized: self.synchronized,
             first_step_ms: self.first_step_ms,
             launches_per_step: Spread::of(&self.launches).map(|spread| spread.median),
+            captured_per_step: Spread::of(&self.captured).map(|spread| spread.median),
             peak_bytes_in_use: self.peak_in_use,
             peak_bytes_reserved: self.peak_reserved,
             first_loss: self.first_loss,
@@ -145,6 +149,7 @@ mod tests {
             optimizer_ms: None,
             synchronized: true,
             launches: Some(10),
+            captured: None,
             bytes_in_use: None,
             bytes_reserved: None,
             samples_per_s: 1.0,

@@ -9,7 +9,7 @@ use burn::tensor::{Device, ExecutionError, Int, Tensor, TensorData};
 use super::data::Batch;
 use super::optimizer::Optimizer;
 use super::telemetry::{MemoryUse, PeakMemory, ProfilePass};
-use crate::model::{Context, Llama, ModelConfig, Part, part};
+use crate::model::{Context, Llama, ModelConfig, Part, Timing, part};
 
 /// What a step waits for before it reads the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -18,6 +18,8 @@ pub enum Synchronize {
     Phases,
     /// After the whole step: true totals, parts not reported
     Step,
+    /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+    HostParts,
     /// Never: the host's clock alone, which does not know when the device is done
     Never,
 }
@@ -68,6 +70,33 @@ impl DeviceBatch {
                 TensorData::new(batch.targets.clone(), [config.tokens()]),
                 device,
             ),
+        }
+    }
+}
+
+impl Synchronize {
+    /// As `--sync` and the event stream have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Synchronize::Phases => "phases",
+            Synchronize::Step => "step",
+            Synchronize::HostParts => "host-parts",
+            Synchronize::Never => "never",
+        }
+    }
+
+    /// Whether every time of a step was read after the device had done what it is charged with.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Synchronize::Phases | Synchronize::Step)
+    }
+}
+
+impl From<Timing> for Synchronize {
+    fn from(timing: Timing) -> Self {
+        match timing {
+            Timing::Synchronised => Synchronize::Phases,
+            Timing::WholeStep => Synchronize::Step,
+            Timing::HostParts => Synchronize::HostParts,
         }
     }
 }
@@ -141,7 +170,11 @@ impl Trainer {
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
         self.update(gradients);
-        let optimizer = clock.lap(synchronize != Synchronize::Never, &self.device)?;
+        let optimizer = clock.lap(synchronize.is_complete(), &self.device)?;
+        if synchronize == Synchronize::HostParts {
+            // In the total and in no part: what the host's clock did not see.
+            clock.lap(true, &self.device)?;
+        }
         // Without a wait at every phase only the host's share of each is known: the unsynchronised
         // clock reports it all the same, which is the mistake it exists to show.
         let report_parts = synchronize != Synchronize::Step;
@@ -193,6 +226,19 @@ impl Trainer {
     /// Waits until the device has nothing left to do.
     pub fn wait(&self) -> Result<(), ExecutionError> {
         self.device.sync()
+    }
+
+    /// One forward pass over `batch`, every layer's output shown to `probe` under a readable name.
+    pub fn probe(&self, batch: &DeviceBatch, probe: &mut dyn FnMut(&str, Tensor<2>)) {
+        self.model()
+            .probed_logits(&self.context, batch.tokens.clone(), &mut |part, values| {
+                let name = match part {
+                    Part::Norm => "last norm".to_string(),
+                    Part::Head => "logits".to_string(),
+                    part => part.to_string(),
+                };
+                probe(&name, values.clone().inner());
+            });
     }
 
     /// Logits `[s, V]` for one sample of s tokens, at most the sequence length, without recording gradients.

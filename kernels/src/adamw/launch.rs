@@ -8,7 +8,7 @@ use super::{F32, FACTORS, Factors, KERNEL, state_elements};
 use crate::{
     KernelError,
     launch::{
-        buffer, check_buffer, check_elements, check_float, check_units, cube_count, default_units,
+        buffer, check_buffer, check_elements, check_float, check_units, cube_count, units_per_cube,
     },
 };
 
@@ -31,7 +31,7 @@ impl AdamwBlock {
     /// leave most of a cube idle.
     pub fn for_device(client: &Client) -> AdamwBlock {
         AdamwBlock {
-            units: default_units(client),
+            units: units_per_cube(KERNEL, client),
             vectors_per_unit: 4,
             parameters_per_launch: usize::MAX,
         }

@@ -7,7 +7,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend};
 
-use super::{AttentionSizes, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LlamaOps};
 
 /// A tensor that no gradient flows through.
 fn constant<B: Backend, C: CheckpointStrategy>(
@@ -80,6 +80,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         qkv: FloatTensor<Self>,
         table: FloatTensor<Self>,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct Attention;
@@ -91,6 +92,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             output: FloatTensor<B>,
             log_sum_exp: FloatTensor<B>,
             sizes: AttentionSizes,
+            layout: KeyValueLayout,
         }
 
         impl<B: LlamaOps> Backward<B, 1> for Attention {
@@ -111,6 +113,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                     saved.log_sum_exp,
                     gradient,
                     saved.sizes,
+                    saved.layout,
                 );
                 let [node] = ops.parents;
                 if let Some(node) = node {
@@ -122,7 +125,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         let node = qkv.node();
         let table = table.into_primitive();
         let (output, turned, log_sum_exp) =
-            B::llama_attention(qkv.into_primitive(), table.clone(), sizes);
+            B::llama_attention(qkv.into_primitive(), table.clone(), sizes, layout);
         let tracked = match Attention.prepare::<C>([node]).compute_bound().stateful() {
             OpsKind::Tracked(operation) => operation.finish(
                 Saved {
@@ -131,6 +134,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                     output: output.clone(),
                     log_sum_exp: log_sum_exp.clone(),
                     sizes,
+                    layout,
                 },
                 output,
             ),
@@ -150,6 +154,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         log_sum_exp: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> FloatTensor<Self> {
         constant::<B, C>(B::llama_attention_gradient(
             turned.into_primitive(),
@@ -158,6 +163,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             log_sum_exp.into_primitive(),
             gradient.into_primitive(),
             sizes,
+            layout,
         ))
     }
 
@@ -202,6 +208,89 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             gate_up.into_primitive(),
             gradient.into_primitive(),
         ))
+    }
+
+    fn llama_swiglu_naive(
+        x: FloatTensor<Self>,
+        gate_weight: FloatTensor<Self>,
+        up_weight: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct SwigluNaive;
+
+        #[derive(Clone, Debug)]
+        struct Saved<B: Backend> {
+            x: FloatTensor<B>,
+            gate_weight: FloatTensor<B>,
+            up_weight: FloatTensor<B>,
+            gate: FloatTensor<B>,
+            up: FloatTensor<B>,
+        }
+
+        impl<B: LlamaOps> Backward<B, 3> for SwigluNaive {
+            type State = Saved<B>;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 3>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let saved = ops.state;
+                let gradient = gradients.consume::<B>(&ops.node);
+                let (gate, up) = B::llama_swiglu_naive_gradient(saved.gate, saved.up, gradient);
+                // y = silu(x Wg) · (x Wu): dx = dg Wgᵀ + du Wuᵀ, dWg = xᵀ dg, dWu = xᵀ du.
+                let transposed = |matrix| B::float_swap_dims(matrix, 0, 1);
+                let columns = transposed(saved.x);
+                let x = B::float_add(
+                    B::float_matmul(gate.clone(), transposed(saved.gate_weight)),
+                    B::float_matmul(up.clone(), transposed(saved.up_weight)),
+                );
+                let gate_weight = B::float_matmul(columns.clone(), gate);
+                let up_weight = B::float_matmul(columns, up);
+                for (node, value) in ops.parents.into_iter().zip([x, gate_weight, up_weight]) {
+                    if let Some(node) = node {
+                        gradients.register::<B>(node.id, value);
+                    }
+                }
+            }
+        }
+
+        let nodes = [x.node(), gate_weight.node(), up_weight.node()];
+        let (x, gate_weight, up_weight) = (
+            x.into_primitive(),
+            gate_weight.into_primitive(),
+            up_weight.into_primitive(),
+        );
+        let (output, gate, up) =
+            B::llama_swiglu_naive(x.clone(), gate_weight.clone(), up_weight.clone());
+        let tracked = match SwigluNaive.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(operation) => operation.finish(
+                Saved {
+                    x,
+                    gate_weight,
+                    up_weight,
+                    gate: gate.clone(),
+                    up: up.clone(),
+                },
+                output,
+            ),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        };
+        (tracked, constant::<B, C>(gate), constant::<B, C>(up))
+    }
+
+    fn llama_swiglu_naive_gradient(
+        gate: FloatTensor<Self>,
+        up: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let (gate, up) = B::llama_swiglu_naive_gradient(
+            gate.into_primitive(),
+            up.into_primitive(),
+            gradient.into_primitive(),
+        );
+        (constant::<B, C>(gate), constant::<B, C>(up))
     }
 
     fn llama_cross_entropy(

@@ -4,8 +4,18 @@ use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::Client;
 
+use crate::bench::{self, Ceilings, Sizes, Timed};
 use crate::check::Check;
 use crate::{Entry, KernelError};
+
+/// Times every kernel on a GPU device; `None` for a device that runs no kernels.
+pub fn bench(
+    device: &Device,
+    sizes: &Sizes,
+    repeats: usize,
+) -> Option<Result<(Ceilings, Vec<Timed>), KernelError>> {
+    Some(bench::run(&client(device)?, sizes, repeats))
+}
 
 /// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels.
 pub fn check(

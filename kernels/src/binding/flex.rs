@@ -5,7 +5,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::activation::{log_softmax, sigmoid};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{AttentionSizes, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LlamaOps};
 
 type Float = FloatTensor<Flex>;
 
@@ -43,7 +43,13 @@ impl LlamaOps for Flex {
         (primitive(x_gradient), primitive(weight_gradient))
     }
 
-    fn llama_attention(qkv: Float, table: Float, sizes: AttentionSizes) -> (Float, Float, Float) {
+    /// Heads are repeated and laid out by rows whatever the layout: there is no kernel that could read them in place.
+    fn llama_attention(
+        qkv: Float,
+        table: Float,
+        sizes: AttentionSizes,
+        _layout: KeyValueLayout,
+    ) -> (Float, Float, Float) {
         let turned = turn(tensor(qkv), tensor(table), sizes, false);
         let [q, k, v] = split(turned.clone(), sizes);
         let scores = scores(q, k, sizes);
@@ -69,6 +75,7 @@ impl LlamaOps for Flex {
         log_sum_exp: Float,
         gradient: Float,
         sizes: AttentionSizes,
+        _layout: KeyValueLayout,
     ) -> Float {
         let [q, k, v] = split(tensor(turned), sizes);
         let (output, gradient) = (heads(tensor(output), sizes), heads(tensor(gradient), sizes));
@@ -95,15 +102,24 @@ impl LlamaOps for Flex {
         primitive(gate.clone() * sigmoid(gate) * up)
     }
 
-    /// With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
     fn llama_swiglu_gradient(gate_up: Float, gradient: Float) -> Float {
         let [gate, up] = halves(tensor(gate_up));
-        let gradient = tensor::<2>(gradient);
-        let sigma = sigmoid(gate.clone());
-        let slope = (gate.clone() * (sigma.clone() * -1.0 + 1.0) + 1.0) * sigma.clone();
-        let gate_gradient = gradient.clone() * up * slope;
-        let up_gradient = gradient * gate * sigma;
-        primitive(Tensor::cat(vec![gate_gradient, up_gradient], 1))
+        let gradients = activation_gradients(gate, up, tensor(gradient));
+        primitive(Tensor::cat(gradients.into(), 1))
+    }
+
+    /// On the host the products are the library's: what the kernel does wrong has no counterpart here.
+    fn llama_swiglu_naive(x: Float, gate_weight: Float, up_weight: Float) -> (Float, Float, Float) {
+        let x = tensor::<2>(x);
+        let gate = x.clone().matmul(tensor(gate_weight));
+        let up = x.matmul(tensor(up_weight));
+        let output = gate.clone() * sigmoid(gate.clone()) * up.clone();
+        (primitive(output), primitive(gate), primitive(up))
+    }
+
+    fn llama_swiglu_naive_gradient(gate: Float, up: Float, gradient: Float) -> (Float, Float) {
+        let [gate, up] = activation_gradients(tensor(gate), tensor(up), tensor(gradient));
+        (primitive(gate), primitive(up))
     }
 
     fn llama_cross_entropy(logits: Float, targets: IntTensor<Flex>) -> (Float, Float) {
@@ -127,6 +143,13 @@ impl LlamaOps for Flex {
                 .scatter(1, index, hit, burn::tensor::IndexingUpdateOp::Add);
         (primitive(loss), primitive(gradient / rows as f32))
     }
+}
+
+/// Of gate and up. With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
+fn activation_gradients(gate: Tensor<2>, up: Tensor<2>, gradient: Tensor<2>) -> [Tensor<2>; 2] {
+    let sigma = sigmoid(gate.clone());
+    let slope = (gate.clone() * (sigma.clone() * -1.0 + 1.0) + 1.0) * sigma.clone();
+    [gradient.clone() * up * slope, gradient * gate * sigma]
 }
 
 /// 1 / √(mean(x²) + ε), `[rows, 1]`.

@@ -10,11 +10,13 @@ mod cube;
 mod device;
 mod flex;
 mod optimizer;
+#[cfg(gpu)]
+mod repeated;
 mod tensors;
 
-pub use device::check;
+pub use device::{bench, check};
 pub use optimizer::AdamW;
-pub use tensors::{cross_entropy, rms_norm, rotary_attention, swiglu};
+pub use tensors::{cross_entropy, rms_norm, rotary_attention, swiglu, swiglu_naive};
 
 use burn::backend::Backend;
 use burn::backend::backend_extension;
@@ -43,6 +45,24 @@ impl AttentionSizes {
     pub fn tokens(&self) -> usize {
         self.batch * self.sequence
     }
+
+    /// With a key head for every query head.
+    #[cfg(gpu)]
+    fn repeated(self) -> Self {
+        AttentionSizes {
+            key_heads: self.heads,
+            ..self
+        }
+    }
+}
+
+/// How keys and values reach the attention kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyValueLayout {
+    /// Read where the projection wrote them, each head once for all query heads that share it.
+    Shared,
+    /// Repeated for every query head and handed over as a transposed view, whose rows the kernel cannot read in lines.
+    RepeatedTransposed,
 }
 
 /// Operations with kernels of their own. Floats are f32.
@@ -78,10 +98,11 @@ pub trait LlamaOps: Backend {
         qkv: FloatTensor<Self>,
         table: FloatTensor<Self>,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradient of the fused projection.
-    #[fusion(meta = |turned, _, _, _, _, _| turned.clone())]
+    #[fusion(meta = |turned, _, _, _, _, _, _| turned.clone())]
     fn llama_attention_gradient(
         turned: FloatTensor<Self>,
         table: FloatTensor<Self>,
@@ -89,6 +110,7 @@ pub trait LlamaOps: Backend {
         log_sum_exp: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> FloatTensor<Self>;
 
     /// `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
@@ -101,6 +123,23 @@ pub trait LlamaOps: Backend {
         gate_up: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self>;
+
+    /// `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`, with both products
+    /// computed by the kernel itself: result, gate and up, `[rows, hidden]` each.
+    #[fusion(meta = naive_outputs)]
+    fn llama_swiglu_naive(
+        x: FloatTensor<Self>,
+        gate_weight: FloatTensor<Self>,
+        up_weight: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
+    #[fusion(meta = |gate, up, _| (gate.clone(), up.clone()))]
+    fn llama_swiglu_naive_gradient(
+        gate: FloatTensor<Self>,
+        up: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// Mean cross entropy `[1]` of logits `[rows, classes]`, and its gradient, from one reading of the logits.
     #[fusion(meta = |logits, _| (TensorSpec::new(Shape::new([1]), DType::F32), logits.clone()))]
@@ -115,6 +154,7 @@ fn attention_outputs(
     qkv: &TensorSpec,
     _table: &TensorSpec,
     sizes: &AttentionSizes,
+    _layout: &KeyValueLayout,
 ) -> (TensorSpec, TensorSpec, TensorSpec) {
     let output = [sizes.tokens(), sizes.heads * sizes.head_dim];
     let statistics = [sizes.batch, sizes.heads, sizes.sequence];
@@ -129,4 +169,15 @@ fn attention_outputs(
 fn half_width(gate_up: &TensorSpec) -> TensorSpec {
     let shape = Shape::new([gate_up.shape[0], gate_up.shape[1] / 2]);
     TensorSpec::new(shape, gate_up.dtype)
+}
+
+#[cfg(gpu)]
+fn naive_outputs(
+    x: &TensorSpec,
+    gate_weight: &TensorSpec,
+    _up_weight: &TensorSpec,
+) -> (TensorSpec, TensorSpec, TensorSpec) {
+    let shape = Shape::new([x.shape[0], gate_weight.shape[1]]);
+    let output = TensorSpec::new(shape, x.dtype);
+    (output.clone(), output.clone(), output)
 }

@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
 
-use super::{AttentionSizes, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LlamaOps};
 
 /// See [`LlamaOps::llama_rms_norm`].
 pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
@@ -15,15 +15,30 @@ pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
 }
 
 /// See [`LlamaOps::llama_attention`].
-pub fn rotary_attention(qkv: Tensor<2>, table: Tensor<3>, sizes: AttentionSizes) -> Tensor<2> {
+pub fn rotary_attention(
+    qkv: Tensor<2>,
+    table: Tensor<3>,
+    sizes: AttentionSizes,
+    layout: KeyValueLayout,
+) -> Tensor<2> {
     let (output, _, _) =
-        Dispatch::llama_attention(qkv.into_dispatch(), table.into_dispatch(), sizes);
+        Dispatch::llama_attention(qkv.into_dispatch(), table.into_dispatch(), sizes, layout);
     Tensor::from_dispatch(output)
 }
 
 /// See [`LlamaOps::llama_swiglu`].
 pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::llama_swiglu(gate_up.into_dispatch()))
+}
+
+/// See [`LlamaOps::llama_swiglu_naive`].
+pub fn swiglu_naive(x: Tensor<2>, gate_weight: Tensor<2>, up_weight: Tensor<2>) -> Tensor<2> {
+    let (output, _, _) = Dispatch::llama_swiglu_naive(
+        x.into_dispatch(),
+        gate_weight.into_dispatch(),
+        up_weight.into_dispatch(),
+    );
+    Tensor::from_dispatch(output)
 }
 
 /// See [`LlamaOps::llama_cross_entropy`].

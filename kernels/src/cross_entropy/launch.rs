@@ -9,7 +9,7 @@ use crate::{
         F32, buffer, check_buffer, check_elements, check_float, cube_count, default_units,
         vector_size,
     },
-    team::{Team, default_team},
+    team::{Team, default_team, team_of},
 };
 
 /// Block sizes; comptime values of the kernels.
@@ -24,7 +24,7 @@ pub struct CrossEntropyBlock {
 impl CrossEntropyBlock {
     /// Block sizes for this device and shape.
     pub fn for_device(client: &Client, shape: Shape) -> CrossEntropyBlock {
-        let (units_per_row, rows_per_cube) = default_team(client, shape.classes);
+        let (units_per_row, rows_per_cube) = team_of(KERNEL, client, shape.classes);
         CrossEntropyBlock {
             units_per_row,
             rows_per_cube,

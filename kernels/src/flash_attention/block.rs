@@ -7,6 +7,7 @@ use super::{KERNEL, Shape};
 use crate::{
     KernelError,
     launch::{compute_units, plane_size},
+    tunables,
 };
 
 /// Shared memory a block picked here takes at most, in bytes: what every CUDA device grants without being asked.
@@ -151,7 +152,7 @@ impl AttentionTile {
         (values + weights + scratch) * size_of::<f32>()
     }
 
-    /// The largest tile that leaves a compute unit room for a second cube, is no taller than the sequence and still
+    /// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute unit room for a second cube, is no taller than the sequence and still
     /// makes a cube for each compute unit; where none does all of that, the smallest one that fits.
     fn pick(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
         let heads = match pass {
@@ -168,6 +169,13 @@ impl AttentionTile {
                 && tile.rows() <= shape.seq.next_power_of_two()
                 && tile.shared_memory(client, shape, 4, pass) <= comfortable
         };
+        if let Some(rows) = tunables::chosen(KERNEL)
+            && let Some(tile) = candidates(shape.head_dim)
+                .into_iter()
+                .find(|tile| tile.rows() == rows)
+        {
+            return tile;
+        }
         let [rest @ .., smallest] = candidates(shape.head_dim);
         rest.into_iter()
             .find(|tile| fits(tile) && good(tile))
@@ -178,7 +186,7 @@ impl AttentionTile {
 
 /// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
 /// last one is for devices with little shared memory.
-fn candidates(head_dim: usize) -> [AttentionTile; 6] {
+pub(crate) fn candidates(head_dim: usize) -> [AttentionTile; 6] {
     let tile = |units_x, units_y, rows_per_unit, columns_per_unit| AttentionTile {
         units_x,
         units_y,

@@ -27,6 +27,8 @@ pub enum Layout {
     HeadsFirst,
     /// Columns of one matrix `[batch * seq, (heads + 2 key_heads) head_dim]`.
     Fused,
+    /// Three tensors `[batch, heads, head_dim, seq]`: the values of a row lie apart.
+    Transposed,
 }
 
 /// Shapes that find mistakes: one position, fewer than a tile, one more than a tile; key heads of their own and shared.
@@ -73,10 +75,15 @@ pub fn tiles() -> Vec<AttentionTile> {
 /// # Errors
 /// Where a launch is refused or the device fails.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
-    let layouts = [Layout::RowsFirst, Layout::HeadsFirst, Layout::Fused];
+    let layouts = [
+        Layout::RowsFirst,
+        Layout::HeadsFirst,
+        Layout::Fused,
+        Layout::Transposed,
+    ];
     let mut checks = Vec::new();
     for (index, shape) in shapes().into_iter().enumerate() {
-        let layout = layouts[(index / 4 + index) % layouts.len()];
+        let layout = layouts[(index / layouts.len() + index) % layouts.len()];
         let block = FlashAttentionBlock::for_device(client, shape);
         let seed = seed.wrapping_add(index as u64);
         checks.extend(check_shape(client, shape, layout, dtype, &block, seed)?);
@@ -267,6 +274,9 @@ impl Places {
             Layout::HeadsFirst => {
                 HeadView::heads_first(handles[tensor].clone(), seq, heads[tensor], head_dim)
             }
+            Layout::Transposed => {
+                HeadView::transposed(handles[tensor].clone(), seq, heads[tensor], head_dim)
+            }
             Layout::Fused => HeadView::columns(
                 handles[0].clone(),
                 first[tensor] * head_dim,
@@ -321,6 +331,10 @@ impl Places {
                 Layout::HeadsFirst => (
                     tensor,
                     ((sequence * heads + head) * seq + position) * head_dim + dim,
+                ),
+                Layout::Transposed => (
+                    tensor,
+                    ((sequence * heads + head) * head_dim + dim) * seq + position,
                 ),
                 Layout::Fused => (0, row * self.width() + (before + head) * head_dim + dim),
             }

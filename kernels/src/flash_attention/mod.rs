@@ -26,6 +26,7 @@ pub mod reference;
 mod tile;
 mod view;
 
+pub(crate) use block::candidates;
 pub use block::{AttentionTile, FlashAttentionBlock};
 pub use check::{Layout, check, check_shape, shapes, tiles};
 pub use forward_kernel::flash_attention_forward;

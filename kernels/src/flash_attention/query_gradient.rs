@@ -103,7 +103,9 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
             if owns_column(column, tiling) {
                 let gradient = gradient_tile[row * comptime!(tiling.stride()) + column];
                 let out = Vector::<f32, N>::cast_from(
-                    output[output_rows.start + inside * output_rows.stride + column],
+                    output[output_rows.start
+                        + inside * output_rows.stride
+                        + column * output_rows.column_stride],
                 );
                 #[unroll]
                 for e in 0..N::value() {

@@ -66,12 +66,13 @@ impl Tiling {
     }
 }
 
-/// Where one head of one sequence starts in a buffer and how far its rows are apart, in vectors.
+/// Where one head of one sequence starts in a buffer and how far its rows and columns are apart, in vectors.
 #[derive(CubeType, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Rows {
     pub start: usize,
     pub stride: usize,
+    pub column_stride: usize,
 }
 
 /// The block for cube `position` of `count` when the last block is to start first.
@@ -101,7 +102,7 @@ pub(super) fn load_tile<E: Float, N: Size>(
             let column = index % tiling.vectors;
             let mut value = Vector::<f32, N>::new(0.0f32);
             if first + row < limit {
-                let at = rows.start + (first + row) * rows.stride + column;
+                let at = rows.start + (first + row) * rows.stride + column * rows.column_stride;
                 value = Vector::cast_from(source[at]) * Vector::new(factor);
             }
             tile[row * comptime!(tiling.stride()) + column] = value;
@@ -225,7 +226,7 @@ pub(super) fn store_rows<E: Float, N: Size>(
             for v in 0..vectors {
                 let column = x + v * tiling.units_x;
                 if owns_column(column, tiling) {
-                    target[rows.start + row * rows.stride + column] =
+                    target[rows.start + row * rows.stride + column * rows.column_stride] =
                         Vector::cast_from(sums[i * vectors + v] * Vector::new(factors[i]));
                 }
             }

@@ -6,8 +6,7 @@ use super::Shape;
 use super::tile::Rows;
 use crate::{KernelError, launch::vector_size};
 
-/// Values `[batch, seq, heads, head_dim]` somewhere in a buffer. Offset and strides are in elements; the values of one
-/// head of one row are always consecutive.
+/// Values `[batch, seq, heads, head_dim]` somewhere in a buffer. Offset and strides are in elements.
 #[derive(Clone, Debug)]
 pub struct HeadView {
     pub handle: Handle,
@@ -19,6 +18,8 @@ pub struct HeadView {
     pub row_stride: usize,
     /// From one head to the next.
     pub head_stride: usize,
+    /// From one value of a head to the next: 1 wherever memory is to be read in whole lines.
+    pub column_stride: usize,
 }
 
 impl HeadView {
@@ -35,6 +36,17 @@ impl HeadView {
             batch_stride: heads * seq * head_dim,
             row_stride: head_dim,
             head_stride: seq * head_dim,
+            column_stride: 1,
+        }
+    }
+
+    /// A transposed view: contiguous `[batch, heads, head_dim, seq]`, so that the values of one row lie `seq` apart.
+    /// Correct, and the worst way to hand rows to a kernel that reads them in lines.
+    pub fn transposed(handle: Handle, seq: usize, heads: usize, head_dim: usize) -> HeadView {
+        HeadView {
+            row_stride: 1,
+            column_stride: seq,
+            ..HeadView::heads_first(handle, seq, heads, head_dim)
         }
     }
 
@@ -53,6 +65,7 @@ impl HeadView {
             batch_stride: seq * width,
             row_stride: width,
             head_stride: head_dim,
+            column_stride: 1,
         }
     }
 
@@ -62,13 +75,14 @@ impl HeadView {
             (shape.batch - 1, self.batch_stride),
             (shape.seq - 1, self.row_stride),
             (heads - 1, self.head_stride),
+            (shape.head_dim - 1, self.column_stride),
         ];
         steps
             .iter()
             .try_fold(self.offset, |at, (count, stride)| {
                 at.checked_add(count.checked_mul(*stride)?)
             })?
-            .checked_add(shape.head_dim)
+            .checked_add(1)
             .filter(|extent| *extent <= u32::MAX as usize)
     }
 
@@ -110,6 +124,7 @@ impl HeadView {
             self.batch_stride / vector_size,
             self.row_stride / vector_size,
             self.head_stride / vector_size,
+            self.column_stride,
         )
     }
 }
@@ -122,6 +137,9 @@ pub(super) fn common_vector_size(
     head_dim: usize,
     views: &[&HeadView],
 ) -> VectorSize {
+    if views.iter().any(|view| view.column_stride != 1) {
+        return 1;
+    }
     let common = views
         .iter()
         .flat_map(|view| {
@@ -149,7 +167,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     }
 }
 
-/// Offset and strides of a [`HeadView`] inside a kernel, in vectors.
+/// Offset and strides of a [`HeadView`] inside a kernel, in vectors; they are single values where columns lie apart.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 #[expand(derive(Clone, Copy))]
 pub struct Place {
@@ -157,6 +175,7 @@ pub struct Place {
     batch_stride: usize,
     row_stride: usize,
     head_stride: usize,
+    column_stride: usize,
 }
 
 #[cube]
@@ -166,6 +185,7 @@ impl Place {
         Rows {
             start: self.offset + sequence * self.batch_stride + head * self.head_stride,
             stride: self.row_stride,
+            column_stride: self.column_stride,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         F32, buffer, check_buffer, check_elements, check_float, compute_units, cube_count,
         vector_size,
     },
-    team::{Team, default_team},
+    team::{Team, team_of},
 };
 
 /// Cubes along one dimension that every runtime accepts.
@@ -32,7 +32,7 @@ pub struct RmsNormBlock {
 impl RmsNormBlock {
     /// Block sizes for this device and shape.
     pub fn for_device(client: &Client, shape: Shape) -> RmsNormBlock {
-        let (units_per_row, rows_per_cube) = default_team(client, shape.width);
+        let (units_per_row, rows_per_cube) = team_of(KERNEL, client, shape.width);
         RmsNormBlock {
             units_per_row,
             rows_per_cube,

@@ -7,7 +7,7 @@ use crate::{
     KernelError,
     launch::{
         F32, buffer, check_buffer, check_elements, check_float, check_units, cube_count,
-        default_units, vector_size,
+        units_per_cube, vector_size,
     },
 };
 
@@ -21,7 +21,7 @@ impl RopeBlock {
     /// The block size for this device.
     pub fn for_device(client: &Client) -> RopeBlock {
         RopeBlock {
-            units_per_cube: default_units(client),
+            units_per_cube: units_per_cube(KERNEL, client),
         }
     }
 }

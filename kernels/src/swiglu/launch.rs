@@ -6,7 +6,7 @@ use super::{KERNEL, Shape, swiglu_backward, swiglu_forward};
 use crate::{
     KernelError,
     launch::{
-        buffer, check_buffer, check_elements, check_float, check_units, cube_count, default_units,
+        buffer, check_buffer, check_elements, check_float, check_units, cube_count, units_per_cube,
         vector_size,
     },
 };
@@ -21,7 +21,7 @@ impl SwigluBlock {
     /// The block size for this device.
     pub fn for_device(client: &Client) -> SwigluBlock {
         SwigluBlock {
-            units_per_cube: default_units(client),
+            units_per_cube: units_per_cube(KERNEL, client),
         }
     }
 }

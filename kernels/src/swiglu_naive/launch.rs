@@ -2,15 +2,12 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{
-    KERNEL, Shape, swiglu_naive_forward, swiglu_naive_input_gradient, swiglu_naive_weight_gradient,
-};
+use super::{KERNEL, Shape, swiglu_naive_forward};
 use crate::{
     KernelError,
     launch::{
-        buffer, check_buffer, check_elements, check_float, check_units, cube_count, default_units,
+        buffer, check_buffer, check_elements, check_float, check_units, cube_count, units_per_cube,
     },
-    swiglu::{self, GateUp, SwigluBlock},
 };
 
 /// Block size; the cube's size.
@@ -23,7 +20,7 @@ impl SwigluNaiveBlock {
     /// The block size for this device.
     pub fn for_device(client: &Client) -> SwigluNaiveBlock {
         SwigluNaiveBlock {
-            units_per_cube: default_units(client),
+            units_per_cube: units_per_cube(KERNEL, client),
         }
     }
 }
@@ -37,21 +34,6 @@ pub struct Forward<'a> {
     pub gate: &'a Handle,
     pub up: &'a Handle,
     pub y: &'a Handle,
-}
-
-/// Contiguous buffers of the backward pass, shaped as in [`Forward`].
-pub struct Backward<'a> {
-    pub x: &'a Handle,
-    pub gate_weight: &'a Handle,
-    pub up_weight: &'a Handle,
-    /// As the forward pass left it; overwritten with its gradient.
-    pub gate: &'a Handle,
-    /// As the forward pass left it; overwritten with its gradient.
-    pub up: &'a Handle,
-    pub y_gradient: &'a Handle,
-    pub x_gradient: &'a Handle,
-    pub gate_weight_gradient: &'a Handle,
-    pub up_weight_gradient: &'a Handle,
 }
 
 /// Both products and the activation: one launch.
@@ -94,99 +76,14 @@ pub fn forward(
     Ok(())
 }
 
-/// Gradients of x and of both weights: three launches.
-pub fn backward(
-    client: &Client,
-    buffers: Backward<'_>,
-    shape: Shape,
-    dtype: ElemType,
-    block: &SwigluNaiveBlock,
-) -> Result<(), KernelError> {
-    let sizes = check_shape(client, shape, dtype, block)?;
-    for (name, handle, elements) in [
-        ("x", buffers.x, sizes.x),
-        ("gate_weight", buffers.gate_weight, sizes.weight),
-        ("up_weight", buffers.up_weight, sizes.weight),
-        ("x_gradient", buffers.x_gradient, sizes.x),
-        (
-            "gate_weight_gradient",
-            buffers.gate_weight_gradient,
-            sizes.weight,
-        ),
-        (
-            "up_weight_gradient",
-            buffers.up_weight_gradient,
-            sizes.weight,
-        ),
-    ] {
-        check_buffer(KERNEL, name, handle, elements, dtype)?;
-    }
-    let activation = swiglu::Backward {
-        gate_up: GateUp::Separate {
-            gate: buffers.gate,
-            up: buffers.up,
-        },
-        y_gradient: buffers.y_gradient,
-        gradient: None,
-    };
-    let activation_shape = swiglu::Shape {
-        rows: shape.rows,
-        hidden: shape.hidden,
-    };
-    let activation_block = SwigluBlock {
-        units_per_cube: block.units_per_cube,
-    };
-    swiglu::backward(
-        client,
-        activation,
-        activation_shape,
-        dtype,
-        &activation_block,
-    )?;
-    let dim = CubeDim::new_1d(block.units_per_cube as u32);
-    // SAFETY: the lengths were checked above, gate and up by the call just made, and the kernels stay within the shape.
-    unsafe {
-        swiglu_naive_input_gradient::launch_unchecked(
-            client,
-            cube_count(client, sizes.x.div_ceil(block.units_per_cube)),
-            dim,
-            buffer(buffers.gate_weight, sizes.weight, 1),
-            buffer(buffers.up_weight, sizes.weight, 1),
-            buffer(buffers.gate, sizes.y, 1),
-            buffer(buffers.up, sizes.y, 1),
-            buffer(buffers.x_gradient, sizes.x, 1),
-            sizes.x as u32,
-            shape.width as u32,
-            shape.hidden as u32,
-            dtype,
-        );
-        swiglu_naive_weight_gradient::launch_unchecked(
-            client,
-            cube_count(client, sizes.weight.div_ceil(block.units_per_cube)),
-            dim,
-            buffer(buffers.x, sizes.x, 1),
-            buffer(buffers.gate, sizes.y, 1),
-            buffer(buffers.up, sizes.y, 1),
-            buffer(buffers.gate_weight_gradient, sizes.weight, 1),
-            buffer(buffers.up_weight_gradient, sizes.weight, 1),
-            sizes.weight as u32,
-            shape.rows as u32,
-            shape.width as u32,
-            shape.hidden as u32,
-            dtype,
-        );
-    }
-    Ok(())
-}
-
 /// Elements of x, of a weight and of y.
-pub(super) struct Sizes {
-    pub(super) x: usize,
-    pub(super) weight: usize,
-    pub(super) y: usize,
+struct Sizes {
+    x: usize,
+    weight: usize,
+    y: usize,
 }
 
-pub(super) fn check_shape(
+fn check_shape(
     client: &Client,
     shape: Shape,
     dtype: ElemType,

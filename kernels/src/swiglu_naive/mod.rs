@@ -7,10 +7,8 @@
 //! load, so the caches work at their limit while the arithmetic units idle. The cure is not a better kernel but none:
 //! products by the library, and only the activation by hand ([`crate::swiglu`]).
 //!
-//! The backward pass is in the same spirit. The activation's gradient comes from [`crate::swiglu`]; two more kernels then
-//! give each element of x's and of the weights' gradients a unit of its own. The one for x reads the weights along their
-//! rows, so that neighbouring units read addresses a whole row apart: the worst access pattern there is, left in on
-//! purpose.
+//! There is no backward kernel: the gradients of the activation are [`crate::swiglu`]'s and the products after them the
+//! library's.
 
 mod check;
 mod kernels;
@@ -18,11 +16,9 @@ mod launch;
 mod reference;
 
 pub use check::check;
-pub use kernels::{
-    swiglu_naive_forward, swiglu_naive_input_gradient, swiglu_naive_weight_gradient,
-};
-pub use launch::{Backward, Forward, SwigluNaiveBlock, backward, forward};
-pub use reference::{Gradients, Outputs, reference_backward, reference_forward};
+pub use kernels::swiglu_naive_forward;
+pub use launch::{Forward, SwigluNaiveBlock, forward};
+pub use reference::{Outputs, reference_forward};
 
 use cubecl::ir::ElemType;
 
@@ -47,17 +43,6 @@ pub fn forward_cost(shape: Shape, dtype: ElemType) -> Cost {
         bytes_read: (x + 2 * weight) * size,
         bytes_written: 3 * y * size,
         flops: 4 * y * shape.width as u64 + 6 * y,
-    }
-}
-
-/// What the backward pass must move and compute.
-pub fn backward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let size = dtype.size() as u64;
-    let (x, weight, y) = elements(shape);
-    Cost {
-        bytes_read: (x + 2 * weight + 3 * y) * size,
-        bytes_written: (x + 2 * weight) * size,
-        flops: 8 * y * shape.width as u64 + 12 * y,
     }
 }
 

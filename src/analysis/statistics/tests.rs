@@ -209,6 +209,7 @@ fn a_bound_inside_the_interval_is_inconclusive_and_says_how_long_to_measure() {
         confidence: 0.95,
         basis: Basis::Steps,
         steps: 20,
+        runs: 1,
     };
     assert_eq!(interval.judge(Some(0.9), None), Verdict::Passed);
     assert_eq!(interval.judge(Some(1.2), None), Verdict::NotYet);
@@ -244,4 +245,96 @@ fn too_few_steps_and_silly_confidences_are_refused() {
         );
     }
     assert_eq!(ratio_of_medians(&few, &[], 0.95), Err(CompareError::NoRun));
+}
+
+/// Rounds as a shared machine gives them: a drift over the session, an offset of each round that both sides share, one of
+/// each start that they do not, and steps that remember the ones before.
+fn take_turns(random: &mut ChaCha8Rng, rounds: usize, speedup: f64) -> (Vec<Series>, Vec<Series>) {
+    let drift = 0.03 * normal(random);
+    (0..rounds)
+        .map(|round| {
+            let shared = (drift * round as f64 + 0.05 * normal(random)).exp();
+            let mut side = |factor: f64| {
+                let start = (0.02 * normal(random)).exp();
+                DEPENDENT.series(random, 20, factor * shared * start)
+            };
+            (side(speedup), side(1.0))
+        })
+        .unzip()
+}
+
+#[test]
+fn programs_that_take_turns_are_seldom_called_faster_and_real_differences_are_found() {
+    for rounds in [3, 5, 10] {
+        let mut random = ChaCha8Rng::seed_from_u64(rounds as u64);
+        let mut share = |speedup: f64, comparisons: usize| {
+            let called = (0..comparisons).filter(|_| {
+                let (slow, fast) = take_turns(&mut random, rounds, speedup);
+                let ratio = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+                assert_eq!((ratio.basis, ratio.runs), (Basis::Rounds, rounds));
+                ratio.finding(0.02) == Finding::Faster
+            });
+            called.count() as f64 / comparisons as f64
+        };
+        let (null, real) = (share(1.0, 3000), share(1.3, 500));
+        println!(
+            "{rounds} rounds: called faster in {:.2} %, 1.3 times faster found in {:.1} %",
+            100.0 * null,
+            100.0 * real
+        );
+        assert!(null < 0.06, "{rounds} rounds: {null}");
+        assert!(real > 0.8, "{rounds} rounds: {real}");
+    }
+}
+
+#[test]
+fn the_rounds_that_were_proposed_settle_it_more_often_than_not() {
+    let mut random = ChaCha8Rng::seed_from_u64(21);
+    let (mut settled, mut proposals) = (0, 0);
+    for _ in 0..600 {
+        let (slow, fast) = take_turns(&mut random, 4, 1.06);
+        let ratio = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+        let Finding::TooNoisy {
+            further: Some(Further::Rounds(further)),
+        } = ratio.finding(0.02)
+        else {
+            continue;
+        };
+        proposals += 1;
+        let (slow, fast) = take_turns(&mut random, 4 + further, 1.06);
+        let longer = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+        settled += usize::from(longer.finding(0.02) == Finding::Faster);
+    }
+    assert!(proposals > 100, "{proposals}");
+    assert!(
+        settled as f64 > 0.5 * f64::from(proposals),
+        "{settled} of {proposals}"
+    );
+}
+
+#[test]
+fn a_finding_tells_nothing_there_from_nothing_known() {
+    let interval = |low: f64, high: f64| Interval {
+        value: (low * high).sqrt(),
+        low,
+        high,
+        confidence: 0.95,
+        basis: Basis::Rounds,
+        steps: 20,
+        runs: 4,
+    };
+    assert_eq!(interval(0.90, 0.95).finding(0.02), Finding::Faster);
+    assert_eq!(interval(1.05, 1.20).finding(0.02), Finding::Slower);
+    assert_eq!(interval(0.99, 1.01).finding(0.02), Finding::NoDifference);
+    assert!(matches!(
+        interval(0.90, 1.05).finding(0.02),
+        Finding::TooNoisy {
+            further: Some(Further::Rounds(2..=40))
+        }
+    ));
+    // Right between "faster" and "no difference" within a margin of nothing: no amount of measuring helps.
+    assert_eq!(
+        interval(0.5, 2.0).finding(0.0),
+        Finding::TooNoisy { further: None }
+    );
 }

@@ -167,7 +167,7 @@ mod tests {
         assert!(taken.iter().all(|count| *count <= 1));
         let scalars = taken.iter().filter(|count| **count == 1).count();
         assert_eq!(scalars as u64, config.parameters());
-        let values = layout.place(&Weights::normal(&config, 3));
+        let values = layout.place(&Weights::small(&config, 3));
         for (count, value) in taken.iter().zip(&values) {
             assert!(*count == 1 || *value == 0.0);
         }

@@ -78,13 +78,13 @@ fn device(
     };
     let schedule = Schedule::new(config, spread);
     let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-    Trainer::new(Box::new(executor), &Weights::normal(config, SEED), spread)
+    Trainer::new(Box::new(executor), &Weights::small(config, SEED), spread)
 }
 
 fn host(config: &ModelConfig) -> Result<Trainer> {
     let schedule = Schedule::new(config, Spread::SERIAL);
     let executor = HostExecutor::new(schedule, hyperparameters());
-    let weights = Weights::normal(config, SEED);
+    let weights = Weights::small(config, SEED);
     Trainer::new(Box::new(executor), &weights, Spread::SERIAL)
 }
 
@@ -142,7 +142,7 @@ pub fn run(driver: &Driver, wanted: &[String]) -> Result<()> {
         ] {
             let config = preset.config();
             let batch = batch(&config);
-            let weights = Weights::normal(&config, SEED);
+            let weights = Weights::small(&config, SEED);
             let tokens = (&batch.tokens[..], &batch.targets[..]);
             match single_block(driver, &config, &weights, precision, tokens) {
                 Ok(both) => {
@@ -322,7 +322,7 @@ fn replay(driver: &Driver, precision: MatrixPrecision) -> Result<(bool, String)>
         };
         let schedule = Schedule::new(&config, spread);
         let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-        let weights = Weights::normal(&config, SEED);
+        let weights = Weights::small(&config, SEED);
         let mut trainer = Trainer::new(Box::new(executor), &weights, spread)?;
         for _ in 0..STEPS {
             trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;
@@ -479,7 +479,7 @@ fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
     };
     let schedule = Schedule::new(&config, variant.spread);
     let executor = DeviceExecutor::new(driver.clone(), schedule, hyperparameters(), options)?;
-    let weights = Weights::normal(&config, SEED);
+    let weights = Weights::small(&config, SEED);
     let mut trainer = Trainer::new(Box::new(executor), &weights, variant.spread)?;
     for _ in 0..10 {
         trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;

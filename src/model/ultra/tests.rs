@@ -35,7 +35,7 @@ fn awkward() -> Vec<ModelConfig> {
 
 /// Initial weights times `factor`: with 15 every part of the model matters in every gradient.
 pub fn weights(config: &ModelConfig, seed: u64, factor: f32) -> Weights {
-    let mut weights = Weights::normal(config, seed);
+    let mut weights = Weights::small(config, seed);
     let blocks = weights.blocks.iter_mut().flat_map(|block| {
         let matrices = block.qkv.iter_mut().chain(&mut block.gate_up);
         matrices.chain([&mut block.output, &mut block.down])

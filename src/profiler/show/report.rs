@@ -40,7 +40,7 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
 }
 
 /// API calls by time, from single calls or from the profiler's summary.
-fn calls(profile: &Profile, limit: usize) -> TextTable {
+pub fn calls(profile: &Profile, limit: usize) -> TextTable {
     let mut sums: std::collections::BTreeMap<&str, (u64, f64)> = Default::default();
     for call in &profile.calls {
         let entry = sums.entry(profile.name(call.function)).or_default();
@@ -78,7 +78,7 @@ fn calls(profile: &Profile, limit: usize) -> TextTable {
     table
 }
 
-fn regions(profile: &Profile, limit: usize) -> TextTable {
+pub fn regions(profile: &Profile, limit: usize) -> TextTable {
     let mut table = TextTable::new(
         "Call tree of rocprof-sys, longest first",
         &[
@@ -105,7 +105,7 @@ fn regions(profile: &Profile, limit: usize) -> TextTable {
     table
 }
 
-fn metrics(profile: &Profile, limit: usize) -> TextTable {
+pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
     let mut table = TextTable::new(
         "Metrics of rocprof-compute, nearest to their peak first",
         &[
@@ -136,7 +136,7 @@ fn metrics(profile: &Profile, limit: usize) -> TextTable {
     table
 }
 
-fn instructions(profile: &Profile, limit: usize) -> TextTable {
+pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
     let total: u64 = profile
         .instructions
         .iter()

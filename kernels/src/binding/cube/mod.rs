@@ -3,6 +3,8 @@
 //! A launch that is refused, by a shape beyond 32-bit indices or a block the device cannot run, panics with the reason:
 //! burn's operations have no other way to report it, and the training loop turns it into an error.
 
+mod attention;
+
 use burn::backend::TensorMetadata;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeBackend;
@@ -11,9 +13,8 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::ir::{ElemType, FloatKind, IntKind, UIntKind};
 
-use super::{AttentionSizes, LlamaOps};
-use crate::flash_attention::{self, FlashAttentionBlock, HeadView};
-use crate::{KernelError, cross_entropy, launch, rmsnorm, rope, swiglu};
+use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use crate::{KernelError, cross_entropy, launch, rmsnorm, swiglu, swiglu_naive};
 
 fn check(result: Result<(), KernelError>) {
     if let Err(error) = result {
@@ -54,73 +55,13 @@ fn norm_shape(x: &CubeTensor) -> rmsnorm::Shape {
     rmsnorm::Shape { rows, width }
 }
 
-fn attention_shape(sizes: AttentionSizes) -> flash_attention::Shape {
-    flash_attention::Shape::new(
-        sizes.batch,
-        sizes.sequence,
-        sizes.heads,
-        sizes.key_heads,
-        sizes.head_dim,
-    )
-}
-
-/// Queries, keys and values inside a fused projection.
-fn views(qkv: &CubeTensor, sizes: AttentionSizes) -> [HeadView; 3] {
-    let (queries, keys) = (
-        sizes.heads * sizes.head_dim,
-        sizes.key_heads * sizes.head_dim,
-    );
-    [0, queries, queries + keys].map(|first| {
-        HeadView::columns(
-            qkv.handle.clone(),
-            first,
-            sizes.width(),
-            sizes.sequence,
-            sizes.head_dim,
-        )
-    })
-}
-
-/// Attention results and their gradients: one row a token.
-fn output_view(output: &CubeTensor, sizes: AttentionSizes) -> HeadView {
-    HeadView::rows_first(
-        output.handle.clone(),
-        sizes.sequence,
-        sizes.heads,
-        sizes.head_dim,
-    )
-}
-
-/// Turns queries and keys of `x` into `y`, or in place.
-fn turn(
-    x: &CubeTensor,
-    table: &CubeTensor,
-    y: Option<&CubeTensor>,
-    sizes: AttentionSizes,
-    inverse: bool,
-) {
-    let shape = rope::Shape {
-        batch: sizes.batch,
-        seq: sizes.sequence,
-        heads: sizes.heads + 2 * sizes.key_heads,
-        turned: sizes.heads + sizes.key_heads,
-        head_dim: sizes.head_dim,
-        layout: rope::Layout::TokenMajor,
-    };
-    let buffers = rope::Buffers {
-        x: &x.handle,
-        table: &table.handle,
-        y: y.map(|y| &y.handle),
-    };
-    let block = rope::RopeBlock::for_device(&x.client);
-    check(rope::turn(
-        &x.client,
-        buffers,
-        shape,
-        inverse,
-        element(x.dtype),
-        &block,
-    ));
+fn naive_shape(x: &CubeTensor, weight: &CubeTensor) -> swiglu_naive::Shape {
+    let ([rows, width], [_, hidden]) = (matrix(x), matrix(weight));
+    swiglu_naive::Shape {
+        rows,
+        width,
+        hidden,
+    }
 }
 
 impl LlamaOps for CubeBackend {
@@ -181,43 +122,9 @@ impl LlamaOps for CubeBackend {
         qkv: CubeTensor,
         table: CubeTensor,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
-        let (qkv, table) = (into_contiguous(qkv), into_contiguous(table));
-        // In place where nobody else reads the projection; a copy first where somebody does, because a kernel that
-        // writes elsewhere leaves the value heads unwritten.
-        let turned = if qkv.handle.can_mut() {
-            qkv
-        } else {
-            qkv.copy()
-        };
-        turn(&turned, &table, None, sizes, false);
-
-        let dtype = turned.dtype;
-        let output = empty(
-            &turned,
-            [sizes.tokens(), sizes.heads * sizes.head_dim],
-            dtype,
-        );
-        let statistics = [sizes.batch, sizes.heads, sizes.sequence];
-        let log_sum_exp = empty(&turned, statistics, DType::F32);
-        let [query, key, value] = views(&turned, sizes);
-        let shape = attention_shape(sizes);
-        let block = FlashAttentionBlock::for_device(&turned.client, shape);
-        let tensors = flash_attention::Forward {
-            query: &query,
-            key: &key,
-            value: &value,
-            output: &output_view(&output, sizes),
-            log_sum_exp: &log_sum_exp.handle,
-        };
-        check(flash_attention::forward(
-            &turned.client,
-            tensors,
-            shape,
-            element(dtype),
-            &block,
-        ));
-        (output, turned, log_sum_exp)
+        attention::forward(qkv, table, sizes, layout)
     }
 
     fn llama_attention_gradient(
@@ -227,41 +134,9 @@ impl LlamaOps for CubeBackend {
         log_sum_exp: CubeTensor,
         gradient: CubeTensor,
         sizes: AttentionSizes,
+        layout: KeyValueLayout,
     ) -> CubeTensor {
-        let (turned, table) = (into_contiguous(turned), into_contiguous(table));
-        let (output, gradient) = (into_contiguous(output), into_contiguous(gradient));
-        let dtype = turned.dtype;
-        let qkv_gradient = empty(&turned, [sizes.tokens(), sizes.width()], dtype);
-        let delta = empty(
-            &turned,
-            [sizes.batch, sizes.heads, sizes.sequence],
-            DType::F32,
-        );
-        let [query, key, value] = views(&turned, sizes);
-        let [query_gradient, key_gradient, value_gradient] = views(&qkv_gradient, sizes);
-        let shape = attention_shape(sizes);
-        let block = FlashAttentionBlock::for_device(&turned.client, shape);
-        let tensors = flash_attention::Backward {
-            query: &query,
-            key: &key,
-            value: &value,
-            output: &output_view(&output, sizes),
-            output_gradient: &output_view(&gradient, sizes),
-            log_sum_exp: &log_sum_exp.handle,
-            delta: &delta.handle,
-            query_gradient: &query_gradient,
-            key_gradient: &key_gradient,
-            value_gradient: &value_gradient,
-        };
-        check(flash_attention::backward(
-            &turned.client,
-            tensors,
-            shape,
-            element(dtype),
-            &block,
-        ));
-        turn(&qkv_gradient, &table, None, sizes, true);
-        qkv_gradient
+        attention::gradient(turned, table, output, log_sum_exp, gradient, sizes, layout)
     }
 
     fn llama_swiglu(gate_up: CubeTensor) -> CubeTensor {
@@ -309,6 +184,65 @@ impl LlamaOps for CubeBackend {
             &block,
         ));
         result
+    }
+
+    fn llama_swiglu_naive(
+        x: CubeTensor,
+        gate_weight: CubeTensor,
+        up_weight: CubeTensor,
+    ) -> (CubeTensor, CubeTensor, CubeTensor) {
+        let x = into_contiguous(x);
+        let (gate_weight, up_weight) = (into_contiguous(gate_weight), into_contiguous(up_weight));
+        let shape = naive_shape(&x, &gate_weight);
+        let [y, gate, up] = [(); 3].map(|()| empty(&x, [shape.rows, shape.hidden], x.dtype));
+        let buffers = swiglu_naive::Forward {
+            x: &x.handle,
+            gate_weight: &gate_weight.handle,
+            up_weight: &up_weight.handle,
+            gate: &gate.handle,
+            up: &up.handle,
+            y: &y.handle,
+        };
+        let block = swiglu_naive::SwigluNaiveBlock::for_device(&x.client);
+        check(swiglu_naive::forward(
+            &x.client,
+            buffers,
+            shape,
+            element(x.dtype),
+            &block,
+        ));
+        (y, gate, up)
+    }
+
+    fn llama_swiglu_naive_gradient(
+        gate: CubeTensor,
+        up: CubeTensor,
+        gradient: CubeTensor,
+    ) -> (CubeTensor, CubeTensor) {
+        let [gate, up, gradient] = [gate, up, gradient].map(into_contiguous);
+        let [rows, hidden] = matrix(&gate);
+        let [gate_gradient, up_gradient] =
+            [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
+        let block = swiglu::SwigluBlock::for_device(&gate.client);
+        let buffers = swiglu::Backward {
+            gate_up: swiglu::GateUp::Separate {
+                gate: &gate.handle,
+                up: &up.handle,
+            },
+            y_gradient: &gradient.handle,
+            gradient: Some(swiglu::GateUp::Separate {
+                gate: &gate_gradient.handle,
+                up: &up_gradient.handle,
+            }),
+        };
+        check(swiglu::backward(
+            &gate.client,
+            buffers,
+            swiglu::Shape { rows, hidden },
+            element(gate.dtype),
+            &block,
+        ));
+        (gate_gradient, up_gradient)
     }
 
     fn llama_cross_entropy(logits: CubeTensor, targets: CubeTensor) -> (CubeTensor, CubeTensor) {

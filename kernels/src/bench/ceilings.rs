@@ -1,0 +1,136 @@
+//! What two plain kernels reach on this device: a copy for bandwidth, a chain of multiply-adds for arithmetic.
+
+use cubecl::{prelude::*, server::Handle};
+
+use super::{device_seconds, median};
+use crate::KernelError;
+use crate::launch::{buffer, cube_count, default_units};
+
+const KERNEL: &str = "ceilings";
+
+/// Floats in a copy: 256 MiB each way, more than any cache holds.
+const COPIED: usize = 64 << 20;
+
+/// Units that compute, and what each does: independent chains hide the latency of one another.
+const COMPUTING: usize = 1 << 20;
+const CHAINS: usize = 8;
+const LINKS: usize = 512;
+
+/// Measured rates, in f32.
+#[derive(Clone, Copy, Debug)]
+pub struct Ceilings {
+    /// Bytes read and written per second by a copy.
+    pub bytes_per_s: f64,
+    /// Operations per second by multiply-adds outside matrix units.
+    pub flops_per_s: f64,
+}
+
+/// A copy that leaves nothing else in the caches.
+pub(super) struct Flush {
+    from: Handle,
+    to: Handle,
+}
+
+impl Flush {
+    pub(super) fn new(client: &Client) -> Self {
+        let bytes = COPIED * size_of::<f32>();
+        Flush {
+            from: client.empty(bytes),
+            to: client.empty(bytes),
+        }
+    }
+
+    pub(super) fn run(&self, client: &Client) {
+        let units = default_units(client);
+        let vector = 4;
+        // SAFETY: both buffers hold COPIED floats, and the kernel stops there.
+        unsafe {
+            copy::launch_unchecked(
+                client,
+                cube_count(client, (COPIED / vector).div_ceil(units)),
+                CubeDim::new_1d(units as u32),
+                vector,
+                buffer(&self.from, COPIED, vector),
+                buffer(&self.to, COPIED, vector),
+                (COPIED / vector) as u32,
+            );
+        }
+    }
+}
+
+pub(super) fn measure(
+    client: &Client,
+    flush: &Flush,
+    repeats: usize,
+) -> Result<Ceilings, KernelError> {
+    let units = default_units(client);
+    let results = client.empty(COMPUTING * size_of::<f32>());
+    let compute = || {
+        // SAFETY: the buffer holds a float for every unit.
+        unsafe {
+            multiply_add::launch_unchecked(
+                client,
+                cube_count(client, COMPUTING.div_ceil(units)),
+                CubeDim::new_1d(units as u32),
+                buffer(&results, COMPUTING, 1),
+                COMPUTING as u32,
+                0.5,
+            );
+        }
+        Ok(())
+    };
+    let seconds = |launch: &dyn Fn() -> Result<(), KernelError>| -> Result<f64, KernelError> {
+        let mut seconds = Vec::new();
+        for repeat in 0..=repeats {
+            let duration = device_seconds(client, KERNEL, launch)?;
+            // The first launch compiles.
+            if repeat > 0 {
+                seconds.push(duration);
+            }
+        }
+        Ok(median(seconds))
+    };
+    let copying = seconds(&|| {
+        flush.run(client);
+        Ok(())
+    })?;
+    let computing = seconds(&compute)?;
+    Ok(Ceilings {
+        bytes_per_s: 2.0 * (COPIED * size_of::<f32>()) as f64 / copying,
+        flops_per_s: 2.0 * (COMPUTING * CHAINS * LINKS) as f64 / computing,
+    })
+}
+
+#[cube(launch_unchecked)]
+fn copy<N: Size>(from: &[Vector<f32, N>], to: &mut [Vector<f32, N>], count: u32) {
+    let at = ABSOLUTE_POS;
+    if at < count as usize {
+        to[at] = from[at];
+    }
+}
+
+/// Every unit advances `CHAINS` numbers by `LINKS` multiply-adds; the sum is written so that no link is left out.
+#[cube(launch_unchecked)]
+fn multiply_add(results: &mut [f32], count: u32, factor: f32) {
+    let unit = ABSOLUTE_POS;
+    if unit >= count as usize {
+        terminate!();
+    }
+    let mut chains = Array::<f32>::new(CHAINS);
+    #[unroll]
+    for chain in 0..CHAINS {
+        chains[chain] = unit as f32 + chain as f32;
+    }
+    for _ in 0..LINKS {
+        #[unroll]
+        for chain in 0..CHAINS {
+            chains[chain] = fma(chains[chain], factor, factor);
+        }
+    }
+    let mut sum = 0.0f32;
+    #[unroll]
+    for chain in 0..CHAINS {
+        sum += chains[chain];
+    }
+    results[unit] = sum;
+}

@@ -1,0 +1,18 @@
+use thiserror::Error;
+
+use crate::KernelError;
+
+/// Why no source came out.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    #[error(
+        "`{0}` is no architecture the code generator knows; examples are gfx90a, gfx942, gfx1100 and sm_90"
+    )]
+    UnknownArchitecture(String),
+    #[error("the device that records launches could not be set up: {0}")]
+    Recorder(String),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error("`{kernel}` could not be turned into C++: {reason}")]
+    Compilation { kernel: String, reason: String },
+}

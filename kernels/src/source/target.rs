@@ -1,0 +1,234 @@
+//! Architectures that source can be emitted for, and what their devices would report.
+
+use std::fmt;
+
+use cubecl::ir::{
+    DeviceIdentity, DeviceProperties, HardwareProperties, MemoryDeviceProperties, VectorSize,
+    amd::GfxArch, features::Plane,
+};
+use cubecl_core::profile::TimingMethod;
+use cubecl_cpp::{
+    register_supported_types,
+    shared::{Architecture, CompilationOptions, CppSupportedFeatures},
+};
+
+use super::{InfoPassing, SourceError};
+
+/// Bytes of device memory assumed: enough for any shape that 32-bit indices reach.
+const MEMORY: u64 = 1 << 40;
+
+/// An architecture, and how many compute units a device of it has, on which default block sizes depend.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    architecture: Arch,
+    compute_units: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Arch {
+    Hip(String),
+    Cuda(u32),
+}
+
+impl Target {
+    /// An AMD architecture by its `gfx` name; a suffix of target features (`:xnack-`) is ignored.
+    pub fn hip(name: &str) -> Result<Target, SourceError> {
+        let gfx = GfxArch::parse(name);
+        if gfx.plane_dim().is_none() {
+            return Err(SourceError::UnknownArchitecture(name.to_string()));
+        }
+        // As the driver counts them: on RDNA these are work-group processors of two compute units.
+        let compute_units = match gfx.name() {
+            "gfx90a" => Some(104), // MI210
+            "gfx942" => Some(304), // MI300X
+            "gfx1030" => Some(40), // RX 6900 XT
+            "gfx1100" => Some(48), // RX 7900 XTX
+            _ => None,
+        };
+        Ok(Target {
+            architecture: Arch::Hip(gfx.name().to_string()),
+            compute_units,
+        })
+    }
+
+    /// An NVIDIA architecture by its compute capability: 90 is 9.0. Anything since 7.0 is taken.
+    pub fn cuda(capability: u32) -> Result<Target, SourceError> {
+        if !(70..200).contains(&capability) {
+            return Err(SourceError::UnknownArchitecture(format!("sm_{capability}")));
+        }
+        let compute_units = match capability {
+            80 => Some(108), // A100
+            90 => Some(132), // H100 SXM, H200
+            _ => None,
+        };
+        Ok(Target {
+            architecture: Arch::Cuda(capability),
+            compute_units,
+        })
+    }
+
+    /// The architecture by the name compilers give it: `gfx…` or `sm_…`.
+    pub fn parse(name: &str) -> Result<Target, SourceError> {
+        match name.strip_prefix("sm_") {
+            Some(capability) => capability
+                .parse()
+                .map_err(|_| SourceError::UnknownArchitecture(name.to_string()))
+                .and_then(Target::cuda),
+            None => Target::hip(name),
+        }
+    }
+
+    /// The same architecture with this number of compute units (SM, CU).
+    pub fn with_compute_units(self, compute_units: u32) -> Target {
+        Target {
+            compute_units: Some(compute_units),
+            ..self
+        }
+    }
+
+    /// Threads of a warp or wavefront.
+    pub fn plane_size(&self) -> u32 {
+        match &self.architecture {
+            Arch::Hip(name) => GfxArch::parse(name).plane_dim().unwrap_or(32),
+            Arch::Cuda(_) => 32,
+        }
+    }
+
+    pub fn is_hip(&self) -> bool {
+        matches!(self.architecture, Arch::Hip(_))
+    }
+
+    pub(super) fn info_passing(&self) -> InfoPassing {
+        match self.architecture {
+            Arch::Hip(_) => InfoPassing::Pointer,
+            Arch::Cuda(_) => InfoPassing::Value,
+        }
+    }
+
+    /// What cubecl's own runtimes tell their code generator about this architecture.
+    pub(super) fn compilation_options(&self) -> CompilationOptions {
+        let mut features = CppSupportedFeatures {
+            fast_math: true,
+            ..Default::default()
+        };
+        match &self.architecture {
+            Arch::Hip(name) => {
+                let gfx = GfxArch::parse(name);
+                CompilationOptions {
+                    warp_size: gfx.family().warp_size() as usize,
+                    supports_features: features,
+                    amd_wmma: gfx.wmma(),
+                }
+            }
+            Arch::Cuda(capability) => {
+                features.dp4a = true;
+                features.grid_constants = true;
+                features.fast_tanh = *capability >= 75;
+                features.clusters = *capability >= 90;
+                features.elect_sync = *capability >= 90;
+                CompilationOptions {
+                    warp_size: 32,
+                    supports_features: features,
+                    amd_wmma: None,
+                }
+            }
+        }
+    }
+
+    /// What a device of this architecture would report, as far as the launch functions of this crate ask.
+    pub(super) fn device_properties(&self) -> DeviceProperties {
+        let plane = self.plane_size();
+        let (shared_memory, bindings, largest_grid) = match self.architecture {
+            Arch::Hip(_) => (64 * 1024, 1024, (i32::MAX as u32, 65_535, 65_535)),
+            Arch::Cuda(capability) => {
+                let shared_memory = match capability {
+                    80 | 87 => 163 * 1024,
+                    90.. => 227 * 1024,
+                    _ => 96 * 1024,
+                };
+                (shared_memory, 1024, (i32::MAX as u32, 65_535, 65_535))
+            }
+        };
+        let hardware = HardwareProperties {
+            load_width: 128,
+            vector_register_count: None,
+            plane_size_min: plane,
+            plane_size_max: plane,
+            max_bindings: bindings,
+            max_shared_memory_size: shared_memory,
+            max_cube_count: largest_grid,
+            max_units_per_cube: 1024,
+            max_cube_dim: (1024, 1024, if self.is_hip() { 1024 } else { 64 }),
+            num_streaming_multiprocessors: self.compute_units,
+            num_tensor_cores: None,
+            min_tensor_cores_dim: None,
+            num_cpu_cores: None,
+            last_level_cache_size: None,
+            max_vector_size: VectorSize::MAX,
+            cube_mma_reserved_shared_memory: 0,
+        };
+        let name = format!("{self} (no device: source only)");
+        let mut properties = DeviceProperties::new(
+            Default::default(),
+            MemoryDeviceProperties::new(MEMORY, 256),
+            hardware,
+            TimingMethod::System,
+            DeviceIdentity {
+                fingerprint: format!("source-{self}"),
+                name,
+                physical: None,
+            },
+        );
+        register_supported_types(&mut properties);
+        properties.features.memory_reinterpret = true;
+        properties.features.alignment = true;
+        properties.features.device_memory_scope = true;
+        properties.features.plane.insert(Plane::Ops);
+        properties
+            .features
+            .plane
+            .insert(Plane::NonUniformControlFlow);
+        properties
+    }
+
+    pub(super) fn architecture(&self) -> &Arch {
+        &self.architecture
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.architecture {
+            Arch::Hip(name) => f.write_str(name),
+            Arch::Cuda(capability) => write!(f, "sm_{capability}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wavefronts_are_64_on_cdna_and_32_elsewhere() {
+        for (name, plane) in [
+            ("gfx90a", 64),
+            ("gfx942:sramecc+:xnack-", 64),
+            ("gfx1100", 32),
+            ("sm_90", 32),
+        ] {
+            assert_eq!(Target::parse(name).unwrap().plane_size(), plane, "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_architectures_are_refused() {
+        for name in ["gfx9999", "sm_9x", "sm_30", "", "hopper"] {
+            let error = Target::parse(name).unwrap_err();
+            assert!(
+                matches!(error, SourceError::UnknownArchitecture(_)),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! What a device was measured to reach: arithmetic, bandwidth, launches and waiting. Kept once for each device.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::statistics::Series;
+use super::store::{device_file, read_json, write_json};
+
+/// Changes when a reader of an older file would misread it.
+pub const VERSION: u32 = 1;
+
+const KIND: &str = "calibration";
+
+/// The ceilings of one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    pub version: u32,
+    /// Seconds since 1970.
+    pub measured: u64,
+    /// Version of the program that measured.
+    pub program: String,
+    pub facts: DeviceFacts,
+    pub compute: Vec<ComputeCeiling>,
+    pub bandwidth: Vec<BandwidthCeiling>,
+    /// Time the host needs to hand over a kernel that does nothing, back to back.
+    pub launch: Option<Latency>,
+    /// Time from handing over an empty kernel to knowing that it has ended.
+    pub synchronise: Option<Latency>,
+    /// What could not be measured, and why.
+    pub notes: Vec<String>,
+}
+
+/// What a calibration belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    pub backend: String,
+    pub device: String,
+    pub arch: Option<String>,
+    pub driver: Option<String>,
+    pub memory: Option<u64>,
+}
+
+/// Repeats of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    pub median: f64,
+    pub p10: f64,
+    pub p90: f64,
+    pub repeats: usize,
+}
+
+impl Sampled {
+    /// None without a repeat, or with one that is no finite number above zero.
+    pub fn of(repeats: &[f64]) -> Option<Self> {
+        let series = Series::new(repeats.to_vec()).ok()?;
+        Some(Sampled {
+            median: series.median(),
+            p10: series.quantile(0.1),
+            p90: series.quantile(0.9),
+            repeats: repeats.len(),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Multiply-adds of single lanes.
+    Vector,
+    /// A large matrix product, by whatever carries it out fastest here.
+    Matrix,
+}
+
+/// FLOP/s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComputeCeiling {
+    /// `f32`, `tf32`, `bf16` or `f16`.
+    pub dtype: String,
+    pub unit: Unit,
+    pub flops_per_s: Sampled,
+    /// In words: what ran, how large.
+    pub how: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// A working set far larger than every cache: what memory delivers.
+    Cold,
+    /// A working set that stays in the last cache.
+    Warm,
+}
+
+/// Bytes read and written a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BandwidthCeiling {
+    pub level: Level,
+    pub bytes_per_s: Sampled,
+    /// Bytes touched by a repeat.
+    pub working_set: u64,
+    pub how: String,
+}
+
+/// Microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub microseconds: Sampled,
+    pub how: String,
+}
+
+impl Calibration {
+    /// FLOP/s that `dtype` was seen to reach, by the faster of vector and matrix units unless one is asked for.
+    pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
+        self.compute
+            .iter()
+            .filter(|ceiling| ceiling.dtype == dtype)
+            .filter(|ceiling| unit.is_none_or(|unit| ceiling.unit == unit))
+            .map(|ceiling| ceiling.flops_per_s.median)
+            .max_by(f64::total_cmp)
+    }
+
+    pub fn bytes_per_s(&self, level: Level) -> Option<f64> {
+        self.bandwidth
+            .iter()
+            .filter(|ceiling| ceiling.level == level)
+            .map(|ceiling| ceiling.bytes_per_s.median)
+            .max_by(f64::total_cmp)
+    }
+
+    /// Microseconds to hand over a kernel.
+    pub fn launch_us(&self) -> Option<f64> {
+        self.launch
+            .as_ref()
+            .map(|latency| latency.microseconds.median)
+    }
+
+    /// What has changed since it was measured; empty when it still holds.
+    pub fn staleness(&self, now: &DeviceFacts) -> Vec<String> {
+        let then = &self.facts;
+        let mut changes = Vec::new();
+        let mut compare = |what: &str, then: Option<String>, now: Option<String>| {
+            if then != now {
+                let text = |value: Option<String>| value.unwrap_or_else(|| "not reported".into());
+                changes.push(format!("{what}: {} then, {} now", text(then), text(now)));
+            }
+        };
+        compare(
+            "device",
+            Some(then.device.clone()),
+            Some(now.device.clone()),
+        );
+        compare(
+            "backend",
+            Some(then.backend.clone()),
+            Some(now.backend.clone()),
+        );
+        compare("driver", then.driver.clone(), now.driver.clone());
+        compare("architecture", then.arch.clone(), now.arch.clone());
+        changes
+    }
+
+    /// A line for each ceiling, for `doctor` and for the command itself.
+    pub fn summary(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for ceiling in &self.compute {
+            let unit = match ceiling.unit {
+                Unit::Vector => "vector",
+                Unit::Matrix => "matrix",
+            };
+            lines.push(format!(
+                "{} {unit}: {:.1} TFLOP/s{} ({})",
+                ceiling.dtype,
+                ceiling.flops_per_s.median / 1e12,
+                spread(&ceiling.flops_per_s, 1e12),
+                ceiling.how
+            ));
+        }
+        for ceiling in &self.bandwidth {
+            let level = match ceiling.level {
+                Level::Cold => "memory",
+                Level::Warm => "cache",
+            };
+            lines.push(format!(
+                "{level}: {:.0} GB/s{} ({})",
+                ceiling.bytes_per_s.median / 1e9,
+                spread(&ceiling.bytes_per_s, 1e9),
+                ceiling.how
+            ));
+        }
+        let latencies = [("a launch", &self.launch), ("waiting", &self.synchronise)];
+        for (name, latency) in latencies {
+            if let Some(latency) = latency {
+                lines.push(format!(
+                    "{name}: {:.2} us{} ({})",
+                    latency.microseconds.median,
+                    spread(&latency.microseconds, 1.0),
+                    latency.how
+                ));
+            }
+        }
+        lines.extend(self.notes.iter().cloned());
+        lines
+    }
+
+    /// Where the calibration of a device lies below the state folder.
+    pub fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
+        device_file(root, KIND, backend, device)
+    }
+
+    /// Keeps it, whole or not at all, and says where.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, root: &Path) -> Result<PathBuf> {
+        let path = Self::path(root, &self.facts.backend, &self.facts.device);
+        write_json(&path, self)?;
+        Ok(path)
+    }
+
+    /// The calibration of a device; none when it was never measured, or by a version that meant something else.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn load(root: &Path, backend: &str, device: &str) -> Result<Option<Self>> {
+        let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
+        Ok(found.filter(|found| found.version == VERSION))
+    }
+
+    /// Every calibration that is kept; files that cannot be understood are named in the second list.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
+        let folder = root.join(KIND);
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((vec![], vec![]));
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", folder.display()));
+            }
+        };
+        let mut found: Vec<Self> = Vec::new();
+        let mut damaged = Vec::new();
+        for entry in entries {
+            let path = entry
+                .with_context(|| format!("cannot read {}", folder.display()))?
+                .path();
+            match read_json::<Self>(&path) {
+                Ok(Some(calibration)) if calibration.version == VERSION => found.push(calibration),
+                Ok(_) => {}
+                Err(error) => damaged.push(format!("{error:#}")),
+            }
+        }
+        found.sort_by(|a, b| a.facts.device.cmp(&b.facts.device));
+        Ok((found, damaged))
+    }
+}
+
+fn spread(sampled: &Sampled, scale: f64) -> String {
+    format!(
+        ", {:.2} to {:.2} in {} repeats",
+        sampled.p10 / scale,
+        sampled.p90 / scale,
+        sampled.repeats
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub fn example() -> Calibration {
+        let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();
+        let compute = |dtype: &str, unit, rate| ComputeCeiling {
+            dtype: dtype.into(),
+            unit,
+            flops_per_s: sampled(rate),
+            how: "8192^3".into(),
+        };
+        Calibration {
+            version: VERSION,
+            measured: 1_700_000_000,
+            program: "0.1.0".into(),
+            facts: DeviceFacts {
+                backend: "cuda".into(),
+                device: "NVIDIA H200".into(),
+                arch: Some("sm_90".into()),
+                driver: Some("1.0".into()),
+                memory: Some(1 << 37),
+            },
+            compute: vec![
+                compute("f32", Unit::Vector, 5e13),
+                compute("f32", Unit::Matrix, 5.1e13),
+                compute("bf16", Unit::Matrix, 6.5e14),
+            ],
+            bandwidth: vec![
+                BandwidthCeiling {
+                    level: Level::Cold,
+                    bytes_per_s: sampled(4e12),
+                    working_set: 1 << 33,
+                    how: "copy".into(),
+                },
+                BandwidthCeiling {
+                    level: Level::Warm,
+                    bytes_per_s: sampled(9e12),
+                    working_set: 1 << 24,
+                    how: "copy".into(),
+                },
+            ],
+            launch: Some(Latency {
+                microseconds: sampled(4.0),
+                how: "1000 empty kernels".into(),
+            }),
+            synchronise: None,
+            notes: vec!["waiting: not measured on this backend".into()],
+        }
+    }
+
+    #[test]
+    fn the_faster_unit_counts_unless_one_is_asked_for() {
+        let calibration = example();
+        assert_eq!(calibration.flops_per_s("f32", None), Some(5.1e13));
+        assert_eq!(
+            calibration.flops_per_s("f32", Some(Unit::Vector)),
+            Some(5e13)
+        );
+        assert_eq!(calibration.flops_per_s("f64", None), None);
+        assert_eq!(calibration.bytes_per_s(Level::Cold), Some(4e12));
+        assert!(Sampled::of(&[1.0, f64::NAN]).is_none() && Sampled::of(&[]).is_none());
+    }
+
+    #[test]
+    fn it_is_kept_for_each_device_and_a_new_driver_makes_it_stale() {
+        let root = tempfile::tempdir().unwrap();
+        let calibration = example();
+        let path = calibration.save(root.path()).unwrap();
+        let load = |device| Calibration::load(root.path(), "cuda", device).unwrap();
+        assert_eq!(load("NVIDIA H200"), Some(calibration.clone()));
+        assert_eq!(load("NVIDIA H100"), None);
+        assert!(calibration.staleness(&calibration.facts).is_empty());
+        let mut now = calibration.facts.clone();
+        now.driver = None;
+        assert_eq!(
+            calibration.staleness(&now),
+            ["driver: 1.0 then, not reported now"]
+        );
+        assert!(
+            calibration
+                .summary()
+                .iter()
+                .any(|line| line.contains("650.0 TFLOP/s"))
+        );
+
+        fs::write(path.with_file_name("cuda-broken.json"), "{").unwrap();
+        let (all, damaged) = Calibration::load_all(root.path()).unwrap();
+        assert_eq!((all.len(), damaged.len()), (1, 1));
+        fs::write(&path, r#"{"version": 99}"#).unwrap();
+        assert!(Calibration::load(root.path(), "cuda", "NVIDIA H200").is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! Targets side by side: time and its phases, launches, memory, rates, and how sure the differences are.
+
+use serde::Serialize;
+
+use super::relative::{RelativeTime, USUAL_MARGIN, middle};
+use super::runner::MeasuredRun;
+use super::statistics::{Basis, Series};
+use super::{Metric, parts};
+use crate::train::event::Hello;
+
+/// One of the things that are compared.
+#[derive(Clone, Debug)]
+pub struct Side<'a> {
+    pub name: String,
+    /// In rounds when they took turns.
+    pub runs: &'a [MeasuredRun],
+    /// A run that waited after each phase and counted its work; its total is not used.
+    pub phases: Option<&'a MeasuredRun>,
+}
+
+/// How the runs of the sides relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// The n-th runs of all sides were made in the same round.
+    InTurns,
+    /// At different times.
+    Apart,
+}
+
+/// Median step times of a side's phases, from a run that waits after each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PhaseTimes {
+    pub forward_ms: Option<f64>,
+    pub backward_ms: Option<f64>,
+    pub optimizer_ms: Option<f64>,
+}
+
+/// A side and its figures. What is null was not reported.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub target: String,
+    pub device: String,
+    pub backend: String,
+    pub runs: Vec<String>,
+    /// Median of the runs' medians.
+    pub step_ms: Option<f64>,
+    /// Medians of the runs, in the order they were made.
+    pub step_ms_of_runs: Vec<f64>,
+    pub phases: PhaseTimes,
+    pub samples_per_s: Option<f64>,
+    pub tokens_per_s: Option<f64>,
+    pub launches_per_step: Option<f64>,
+    /// Of the forward pass, where a profile pass counted them.
+    pub forward_launches: Option<f64>,
+    pub peak_bytes_in_use: Option<u64>,
+    pub peak_bytes_reserved: Option<u64>,
+    /// Counted from shapes.
+    pub flops_per_step: Option<f64>,
+    /// Counted FLOP over the median step.
+    pub flops_per_s: Option<f64>,
+    /// Device time of alike forward parts, where a profile pass measured it.
+    pub parts: Vec<parts::PartSum>,
+    pub first_loss: Option<f64>,
+    pub final_loss: Option<f64>,
+    pub parameter_tensors: usize,
+    pub parameters_with_gradient: Option<usize>,
+    /// Step time over the first row's; null in the first row.
+    pub relative_time: Option<RelativeTime>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    pub confidence: f64,
+    /// Share of the time below which a difference does not matter.
+    pub margin: f64,
+    pub rows: Vec<Row>,
+    /// What a reader has to know before believing the figures.
+    pub warnings: Vec<String>,
+}
+
+/// Compares every side with the first; a side without a run is left out.
+pub fn compare(sides: &[Side<'_>], made: Made, confidence: f64) -> Comparison {
+    let mut base: Option<Vec<Series>> = None;
+    let mut rows = Vec::new();
+    for side in sides {
+        let Some(mut row) = row(side) else { continue };
+        let series = total_series(side.runs);
+        row.relative_time = base.as_ref().and_then(|base| match made {
+            Made::InTurns => RelativeTime::in_rounds(&series, base, confidence, USUAL_MARGIN),
+            Made::Apart => RelativeTime::of_runs(&series, base, confidence, USUAL_MARGIN),
+        });
+        base.get_or_insert(series);
+        rows.push(row);
+    }
+    let hellos: Vec<(&str, &Hello)> = sides
+        .iter()
+        .filter_map(|side| Some((side.name.as_str(), &side.runs.last()?.hello)))
+        .collect();
+    let mut warnings = circumstances(&hellos, made);
+    warnings.extend(rows.iter().filter_map(without_gradient));
+    warnings.extend(sides.iter().filter_map(unsynchronised));
+    if rows.iter().any(rests_on_steps) {
+        warnings.push(
+            "Some ratios rest on the steps of one run each: what differs from one start of a program to the next is not in them. \
+             Three rounds or more show that too."
+                .into(),
+        );
+    }
+    Comparison {
+        confidence,
+        margin: USUAL_MARGIN,
+        rows,
+        warnings,
+    }
+}
+
+/// The measured step times of runs; a run without any is passed over.
+pub fn total_series(runs: &[MeasuredRun]) -> Vec<Series> {
+    runs.iter()
+        .filter_map(|run| run.measurements.series(Metric::TotalMs))
+        .collect()
+}
+
+fn row(side: &Side<'_>) -> Option<Row> {
+    let last = side.runs.last()?;
+    let series = total_series(side.runs);
+    let step_ms = middle(&series);
+    let phase = |metric: Metric| {
+        let run = side.phases.unwrap_or(last);
+        Some(run.measurements.series(metric)?.median())
+    };
+    let work = side
+        .phases
+        .and_then(|run| run.parts.as_ref())
+        .or(last.parts.as_ref());
+    let kernels = side
+        .phases
+        .and_then(|run| run.kernels.as_ref())
+        .or(last.kernels.as_ref());
+    let flops_per_step = work.map(|work| work.flops_per_step);
+    let samples = last.hello.config.batch_size as f64;
+    let tokens = last.hello.config.tokens() as f64;
+    let a_second = |things: f64| step_ms.map(|ms| things / (ms / 1e3));
+    Some(Row {
+        name: side.name.clone(),
+        target: last.hello.target.clone(),
+        device: last.hello.device.clone(),
+        backend: last.hello.backend.clone(),
+        runs: side
+            .runs
+            .iter()
+            .chain(side.phases)
+            .map(|run| run.path.display().to_string())
+            .collect(),
+        step_ms,
+        step_ms_of_runs: series.iter().map(Series::median).collect(),
+        phases: PhaseTimes {
+            forward_ms: phase(Metric::ForwardMs),
+            backward_ms: phase(Metric::BackwardMs),
+            optimizer_ms: phase(Metric::OptimizerMs),
+        },
+        samples_per_s: a_second(samples),
+        tokens_per_s: a_second(tokens),
+        launches_per_step: last.summary.launches_per_step,
+        forward_launches: kernels.map(parts::forward_launches),
+        peak_bytes_in_use: last.summary.peak_bytes_in_use,
+        peak_bytes_reserved: last.summary.peak_bytes_reserved,
+        flops_per_step,
+        flops_per_s: flops_per_step.and_then(a_second),
+        parts: work.map(parts::by_kind).unwrap_or_default(),
+        first_loss: last.summary.first_loss,
+        final_loss: last.summary.final_loss,
+        parameter_tensors: last.summary.parameter_tensors,
+        parameters_with_gradient: last.summary.parameters_with_gradient,
+        relative_time: None,
+    })
+}
+
+fn rests_on_steps(row: &Row) -> bool {
+    row.relative_time
+        .as_ref()
+        .and_then(|time| time.interval)
+        .is_some_and(|interval| interval.basis == Basis::Steps)
+}
+
+fn without_gradient(row: &Row) -> Option<String> {
+    let with = row.parameters_with_gradient?;
+    (with < row.parameter_tensors).then(|| {
+        format!(
+            "{}: {with} of {} parameters have a gradient. It does not train the model, so its time is no speed-up.",
+            row.name, row.parameter_tensors
+        )
+    })
+}
+
+fn unsynchronised(side: &Side<'_>) -> Option<String> {
+    let last = side.runs.last()?;
+    (!last.summary.synchronized).then(|| {
+        format!(
+            "{}: the clock was read without waiting for the device; its times are the host's.",
+            side.name
+        )
+    })
+}
+
+/// What differs between runs that are about to be compared, in words. What runs made in turns wait for is part of what they
+/// compare.
+pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
+    let Some(((first, base), others)) = hellos.split_first() else {
+        return vec![];
+    };
+    let mut warnings = Vec::new();
+    for (name, hello) in others {
+        let facts = [
+            ("device", base.device == hello.device),
+            ("backend", base.backend == hello.backend),
+            ("driver", base.driver == hello.driver),
+            ("model or batch", base.config == hello.config),
+            ("seed", base.seed == hello.seed),
+            ("number type", base.dtype == hello.dtype),
+            (
+                "waiting for the device",
+                made == Made::InTurns || base.synchronize == hello.synchronize,
+            ),
+            ("learning rate", base.learning_rate == hello.learning_rate),
+        ];
+        let differing: Vec<&str> = facts
+            .iter()
+            .filter(|(_, same)| !same)
+            .map(|(fact, _)| *fact)
+            .collect();
+        if !differing.is_empty() {
+            warnings.push(format!(
+                "{name} and {first} differ in more than the target: {}.",
+                differing.join(", ")
+            ));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,209 @@
+use super::*;
+use crate::analysis::calibration::tests::example;
+use crate::analysis::gpus;
+use crate::model::{Preset, Target, work};
+
+/// A run whose parts and kernels took known times, read as it would be from disk.
+fn run(kernels: &str) -> MeasuredRun {
+    let config = Preset::Small.config();
+    let recipe = Target::V3.recipe();
+    let works = work::training_step(&config, &recipe);
+    let parts: Vec<serde_json::Value> = works
+        .iter()
+        .map(|work| {
+            serde_json::json!({
+                "part": work.part.to_string(), "flops": work.flops, "bytes": work.bytes, "device_ms": 0.5,
+            })
+        })
+        .collect();
+    let total = |value: fn(&work::Work) -> f64| works.iter().map(value).sum::<f64>();
+    let lines = [
+        serde_json::json!({
+            "t": 0.0, "event": "hello", "stream": 1, "version": "", "target": "v3", "recipe": recipe, "backend": "cuda",
+            "device": "NVIDIA H200", "arch": null, "driver": null, "device_memory": null, "config": config, "seed": 42,
+            "parameters": 1, "parameter_tensors": 1, "dtype": "f32", "matmul_precision": "f32", "learning_rate": 1.0,
+            "weight_decay": 0.0, "steps": 1, "warmup": 0, "data": {"kind": "synthetic"}, "deterministic": false,
+            "synchronize": "phases",
+        })
+        .to_string(),
+        serde_json::json!({
+            "t": 1.0, "event": "step", "n": 1, "of": 1, "measured": true, "loss": 6.9, "total_ms": 10.0, "forward_ms": 3.0,
+            "backward_ms": 6.0, "optimizer_ms": 1.0, "synchronized": true, "launches": 100, "bytes_in_use": null,
+            "bytes_reserved": null, "samples_per_s": 800.0,
+        })
+        .to_string(),
+        serde_json::json!({
+            "t": 2.0, "event": "parts", "source": "", "parts": parts, "flops_per_step": total(|w| w.flops),
+            "bytes_per_step": total(|w| w.bytes), "achieved_flops_per_s": null,
+        })
+        .to_string(),
+        kernels.to_string(),
+        r#"{"t":3,"event":"summary","complete":true,"steps":1,"measured_steps":1,"samples":8,"samples_per_s":null,"tokens_per_s":null,"total_ms":null,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"first_step_ms":null,"launches_per_step":100.0,"peak_bytes_in_use":null,"peak_bytes_reserved":null,"first_loss":null,"final_loss":null,"parameters":1,"parameter_tensors":1,"parameters_with_gradient":1,"repeatability":null}"#.to_string(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("events.jsonl"), lines.join("\n")).unwrap();
+    MeasuredRun::read(folder.path()).unwrap()
+}
+
+const KERNELS: &str = r#"{"t":2.5,"event":"kernels","steps":1,"launches_per_step":100,"device_ms_per_step":8.0,"span_ms_per_step":9.0,"kernels":[
+{"name":"MatmulEntry","part":"layer 0 attention","launches_per_step":33,"device_ms_per_step":2.0,"fused_operations":null},
+{"name":"matmul_entry_2","part":"backward","launches_per_step":66,"device_ms_per_step":4.0,"fused_operations":null},
+{"name":"SwigluForward","part":"layer 0 ffn","launches_per_step":8,"device_ms_per_step":0.5,"fused_operations":null},
+{"name":"SwigluNaiveForward","part":"layer 0 ffn","launches_per_step":8,"device_ms_per_step":0.5,"fused_operations":null},
+{"name":"RmsnormBackward","part":"backward","launches_per_step":17,"device_ms_per_step":0.3,"fused_operations":null},
+{"name":"ColumnSums","part":"backward","launches_per_step":17,"device_ms_per_step":0.1,"fused_operations":null},
+{"name":"ElemwiseFuse","part":"backward","launches_per_step":5,"device_ms_per_step":0.8,"fused_operations":3.0}]}"#;
+
+fn works() -> Vec<KernelWork> {
+    let work = |kernel: &str, pass: &str, flops: f64, bytes: f64| KernelWork {
+        kernel: kernel.into(),
+        pass: pass.into(),
+        flops,
+        bytes,
+    };
+    vec![
+        work("swiglu", "forward", 1e7, 2.5e7),
+        work("swiglu_naive", "forward", 4e9, 2e7),
+        work("rmsnorm", "forward", 1e6, 4e6),
+        work("rmsnorm", "backward", 2e6, 6e6),
+    ]
+}
+
+fn roofline() -> Roofline {
+    let run = run(&KERNELS.replace('\n', ""));
+    Roofline::of(
+        &run,
+        Some(&example()),
+        gpus::find("NVIDIA H200").as_ref(),
+        &works(),
+    )
+}
+
+fn point<'a>(roofline: &'a Roofline, grain: Grain, name: &str) -> &'a Point {
+    roofline
+        .points
+        .iter()
+        .find(|point| point.grain == grain && point.name == name)
+        .unwrap_or_else(|| panic!("no {name} in {:#?}", roofline.points))
+}
+
+#[test]
+fn products_are_counted_as_on_paper() {
+    let config = Preset::Small.config();
+    let (flops, bytes) = product_work(&config, &Target::V3.recipe());
+    // 1024 tokens; a layer: qkv 512x1024, out 512x512, gate and up 512x4096, down 2048x512; head 512x1000.
+    let layer = 512.0 * 1024.0 + 512.0 * 512.0 + 512.0 * 4096.0 + 2048.0 * 512.0;
+    assert_eq!(flops, 2.0 * 1024.0 * (8.0 * layer + 512.0 * 1000.0));
+    let layer = 1024.0 * (512.0 + 1024.0 + 512.0 + 512.0 + 512.0 + 4096.0 + 2048.0 + 512.0) + layer;
+    let head = 1024.0 * (512.0 + 1000.0) + 512.0 * 1000.0;
+    assert_eq!(bytes, 4.0 * (8.0 * layer + head));
+    // Scores in memory: 8 samples of 8 heads, two products of 128 x 64 x 128 each.
+    let mut materialised = Target::V3.recipe();
+    materialised.attention = crate::model::Attention::Materialised;
+    let more = product_work(&config, &materialised).0 - flops;
+    let naive = product_work(&config, &Target::Stage4.recipe()).0;
+    assert_eq!(flops - naive, 8.0 * 2.0 * 1024.0 * 512.0 * 4096.0);
+    assert_eq!(more, 8.0 * 64.0 * 2.0 * 2.0 * 128.0 * 64.0 * 128.0);
+}
+
+#[test]
+fn kernels_are_matched_by_name_and_helpers_belong_to_their_pass() {
+    let roofline = roofline();
+    let norm = point(&roofline, Grain::Kernel, "rmsnorm backward");
+    // 17 runs, two kernels each.
+    assert_eq!((norm.flops, norm.launches), (17.0 * 2e6, Some(34.0)));
+    assert!((norm.ms - 0.4).abs() < 1e-12);
+    let naive = point(&roofline, Grain::Kernel, "swiglu_naive forward");
+    assert_eq!(naive.flops, 8.0 * 4e9);
+    assert_eq!(
+        point(&roofline, Grain::Kernel, "swiglu forward").flops,
+        8.0 * 1e7
+    );
+    let forward = point(&roofline, Grain::Kernel, "matrix products forward").flops;
+    let backward = point(&roofline, Grain::Kernel, "matrix products backward").flops;
+    assert_eq!(backward, 2.0 * forward);
+    // 7.4 of 8.2 ms are known; the fused kernel is not.
+    assert!(
+        roofline.notes.iter().any(|note| note.contains("90 %")),
+        "{:?}",
+        roofline.notes
+    );
+}
+
+#[test]
+fn what_binds_follows_from_the_ridge_and_the_distance() {
+    let roofline = roofline();
+    let swiglu = point(&roofline, Grain::Kernel, "swiglu forward");
+    // 0.4 FLOP/byte under 4 TB/s: 1.6 TFLOP/s attainable, 0.16 reached.
+    assert!((swiglu.attainable.unwrap() - 1.6e12).abs() < 1e6);
+    assert!((swiglu.share.unwrap() - 0.1).abs() < 1e-9);
+    assert_eq!(swiglu.bound, Some(Bound::Overhead));
+    let naive = point(&roofline, Grain::Kernel, "swiglu_naive forward");
+    // 200 FLOP/byte: the vector units' 50 TFLOP/s count; 64 are reached, more than was calibrated.
+    assert_eq!(
+        (naive.bound, naive.attainable),
+        (Some(Bound::Arithmetic), Some(5e13))
+    );
+    let norm = point(&roofline, Grain::Kernel, "rmsnorm backward");
+    // 102 MB in 0.4 ms: 255 GB/s of 4 TB/s.
+    assert_eq!(norm.bound, Some(Bound::Overhead));
+    assert!(norm.what_would_help.as_ref().unwrap().contains("occupancy"));
+    // Measured ceilings stand before those of the data sheet.
+    assert_eq!(roofline.ceilings.limits(true), Some((5.1e13, 4e12)));
+    assert_eq!(roofline.ceilings.memory[1].source, Source::DataSheet);
+}
+
+#[test]
+fn phases_split_the_step_and_the_parts_sum_over_layers() {
+    let roofline = roofline();
+    let flops = |grain, name| point(&roofline, grain, name).flops;
+    let phases: f64 = ["forward", "backward", "optimizer"]
+        .iter()
+        .map(|name| flops(Grain::Phase, name))
+        .sum();
+    assert!((phases / flops(Grain::Step, "step") - 1.0).abs() < 1e-12);
+    assert_eq!(point(&roofline, Grain::Part, "attention").ms, 4.0);
+}
+
+#[test]
+fn without_ceilings_points_stay_and_nothing_is_judged() {
+    let run = run("not an event");
+    let roofline = Roofline::of(&run, None, None, &[]);
+    assert!(
+        roofline
+            .points
+            .iter()
+            .all(|point| point.bound.is_none() && point.share.is_none())
+    );
+    assert!(!roofline.points.is_empty());
+    let notes = roofline.notes.join(" ");
+    assert!(
+        notes.contains("calibrate") && notes.contains("No kernel was timed"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn diagrams_show_every_point_and_label_their_sources() {
+    let roofline = roofline();
+    let text = draw::text(&roofline, 100, 24);
+    let shown = draw::shown(&roofline);
+    for n in 0..shown.len() {
+        assert!(
+            text.contains(draw::letter(n)),
+            "{} is not in\n{text}",
+            draw::letter(n)
+        );
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 112),
+        "{text}"
+    );
+    let svg = svg::document(&roofline);
+    assert!(svg.contains("data sheet") && svg.contains("measured") && svg.ends_with("</svg>\n"));
+    assert_eq!(svg.matches("<circle").count(), shown.len());
+    assert!(
+        !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<script"),
+        "{svg}"
+    );
+}

@@ -1,0 +1,270 @@
+//! Whether the effect of each stage shows in what was measured.
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::Metric;
+use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, factor, middle};
+use crate::analysis::runner::MeasuredRun;
+use crate::analysis::statistics::{Finding, Further, Series};
+
+/// A first loss so many times that of a stage with small weights is an explosion.
+const EXPLODED: f64 = 2.0;
+
+/// Where the parts of a step reach less than this share of it, something is missing from them.
+const ADDS_UP: f64 = 0.9;
+
+/// What a stage is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectId {
+    /// Stage 1: the first loss is far above that of small weights.
+    BrokenLoss,
+    /// Stage 2 against 3: strided keys and values cost time.
+    StridedKeyValue,
+    /// Stage 3: forward, backward and optimizer do not add up to the step.
+    MissingTime,
+    /// Stage 4 against 5: the naive kernel makes the forward pass slower.
+    NaiveSwiglu,
+    /// Stage 5 against v1: the solved version is faster than the baseline.
+    HybridWins,
+    /// Stage 6: a step is faster because most of it is left out.
+    FastWithoutGradients,
+    /// Stage 6: almost nothing has a gradient.
+    NoGradients,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shows {
+    Yes,
+    No,
+    /// The spread is larger than the effect.
+    Unclear,
+    /// A stage did not run, or does not report the figure.
+    NotMeasured,
+}
+
+/// An effect with what it was judged by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    pub id: EffectId,
+    pub shows: Shows,
+    /// A ratio that is above 1 when the effect shows; null where nothing was measured.
+    pub ratio: Option<f64>,
+    /// Ends of its interval; null where one number says it all.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// In words, with the numbers.
+    pub text: String,
+}
+
+/// Judges every effect from runs by target, which took turns.
+pub fn effects(runs: &[(String, Vec<MeasuredRun>)], confidence: f64) -> Vec<Effect> {
+    let stages = Stages { runs, confidence };
+    vec![
+        stages.broken_loss(),
+        stages.slower(
+            EffectId::StridedKeyValue,
+            ("stage2", "stage3"),
+            Metric::TotalMs,
+            "a step with strided keys and values takes",
+        ),
+        stages.missing_time(),
+        stages.slower(
+            EffectId::NaiveSwiglu,
+            ("stage4", "stage5"),
+            Metric::ForwardMs,
+            "the forward pass with the naive kernel takes",
+        ),
+        stages.slower(
+            EffectId::HybridWins,
+            ("v1", "stage5"),
+            Metric::TotalMs,
+            "a step of the baseline takes",
+        ),
+        stages.slower(
+            EffectId::FastWithoutGradients,
+            ("stage5", "stage6"),
+            Metric::TotalMs,
+            "a step that trains everything takes",
+        ),
+        stages.no_gradients(),
+    ]
+}
+
+struct Stages<'a> {
+    runs: &'a [(String, Vec<MeasuredRun>)],
+    confidence: f64,
+}
+
+impl Stages<'_> {
+    fn of(&self, target: &str) -> &[MeasuredRun] {
+        self.runs
+            .iter()
+            .find(|(name, _)| name == target)
+            .map_or(&[], |(_, runs)| runs.as_slice())
+    }
+
+    fn series(&self, target: &str, metric: Metric) -> Vec<Series> {
+        self.of(target)
+            .iter()
+            .filter_map(|run| run.measurements.series(metric))
+            .collect()
+    }
+
+    /// Whether the first of two targets takes longer.
+    fn slower(
+        &self,
+        id: EffectId,
+        (slow, fast): (&str, &str),
+        metric: Metric,
+        what: &str,
+    ) -> Effect {
+        let time = RelativeTime::in_rounds(
+            &self.series(slow, metric),
+            &self.series(fast, metric),
+            self.confidence,
+            USUAL_MARGIN,
+        );
+        let text = |factor: &str| format!("{what} {factor} that of {fast}");
+        relative(id, time, text)
+    }
+
+    fn broken_loss(&self) -> Effect {
+        let first = |target| self.of(target).first()?.summary.first_loss;
+        let broken = first("stage1").zip(first("stage2"));
+        exact(
+            EffectId::BrokenLoss,
+            broken.map(|(broken, sound)| (broken / sound, broken > EXPLODED * sound)),
+            |_| {
+                let (broken, sound) = broken.unwrap_or_default();
+                format!("the first loss is {broken:.1} in stage1 and {sound:.2} in stage2")
+            },
+        )
+    }
+
+    /// Time over the sum of its parts, which is above 1 where the parts miss some of it.
+    fn missing_time(&self) -> Effect {
+        let (total, sums): (Vec<Series>, Vec<Series>) = self
+            .of("stage3")
+            .iter()
+            .filter_map(|run| Some((run.measurements.series(Metric::TotalMs)?, part_sums(run)?)))
+            .unzip();
+        let time = RelativeTime::in_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
+        let shares = middle(&sums)
+            .zip(middle(&total))
+            .map(|(sum, total)| sum / total);
+        let text = |_: &str| {
+            let share = 100.0 * shares.unwrap_or_default();
+            format!("forward, backward and optimizer of stage3 add up to {share:.0} % of its step")
+        };
+        let mut effect = relative(EffectId::MissingTime, time, text);
+        // A few per cent between the parts are the loop's own.
+        if effect.shows == Shows::Yes && effect.low.is_some_and(|low| low < 1.0 / ADDS_UP) {
+            effect.shows = match effect.high {
+                Some(high) if high < 1.0 / ADDS_UP => Shows::No,
+                _ => Shows::Unclear,
+            };
+        }
+        effect
+    }
+
+    fn no_gradients(&self) -> Effect {
+        let run = self.of("stage6").last();
+        let counted = run.and_then(|run| {
+            Some((
+                run.summary.parameter_tensors,
+                run.summary.parameters_with_gradient?,
+            ))
+        });
+        exact(
+            EffectId::NoGradients,
+            counted
+                .map(|(tensors, with)| (tensors as f64 / with.max(1) as f64, with * 2 < tensors)),
+            |_| {
+                let (tensors, with) = counted.unwrap_or_default();
+                let loss = run.and_then(|run| run.summary.first_loss.zip(run.summary.final_loss));
+                let loss = loss.map_or(String::new(), |(first, last)| {
+                    format!("; its loss goes from {first:.3} to {last:.3}")
+                });
+                format!("{with} of {tensors} parameters of stage6 have a gradient{loss}")
+            },
+        )
+    }
+}
+
+/// Sum of forward, backward and optimizer of every measured step.
+fn part_sums(run: &MeasuredRun) -> Option<Series> {
+    let sums: Option<Vec<f64>> = run
+        .steps
+        .iter()
+        .map(|step| Some(step.forward_ms? + step.backward_ms? + step.optimizer_ms?))
+        .collect();
+    Series::new(sums?).ok()
+}
+
+fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> String) -> Effect {
+    let Some(time) = time else {
+        return not_measured(id);
+    };
+    let shows = match time.finding {
+        Some(Finding::Slower) => Shows::Yes,
+        Some(Finding::Faster | Finding::NoDifference) => Shows::No,
+        Some(Finding::TooNoisy { .. }) | None => Shows::Unclear,
+    };
+    let settle = match (time.finding, &time.unknown) {
+        (
+            Some(Finding::TooNoisy {
+                further: Some(further),
+            }),
+            _,
+        ) => match further {
+            Further::Rounds(_) | Further::Steps(_) => format!("; {further} should settle it"),
+        },
+        (None, Some(why)) => format!("; {why}"),
+        _ => String::new(),
+    };
+    let times = match time.interval {
+        Some(interval) => format!(
+            "{}x ({} to {})",
+            factor(time.ratio),
+            factor(interval.low),
+            factor(interval.high)
+        ),
+        None => format!("{}x", factor(time.ratio)),
+    };
+    Effect {
+        id,
+        shows,
+        ratio: Some(time.ratio),
+        low: time.interval.map(|interval| interval.low),
+        high: time.interval.map(|interval| interval.high),
+        text: format!("{}{settle}", text(&times)),
+    }
+}
+
+/// An effect that a number decides without a spread: its ratio, and whether it shows.
+fn exact(id: EffectId, judged: Option<(f64, bool)>, text: impl Fn(f64) -> String) -> Effect {
+    match judged {
+        Some((ratio, shows)) if ratio.is_finite() => Effect {
+            id,
+            shows: if shows { Shows::Yes } else { Shows::No },
+            ratio: Some(ratio),
+            low: None,
+            high: None,
+            text: text(ratio),
+        },
+        _ => not_measured(id),
+    }
+}
+
+fn not_measured(id: EffectId) -> Effect {
+    Effect {
+        id,
+        shows: Shows::NotMeasured,
+        ratio: None,
+        low: None,
+        high: None,
+        text: "a stage it needs did not run, or does not report the figure".into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Programs that took turns: A B, B A, A B, …, one run of each a round.
+//!
+//! What differs from one start of a program to the next (clocks, memory placement, neighbours) is larger than what differs
+//! between steps, and part of it is shared by the runs of a round. So a round gives one number, the ratio of its medians, and
+//! the interval is Student's t over rounds. A bootstrap over three to ten blocks would be far too narrow: with three rounds it
+//! knows only ten different resamples.
+
+use super::{
+    Basis, CompareError, Interval, LEAST_RUNS, Series, check_confidence, ratio_of_medians,
+    student_quantile,
+};
+
+/// More rounds than this are not worth proposing.
+const MOST_FURTHER_ROUNDS: usize = 200;
+
+/// Interval of median(a) / median(b), where `a[i]` and `b[i]` ran in the same round.
+///
+/// With fewer than [`LEAST_RUNS`] rounds the steps of the last one are compared instead, and the basis says so.
+///
+/// # Errors
+/// When a side has no run, or when too few steps are independent to compare single runs.
+pub fn ratio_in_rounds(
+    a: &[Series],
+    b: &[Series],
+    confidence: f64,
+) -> Result<Interval, CompareError> {
+    let rounds = a.len().min(b.len());
+    if rounds < LEAST_RUNS {
+        return ratio_of_medians(&a[..rounds], &b[..rounds], confidence);
+    }
+    let log_ratios: Vec<f64> = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| (a.median() / b.median()).ln())
+        .collect();
+    let steps = a.iter().chain(b).map(|run| run.values.len()).min();
+    interval_of_log_ratios(&log_ratios, confidence, steps.unwrap_or(0))
+}
+
+/// Interval of the geometric mean of ratios, given as logarithms, one a round of at least `steps` steps.
+///
+/// # Errors
+/// When there are fewer than two ratios, or the confidence is none.
+pub fn interval_of_log_ratios(
+    log_ratios: &[f64],
+    confidence: f64,
+    steps: usize,
+) -> Result<Interval, CompareError> {
+    check_confidence(confidence)?;
+    let rounds = log_ratios.len();
+    if rounds < 2 {
+        return Err(CompareError::NoRun);
+    }
+    let n = rounds as f64;
+    let mean = log_ratios.iter().sum::<f64>() / n;
+    let squares: f64 = log_ratios.iter().map(|log| (log - mean).powi(2)).sum();
+    let error = (squares / (n - 1.0) / n).sqrt();
+    let half_width = if error > 0.0 {
+        student_quantile(0.5 + confidence / 2.0, n - 1.0) * error
+    } else {
+        0.0
+    };
+    Ok(Interval {
+        value: mean.exp(),
+        low: (mean - half_width).exp(),
+        high: (mean + half_width).exp(),
+        confidence,
+        basis: Basis::Rounds,
+        steps,
+        runs: rounds,
+    })
+}
+
+impl Interval {
+    /// Further runs of each side after which the half width should be `wanted`.
+    ///
+    /// More rounds narrow the interval twice: by the root of their number, and because Student's t falls.
+    pub(super) fn runs_until(&self, wanted: f64) -> Option<usize> {
+        if !(wanted > 0.0 && self.runs >= 2) {
+            return None;
+        }
+        let quantile = |runs: usize| {
+            let freedom = match self.basis {
+                Basis::Runs => 2.0 * (runs as f64 - 1.0),
+                Basis::Steps | Basis::Rounds => runs as f64 - 1.0,
+                // Many runs a round: Student's t hardly falls with more of them.
+                Basis::Combinations => return 1.0,
+            };
+            student_quantile(0.5 + self.confidence / 2.0, freedom)
+        };
+        let spread = self.half_width() * (self.runs as f64).sqrt() / quantile(self.runs);
+        (1..=MOST_FURTHER_ROUNDS).find(|further| {
+            let runs = self.runs + further;
+            quantile(runs) * spread / (runs as f64).sqrt() <= wanted
+        })
+    }
+}

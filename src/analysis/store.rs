@@ -1,0 +1,95 @@
+//! Small JSON files about a device, kept in the state folder.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Writes a JSON file, whole or not at all, and creates its folder.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer_pretty(&mut file, value)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Reads a JSON file; none when there is none.
+///
+/// # Errors
+/// When it cannot be read or holds something else; the file is left as it is.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    };
+    serde_json::from_str(&text).map(Some).with_context(|| {
+        format!(
+            "{} cannot be understood; remove it to start anew",
+            path.display()
+        )
+    })
+}
+
+/// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.
+pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> PathBuf {
+    let plain: String = format!("{backend}-{device}")
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    root.join(kind).join(format!("{}.json", words.join("-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_back_and_damage_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let path = device_file(
+            root.path(),
+            "tuning",
+            "vulkan",
+            "AMD Radeon RX 7900 XTX (RADV/navi31)",
+        );
+        assert!(
+            path.ends_with("tuning/vulkan-amd-radeon-rx-7900-xtx-radv-navi31.json"),
+            "{path:?}"
+        );
+        assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), None);
+        write_json(&path, &vec![1, 2]).unwrap();
+        assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), Some(vec![1, 2]));
+        fs::write(&path, "[1, ").unwrap();
+        let error = format!("{:#}", read_json::<Vec<u32>>(&path).unwrap_err());
+        assert!(
+            error.contains("navi31.json") && error.contains("line 1"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! What the commands that compare runs share: their flags, progress, and how they end.
+
+mod entry;
+mod flags;
+pub mod junit;
+mod progress;
+mod text;
+
+use anyhow::Result;
+
+pub use entry::{Entry, kept_run};
+pub use flags::{MeasureFlags, RunFlags, SizeFlags, timed};
+pub use progress::Console;
+pub use text::{bar, bytes_or_not, number_or_not, print_json, print_table, rate, width};
+
+use super::Exit;
+use crate::analysis::RunFailure;
+use crate::train::event::FailureCode;
+
+/// Turns the failure of a run into the status it ended with; other errors are the caller's.
+pub fn finish(result: Result<Exit>) -> Result<Exit> {
+    let error = match result {
+        Ok(exit) => return Ok(exit),
+        Err(error) => error,
+    };
+    match error.downcast_ref::<RunFailure>() {
+        Some(RunFailure::Interrupted { signal }) => {
+            eprintln!("{error}");
+            Ok(Exit::Signal(*signal))
+        }
+        Some(RunFailure::Failed(failed)) => {
+            eprintln!("error: {error}");
+            Ok(match failed.code() {
+                Some(FailureCode::Usage) => Exit::Usage,
+                Some(FailureCode::Environment) => Exit::Environment,
+                _ => Exit::Failed,
+            })
+        }
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,146 @@
+//! `doctor --collect`: everything a first run on new hardware can tell, in one archive that can be sent in.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::Exit;
+
+/// A command of this program and the file its output goes to.
+struct Fact {
+    file: &'static str,
+    arguments: &'static str,
+}
+
+/// From what always works to what takes long, so that a machine that stops half-way has said the most.
+const FACTS: [Fact; 12] = [
+    Fact {
+        file: "doctor.json",
+        arguments: "doctor --json",
+    },
+    Fact {
+        file: "kernels-f32.json",
+        arguments: "kernels --check --json",
+    },
+    Fact {
+        file: "kernels-bf16.json",
+        arguments: "kernels --check --json --dtype bf16",
+    },
+    Fact {
+        file: "v3-tiny.json",
+        arguments: "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
+    },
+    Fact {
+        file: "gradcheck-f32.json",
+        arguments: "gradcheck --config tiny --json",
+    },
+    Fact {
+        file: "gradcheck-bf16.json",
+        arguments: "gradcheck --config tiny --dtype bf16 --json",
+    },
+    Fact {
+        file: "verify.json",
+        arguments: "verify --config tiny --json",
+    },
+    Fact {
+        file: "v1-small.json",
+        arguments: "run v1 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    },
+    Fact {
+        file: "v2-small.json",
+        arguments: "run v2 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    },
+    Fact {
+        file: "v3-small.json",
+        arguments: "run v3 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    },
+    Fact {
+        file: "v3-small-bf16.json",
+        arguments: "run v3 --config small --num-steps 30 --dtype bf16 --json",
+    },
+    Fact {
+        file: "stages.json",
+        arguments: "stages --config small --num-steps 20 --json",
+    },
+];
+
+/// Longest one command may take; the first start of a target tunes for minutes.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Runs every fact's command and packs what they printed.
+pub fn collect(to: &Path) -> Result<Exit> {
+    let archive =
+        File::create_new(to).with_context(|| format!("cannot create {}", to.display()))?;
+    let folder = tempfile::tempdir().context("no room for temporary files")?;
+    let mut index = File::create(folder.path().join("index.txt"))?;
+    let mut failed = 0;
+    for (number, fact) in FACTS.iter().enumerate() {
+        eprintln!("{} of {}: {}", number + 1, FACTS.len(), fact.arguments);
+        let started = Instant::now();
+        let ending = run(fact, folder.path())?;
+        let line = format!(
+            "{}: {}, {:.0} s",
+            fact.arguments,
+            ending,
+            started.elapsed().as_secs_f64()
+        );
+        eprintln!("  {ending}");
+        writeln!(index, "{line}")?;
+        failed += usize::from(ending != "exit status: 0");
+    }
+    let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));
+    archive.append_dir_all("tinyllama-tutor-facts", folder.path())?;
+    archive.into_inner()?.finish()?.sync_all()?;
+    println!(
+        "wrote {} ({} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
+        to.display(),
+        FACTS.len() - failed,
+        FACTS.len()
+    );
+    Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
+}
+
+/// Runs one command, its output and error stream kept side by side; says how it ended.
+fn run(fact: &Fact, folder: &Path) -> Result<String> {
+    let program = std::env::current_exe().context("cannot find this program's own path")?;
+    let create = |name: String| -> Result<File> {
+        let path = folder.join(name);
+        File::create(&path).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let mut child = Command::new(program)
+        .args(fact.arguments.split(' '))
+        .stdin(Stdio::null())
+        .stdout(create(fact.file.to_string())?)
+        .stderr(create(format!("{}.stderr", fact.file))?)
+        .spawn()
+        .context("cannot start this program again")?;
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.to_string());
+        }
+        if started.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Ok(format!("ended after {} minutes", LIMIT.as_secs() / 60));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Refuses a name that would not be recognised as an archive.
+pub fn check_name(path: &Path) -> Result<()> {
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        bail!(super::training_args::UsageError(format!(
+            "--collect {}: name a file that ends in .tar.gz",
+            path.display()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Without a subcommand: the course, on a full screen or as lines.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Exit;
+use crate::lesson::Source;
+use crate::session::Place;
+use crate::tutor::{Options, TutorError};
+use crate::{plain, tui};
+
+#[derive(Debug, Args)]
+pub struct CourseArgs {
+    /// Hold the course as a dialogue of lines: for screen readers, simple terminals and scripts
+    #[arg(long)]
+    plain: bool,
+    /// Use the course in this folder instead of the built-in one
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_LESSONS")]
+    lessons: Option<PathBuf>,
+    /// Keep the session in this class folder instead of the state folder
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
+    class: Option<PathBuf>,
+    /// Name of the learner (default: the user's)
+    #[arg(long, value_name = "NAME")]
+    learner: Option<String>,
+    /// Words to put in front of every run, such as `srun --gpus=1`
+    #[arg(long, value_name = "WORDS", env = "TINYLLAMA_LAUNCHER")]
+    launcher: Option<String>,
+    /// Attributes instead of colours, as with NO_COLOR
+    #[arg(long)]
+    no_color: bool,
+    /// Only ASCII characters, as in a locale that is not UTF-8
+    #[arg(long)]
+    ascii: bool,
+    /// Let the mouse scroll; the terminal's own selection then needs Shift
+    #[arg(long)]
+    mouse: bool,
+    /// File with keys (default: tinyllama-tutor/keys.yaml in the configuration folder)
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+}
+
+pub fn run(args: CourseArgs) -> Exit {
+    let is_plain = args.plain;
+    let result = options(args).and_then(|options| {
+        if is_plain {
+            plain::run(options)
+        } else {
+            tui::run(options)
+        }
+    });
+    match result {
+        Ok(()) => Exit::Ok,
+        Err(error) => {
+            eprintln!("error: {error}\n       {}", error.remedy());
+            match error.exit_code() {
+                2 => Exit::Usage,
+                _ => Exit::Environment,
+            }
+        }
+    }
+}
+
+fn options(args: CourseArgs) -> Result<Options, TutorError> {
+    let launcher = match &args.launcher {
+        Some(words) => shlex::split(words).ok_or_else(|| {
+            TutorError::Usage(format!(
+                "--launcher {words}: a quotation mark is not closed"
+            ))
+        })?,
+        None => Vec::new(),
+    };
+    let options = Options {
+        in_class: args.class.is_some(),
+        course: Source::new(args.lessons),
+        place: Place::find(args.class.as_deref(), args.learner.as_deref())?,
+        program: None,
+        launcher: launcher.into_iter().map(OsString::from).collect(),
+        no_color: args.no_color,
+        ascii: args.ascii,
+        mouse: args.mouse,
+        keys: args.keys,
+    };
+    Ok(options.with_environment(|name| std::env::var(name).ok()))
+}

@@ -1,0 +1,137 @@
+//! `lessons verify`: walks the golden path of every lesson, with real runs.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::Exit;
+use super::lessons::{error_style, print_json, problem_json};
+use crate::lesson::{Course, Source};
+use crate::session::verify::{Options, Progress, Report, StepReport, StepResult, verify};
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Ids of lessons; all of the course if none is given
+    #[arg(value_name = "LESSON")]
+    chosen: Vec<String>,
+    /// Shrink the model until a run takes under a second; checks that depend on its size are left out
+    #[arg(long)]
+    fast: bool,
+    /// Flags for every run, such as `-- --backend cpu`, in place of the lessons' own
+    #[arg(last = true, value_name = "RUN FLAGS")]
+    flags: Vec<String>,
+}
+
+pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -> Result<Exit> {
+    if let Some(unknown) = args.chosen.iter().find(|id| course.lesson(id).is_none()) {
+        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+        eprintln!(
+            "error: there is no lesson `{unknown}`; there are: {}",
+            ids.join(", ")
+        );
+        return Ok(Exit::Usage);
+    }
+    let options = Options {
+        program: std::env::current_exe().context("cannot find this program's own path")?,
+        fast: args.fast,
+        flags: args.flags.clone(),
+    };
+    let report = verify(course, source, &args.chosen, &options, &mut tell)?;
+    if as_json {
+        print_json(&as_document(&report))?;
+    } else {
+        print(&report)?;
+    }
+    Ok(if report.is_sound() {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+/// What is going on, a line at a time.
+fn tell(progress: Progress) {
+    match progress {
+        Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),
+        Progress::Needed { lesson, step } => eprintln!("needed later: {lesson}/{step}"),
+        Progress::Run { words } => {
+            let words: Vec<_> = words
+                .iter()
+                .skip(1)
+                .map(|word| word.to_string_lossy())
+                .collect();
+            eprintln!("  running  {}", words.join(" "));
+        }
+        Progress::Step { step, .. } => tell_step(step),
+    }
+}
+
+fn tell_step(step: &StepReport) {
+    let (result, why) = match &step.result {
+        StepResult::Done => ("ok", String::new()),
+        StepResult::InPart(why) => ("in part", format!(": {why}")),
+        StepResult::Skipped(why) => ("skipped", format!(": {why}")),
+        StepResult::Failed => ("FAILED", String::new()),
+    };
+    let time = if step.seconds > 0.0 {
+        format!(", {:.1} s", step.seconds)
+    } else {
+        String::new()
+    };
+    eprintln!("  {result:<8} {} ({}{time}){why}", step.id, step.kind);
+    for note in &step.notes {
+        eprintln!("             {note}");
+    }
+}
+
+fn print(report: &Report) -> Result<()> {
+    let style = error_style();
+    let mut out = io::stdout().lock();
+    for problem in report.problems() {
+        writeln!(out, "{}", problem.render(style))?;
+    }
+    let of = |wanted: fn(&StepResult) -> bool| {
+        report
+            .steps()
+            .filter(|(_, step)| wanted(&step.result))
+            .count()
+    };
+    writeln!(
+        out,
+        "{} lessons: {} steps done, {} in part, {} skipped, {} failed; {} problems",
+        report.lessons.len(),
+        of(|result| *result == StepResult::Done),
+        of(|result| matches!(result, StepResult::InPart(_))),
+        of(|result| matches!(result, StepResult::Skipped(_))),
+        of(|result| *result == StepResult::Failed),
+        report.problems().count()
+    )?;
+    Ok(())
+}
+
+fn as_document(report: &Report) -> serde_json::Value {
+    let step = |step: &StepReport| {
+        json!({
+            "id": step.id,
+            "kind": step.kind,
+            "outcome": step.result,
+            "seconds": step.seconds,
+            "notes": step.notes,
+            "problems": step.problems.iter().map(problem_json).collect::<Vec<_>>(),
+        })
+    };
+    let lessons: Vec<_> = report
+        .lessons
+        .iter()
+        .map(|lesson| {
+            json!({
+                "id": lesson.id,
+                "problems": lesson.problems.iter().map(problem_json).collect::<Vec<_>>(),
+                "steps": lesson.steps.iter().map(step).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({ "sound": report.is_sound(), "lessons": lessons })
+}

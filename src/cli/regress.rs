@@ -1,0 +1,307 @@
+//! `regress`: today's runs against a baseline in a file, for continuous integration.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::Exit;
+use super::analysis::{
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, junit, print_json, print_table,
+    timed,
+};
+use super::training_args::UsageError;
+use crate::analysis::comparison::total_series;
+use crate::analysis::regression::{
+    Baseline, BaselineError, Outcome, RunFigures, Verdict, check, check_speedup,
+};
+use crate::analysis::turns::take_turns;
+use crate::analysis::{MeasuredRun, Stop};
+use crate::profiler::show::text::{Align, TextTable};
+
+#[derive(Debug, Args)]
+pub struct RegressArgs {
+    /// Targets to run; without any, those of the baseline with its flags
+    targets: Vec<Entry>,
+    /// The file figures are compared with, or saved to
+    #[arg(long, value_name = "FILE")]
+    baseline: PathBuf,
+    /// Save today's figures as the baseline instead of comparing with it
+    #[arg(long)]
+    save: bool,
+    /// How much worse a figure may be, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    tolerance: f64,
+    /// Every target has to be so many times as fast as the one of --against
+    #[arg(long, value_name = "FACTOR", requires = "against")]
+    min_speedup: Option<f64>,
+    /// The target that speed-ups are taken over; it runs in turns with the others
+    #[arg(long, value_name = "TARGET", requires = "min_speedup")]
+    against: Option<Entry>,
+    /// Fail also where the spread is too large to tell
+    #[arg(long)]
+    strict: bool,
+    /// Write the outcomes as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    ci: Option<PathBuf>,
+    #[command(flatten)]
+    measure: MeasureFlags,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    size: SizeFlags,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    passed: bool,
+    tolerance: f64,
+    confidence: f64,
+    outcomes: &'a [Outcome],
+    runs: Vec<String>,
+}
+
+pub fn run(args: &RegressArgs) -> Result<Exit> {
+    finish(regress(args))
+}
+
+fn regress(args: &RegressArgs) -> Result<Exit> {
+    let (rounds, confidence) = args.measure.checked()?;
+    let tolerance = tolerance(args)?;
+    let baseline = if args.save {
+        None
+    } else {
+        Some(Baseline::read(&args.baseline).map_err(|error| UsageError(error.to_string()))?)
+    };
+    let plan = plan(args, baseline.as_ref())?;
+    let variants: Vec<_> = plan
+        .entries
+        .iter()
+        .map(|entry| entry.variant(&plan.common))
+        .collect();
+    let stop = Stop::default();
+    let runner = args.flags.runner(stop.clone())?;
+    Console::end_on_signals(&stop)?;
+    let mut console = Console::default();
+    let runs = take_turns(&runner, &variants, rounds, &mut console)?;
+    drop(console);
+    if args.save {
+        return save(args, &plan, &runs);
+    }
+    let outcomes = judge(
+        args,
+        &plan,
+        baseline.as_ref(),
+        &runs,
+        (tolerance, confidence),
+    )?;
+    let failed = |outcome: &Outcome| match outcome.verdict {
+        Verdict::Regression => true,
+        Verdict::Inconclusive => args.strict,
+        Verdict::Passed | Verdict::NotCompared => false,
+    };
+    let passed = !outcomes.iter().any(failed);
+    if let Some(path) = &args.ci {
+        junit::write(path, &outcomes, args.strict)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.json {
+        print_json(&Document {
+            passed,
+            tolerance,
+            confidence,
+            outcomes: &outcomes,
+            runs: paths(&runs),
+        })?;
+    } else {
+        print(&mut io::stdout().lock(), &outcomes, args)?;
+    }
+    Ok(if passed { Exit::Ok } else { Exit::Failed })
+}
+
+fn tolerance(args: &RegressArgs) -> Result<f64> {
+    if !(args.tolerance.is_finite() && args.tolerance >= 0.0) {
+        bail!(UsageError(format!(
+            "--tolerance {}: it is a number of per cent, such as 5",
+            args.tolerance
+        )));
+    }
+    if let Some(least) = args.min_speedup
+        && !(least.is_finite() && least > 0.0)
+    {
+        bail!(UsageError(format!(
+            "--min-speedup {least}: it is a factor above 0, such as 1.3"
+        )));
+    }
+    Ok(args.tolerance / 100.0)
+}
+
+/// What runs, the target of --against last where it is not among the others.
+struct Plan {
+    entries: Vec<Entry>,
+    common: Vec<OsString>,
+    against: Option<usize>,
+}
+
+fn plan(args: &RegressArgs, baseline: Option<&Baseline>) -> Result<Plan> {
+    let mut common = [timed(), args.flags.words(), args.size.words()].concat();
+    let mut entries = args.targets.clone();
+    if entries.is_empty() {
+        let Some(baseline) = baseline else {
+            bail!(UsageError(
+                "name the targets to save: `regress v1 v3 --baseline FILE --save`".into()
+            ));
+        };
+        for target in &baseline.targets {
+            let entry: Entry = target.entry.parse().map_err(|error| {
+                UsageError(format!("the baseline {}: {error}", args.baseline.display()))
+            })?;
+            entries.push(entry);
+        }
+        let saved = baseline.flags.iter().map(OsString::from);
+        common = saved.chain(common).collect();
+    }
+    let against = args.against.as_ref().map(|against| {
+        entries
+            .iter()
+            .position(|entry| entry == against)
+            .unwrap_or_else(|| {
+                entries.push(against.clone());
+                entries.len() - 1
+            })
+    });
+    if entries.is_empty() {
+        bail!(UsageError(format!(
+            "the baseline {} names no target",
+            args.baseline.display()
+        )));
+    }
+    Ok(Plan {
+        entries,
+        common,
+        against,
+    })
+}
+
+fn save(args: &RegressArgs, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Exit> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let flags = plan
+        .common
+        .iter()
+        .map(|flag| flag.to_string_lossy().into_owned())
+        .collect();
+    let mut baseline = Baseline::new(flags, now.as_secs());
+    for (entry, runs) in plan.entries.iter().zip(runs) {
+        baseline.add(entry.text(), runs);
+    }
+    baseline.write(&args.baseline)?;
+    if args.json {
+        print_json(&baseline)?;
+    } else {
+        println!(
+            "saved {} in {}",
+            plan.entries
+                .iter()
+                .map(Entry::text)
+                .collect::<Vec<_>>()
+                .join(", "),
+            args.baseline.display()
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+fn judge(
+    args: &RegressArgs,
+    plan: &Plan,
+    baseline: Option<&Baseline>,
+    runs: &[Vec<MeasuredRun>],
+    (tolerance, confidence): (f64, f64),
+) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for (entry, runs) in plan.entries.iter().zip(runs) {
+        let text = entry.text();
+        let Some(target) = baseline.and_then(|baseline| baseline.target(&text)) else {
+            continue;
+        };
+        if let Some(run) = runs.first() {
+            target
+                .check_circumstances(&run.hello)
+                .map_err(|error: BaselineError| UsageError(error.to_string()))?;
+        }
+        let today: Vec<RunFigures> = runs.iter().map(RunFigures::of).collect();
+        outcomes.extend(check(&text, &today, &target.runs, tolerance, confidence));
+    }
+    if let (Some(least), Some(against)) = (args.min_speedup, plan.against) {
+        let others = total_series(&runs[against]);
+        for (at, entry) in plan
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != against)
+        {
+            outcomes.push(check_speedup(
+                &entry.text(),
+                &total_series(&runs[at]),
+                &plan.entries[against].text(),
+                &others,
+                least,
+                confidence,
+            ));
+        }
+    }
+    if outcomes.is_empty() {
+        bail!(UsageError(format!(
+            "{} holds none of these targets, and there is no --min-speedup: nothing was compared",
+            args.baseline.display()
+        )));
+    }
+    Ok(outcomes)
+}
+
+fn paths(runs: &[Vec<MeasuredRun>]) -> Vec<String> {
+    runs.iter()
+        .flatten()
+        .map(|run| run.path.display().to_string())
+        .collect()
+}
+
+fn print(out: &mut impl Write, outcomes: &[Outcome], args: &RegressArgs) -> io::Result<()> {
+    let mut table = TextTable::new(
+        format!("Against {}", args.baseline.display()),
+        &[
+            ("target", Align::Left),
+            ("figure", Align::Left),
+            ("verdict", Align::Left),
+            ("", Align::Left),
+        ],
+    );
+    table.rows = outcomes
+        .iter()
+        .map(|outcome| {
+            let verdict = match outcome.verdict {
+                Verdict::Passed => "passed",
+                Verdict::Regression => "REGRESSION",
+                Verdict::Inconclusive => "inconclusive",
+                Verdict::NotCompared => "not compared",
+            };
+            vec![
+                outcome.target.clone(),
+                outcome.figure.name().into(),
+                verdict.into(),
+                outcome.message.clone(),
+            ]
+        })
+        .collect();
+    print_table(out, &table)
+}

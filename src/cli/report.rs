@@ -1,0 +1,251 @@
+//! `report`: a session as a document, checked hand-ins, and a class on one page.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::Exit;
+use super::session::{SessionPlace, say_error};
+use crate::lesson::{Course, Source};
+use crate::report::class::{self, sources};
+use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
+use crate::report::{Options, Report, collect, html, junit, markdown};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    place: SessionPlace,
+    /// Formats to write
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "md,html,json"
+    )]
+    format: Vec<Format>,
+    /// Leave out names of people and machines, and the records that carry them
+    #[arg(long)]
+    anonymous: bool,
+    /// Folder to write to
+    #[arg(short, long, value_name = "DIR", default_value = "report")]
+    output: PathBuf,
+    #[command(flatten)]
+    course: CourseArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<ReportCommand>,
+}
+
+#[derive(Debug, Args)]
+pub struct CourseArgs {
+    /// Use the course in this folder instead of the built-in one
+    #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_LESSONS")]
+    lessons: Option<PathBuf>,
+}
+
+/// A format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// session.json: everything, with raw samples
+    Json,
+    /// report.md
+    Md,
+    /// report.html: one file, no script
+    Html,
+    /// junit.xml: one case a check
+    Junit,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportCommand {
+    /// Say whether a hand-in is what the tutor wrote
+    Verify {
+        /// session.json, an exported session, or a session's folder
+        file: PathBuf,
+        /// Session it claims to be of: an export or a folder
+        #[arg(long, value_name = "SESSION")]
+        against: Option<PathBuf>,
+    },
+    /// Put a class on one page
+    Merge {
+        /// Class folder, folder of hand-ins, or hand-ins
+        #[arg(required = true, value_name = "DIR|FILE")]
+        sources: Vec<PathBuf>,
+        /// Folder to write to
+        #[arg(short, long, value_name = "DIR", default_value = "class-report")]
+        output: PathBuf,
+    },
+}
+
+pub fn run(args: &ReportArgs) -> Result<Exit> {
+    let Some(course) = args.course.load()? else {
+        return Ok(Exit::Usage);
+    };
+    match &args.command {
+        None => match write(args, &course) {
+            Err(error) => say_error(error),
+            done => done,
+        },
+        Some(ReportCommand::Verify { file, against }) => {
+            verify(file, against.as_deref(), &course, args.json)
+        }
+        Some(ReportCommand::Merge { sources, output }) => {
+            merge(sources, output, &course, args.json)
+        }
+    }
+}
+
+impl CourseArgs {
+    /// The course; none when it has problems, which are printed then.
+    pub fn load(&self) -> Result<Option<Course>> {
+        match Course::load(&Source::new(self.lessons.clone())) {
+            Ok(course) => Ok(Some(course)),
+            Err(problems) => {
+                writeln!(
+                    io::stderr(),
+                    "error: the course has problems; `lessons lint` shows them all\n       {problems}"
+                )?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Format {
+    fn file(self) -> &'static str {
+        match self {
+            Format::Json => "session.json",
+            Format::Md => "report.md",
+            Format::Html => "report.html",
+            Format::Junit => "junit.xml",
+        }
+    }
+
+    fn render(self, report: &Report) -> Result<String> {
+        Ok(match self {
+            Format::Json => serde_json::to_string_pretty(report)?,
+            Format::Md => markdown::render(report),
+            Format::Html => html::render(report),
+            Format::Junit => junit::render(report)?,
+        })
+    }
+}
+
+fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
+    let place = args.place.find()?;
+    let options = Options {
+        anonymous: args.anonymous,
+    };
+    let report = collect(&place, course, options)?;
+    let mut files = Vec::new();
+    for format in &args.format {
+        let path = args.output.join(format.file());
+        save(&path, &format.render(&report)?)?;
+        files.push(path);
+    }
+    say_files(&files, &report.warnings, args.json)
+}
+
+fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{:#}", json!({ "files": files, "warnings": warnings }))?;
+        return Ok(Exit::Ok);
+    }
+    for file in files {
+        writeln!(out, "{}", file.display())?;
+    }
+    for warning in warnings {
+        writeln!(out, "note: {warning}")?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Writes a file whole or not at all.
+fn save(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -> Result<Exit> {
+    let findings = match hand_in::verify(file, against, course) {
+        Ok(findings) => findings,
+        Err(HandInError::Session(error)) => return say_error(error.into()),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Ok(Exit::Usage);
+        }
+    };
+    let exit = if findings.is_intact() {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    };
+    let mut out = io::stdout().lock();
+    if as_json {
+        let value = json!({ "intact": findings.is_intact(), "findings": findings, "not_proven": NOT_PROVEN });
+        writeln!(out, "{value:#}")?;
+        return Ok(exit);
+    }
+    let who = findings
+        .learner
+        .as_deref()
+        .unwrap_or("a learner whose name was left out");
+    writeln!(
+        out,
+        "{} of {who}, {} records",
+        findings.kind, findings.records
+    )?;
+    for problem in &findings.problems {
+        writeln!(out, "  wrong: {problem}")?;
+    }
+    for unchecked in &findings.unchecked {
+        writeln!(out, "  not checked: {unchecked}")?;
+    }
+    let verdict = match (findings.is_intact(), findings.unchecked.is_empty()) {
+        (true, true) => "Intact: every record and figure agrees with the chain.",
+        (true, false) => "What could be checked is intact.",
+        (false, _) => "Not intact.",
+    };
+    writeln!(out, "{verdict}\n{NOT_PROVEN}")?;
+    Ok(exit)
+}
+
+fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Result<Exit> {
+    let found = sources::read(paths, course);
+    if found.hand_ins.is_empty() {
+        for text in &found.unreadable {
+            eprintln!("error: {text}");
+        }
+        eprintln!("error: there is nothing to put together");
+        return Ok(Exit::Usage);
+    }
+    let class = class::merge(found.hand_ins, course, found.unreadable);
+    let mut files = vec![
+        ("class.html", class::html::render(&class)),
+        ("class.json", serde_json::to_string_pretty(&class)?),
+    ];
+    files.extend(class::csv::render(&class)?);
+    let mut written = Vec::new();
+    for (name, text) in files {
+        let path = output.join(name);
+        save(&path, &text)?;
+        written.push(path);
+    }
+    say_files(&written, &class.warnings, as_json)
+}

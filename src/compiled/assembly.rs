@@ -1,0 +1,221 @@
+//! Reading AMDGPU assembly as clang writes it: the metadata note of a kernel, and its instructions.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum AssemblyError {
+    #[error("the assembly has no metadata: it is not of an AMD GPU, or the compiler was cut off")]
+    NoMetadata,
+    #[error("the metadata of the assembly: {0}")]
+    Metadata(#[from] serde_yaml::Error),
+    #[error("the assembly has no kernel `{0}`")]
+    NoKernel(String),
+}
+
+/// What one kernel takes of a compute unit, as the compiler decided it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// The target triple with its architecture, `amdgcn-amd-amdhsa--gfx942`.
+    pub target: String,
+    pub wave_size: u32,
+    /// Vector registers a lane, accumulation registers included where both come from one file.
+    pub vgprs: u32,
+    /// Accumulation registers a lane, among the vector registers.
+    pub agprs: u32,
+    /// Scalar registers a wave.
+    pub sgprs: u32,
+    pub vgpr_spills: u32,
+    pub sgpr_spills: u32,
+    /// Bytes of private memory a lane: spilled registers and arrays that are indexed.
+    pub scratch_bytes: u32,
+    /// Bytes of local memory a workgroup with a size fixed in the code, to which the launch adds.
+    pub static_lds_bytes: u32,
+    pub max_workgroup: u32,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(rename = "amdhsa.target")]
+    target: String,
+    #[serde(rename = "amdhsa.kernels")]
+    kernels: Vec<KernelMetadata>,
+}
+
+/// Key names are LLVM's (AMDGPU usage guide, code object metadata).
+#[derive(Deserialize)]
+struct KernelMetadata {
+    #[serde(rename = ".name")]
+    name: String,
+    #[serde(rename = ".wavefront_size")]
+    wave_size: u32,
+    #[serde(rename = ".vgpr_count")]
+    vgprs: u32,
+    /// Absent where there are none to have.
+    #[serde(rename = ".agpr_count", default)]
+    agprs: u32,
+    #[serde(rename = ".sgpr_count")]
+    sgprs: u32,
+    #[serde(rename = ".vgpr_spill_count")]
+    vgpr_spills: u32,
+    #[serde(rename = ".sgpr_spill_count")]
+    sgpr_spills: u32,
+    #[serde(rename = ".private_segment_fixed_size")]
+    scratch_bytes: u32,
+    #[serde(rename = ".group_segment_fixed_size")]
+    static_lds_bytes: u32,
+    #[serde(rename = ".max_flat_workgroup_size")]
+    max_workgroup: u32,
+}
+
+/// The resources of the kernel called `entry`.
+pub fn resources(assembly: &str, entry: &str) -> Result<Resources, AssemblyError> {
+    let start = assembly
+        .find(".amdgpu_metadata")
+        .ok_or(AssemblyError::NoMetadata)?;
+    let body = &assembly[start..];
+    let body = body.split_once('\n').map_or("", |(_, rest)| rest);
+    let end = body
+        .find(".end_amdgpu_metadata")
+        .ok_or(AssemblyError::NoMetadata)?;
+    let yaml = body[..end].trim_end_matches([' ', '\t']);
+    let metadata: Metadata = serde_yaml::from_str(yaml)?;
+    let target = metadata.target;
+    let kernel = metadata
+        .kernels
+        .into_iter()
+        .find(|kernel| kernel.name == entry)
+        .ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
+    Ok(Resources {
+        target,
+        wave_size: kernel.wave_size,
+        vgprs: kernel.vgprs,
+        agprs: kernel.agprs,
+        sgprs: kernel.sgprs,
+        vgpr_spills: kernel.vgpr_spills,
+        sgpr_spills: kernel.sgpr_spills,
+        scratch_bytes: kernel.scratch_bytes,
+        static_lds_bytes: kernel.static_lds_bytes,
+        max_workgroup: kernel.max_workgroup,
+    })
+}
+
+/// The instructions of the kernel called `entry`, labels included, without directives and without comments of their own.
+pub fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
+    let label = format!("{entry}:");
+    let mut lines = assembly
+        .lines()
+        .skip_while(|line| !line.starts_with(&label));
+    lines
+        .next()
+        .ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
+    let mut listing = String::new();
+    for line in lines {
+        let text = line.trim();
+        if text.starts_with(".section") || text.starts_with(".Lfunc_end") {
+            break;
+        }
+        let is_label = text.starts_with(".LBB");
+        if text.is_empty() || text.starts_with(';') || (text.starts_with('.') && !is_label) {
+            continue;
+        }
+        if !is_label {
+            listing.push_str("    ");
+        }
+        listing.push_str(text);
+        listing.push('\n');
+    }
+    Ok(listing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASSEMBLY: &str = "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+\t.section\t.text.k,\"axG\",@progbits,k,comdat
+k:                                      ; @k
+; %bb.0:
+\ts_load_dwordx2 s[0:1], s[2:3], 0x0
+\t.p2align\t6
+.LBB0_1:                                ; =>This Inner Loop Header
+\tv_add_f32_e32 v0, v1, v2
+\ts_endpgm
+\t.section\t.rodata,\"a\",@progbits
+\t.amdhsa_kernel k
+.Lfunc_end0:
+\t.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .agpr_count:     0
+    .args:           []
+    .group_segment_fixed_size: 512
+    .max_flat_workgroup_size: 128
+    .name:           k
+    .private_segment_fixed_size: 24
+    .sgpr_count:     18
+    .sgpr_spill_count: 1
+    .vgpr_count:     31
+    .vgpr_spill_count: 2
+    .wavefront_size: 64
+amdhsa.target:   amdgcn-amd-amdhsa--gfx942
+amdhsa.version:
+  - 1
+  - 2
+...
+
+\t.end_amdgpu_metadata
+";
+
+    #[test]
+    fn figures_come_from_the_metadata() {
+        let resources = resources(ASSEMBLY, "k").unwrap();
+        assert_eq!(
+            resources,
+            Resources {
+                target: "amdgcn-amd-amdhsa--gfx942".into(),
+                wave_size: 64,
+                vgprs: 31,
+                agprs: 0,
+                sgprs: 18,
+                vgpr_spills: 2,
+                sgpr_spills: 1,
+                scratch_bytes: 24,
+                static_lds_bytes: 512,
+                max_workgroup: 128,
+            }
+        );
+    }
+
+    #[test]
+    fn listings_hold_instructions_and_labels_only() {
+        let listing = instructions(ASSEMBLY, "k").unwrap();
+        let lines: Vec<&str> = listing.lines().collect();
+        assert_eq!(lines.len(), 4, "{listing}");
+        assert_eq!(lines[0], "    s_load_dwordx2 s[0:1], s[2:3], 0x0");
+        assert!(lines[1].starts_with(".LBB0_1:"));
+        assert_eq!(lines[3], "    s_endpgm");
+    }
+
+    #[test]
+    fn assembly_of_something_else_is_an_error() {
+        assert!(matches!(
+            resources("\tret\n", "k"),
+            Err(AssemblyError::NoMetadata)
+        ));
+        assert!(matches!(
+            resources(ASSEMBLY, "j"),
+            Err(AssemblyError::NoKernel(_))
+        ));
+        let cut = &ASSEMBLY[..ASSEMBLY.find(".sgpr_count").unwrap()];
+        assert!(matches!(
+            resources(cut, "k"),
+            Err(AssemblyError::NoMetadata)
+        ));
+        let strange = ASSEMBLY.replace(".vgpr_count:     31", ".vgpr_count:     many");
+        assert!(matches!(
+            resources(&strange, "k"),
+            Err(AssemblyError::Metadata(_))
+        ));
+    }
+}

@@ -1,0 +1,74 @@
+//! A stream to measure in, and how a repeat is timed.
+
+use super::super::super::driver::{Driver, DriverError, Event, Launch, Module, Slice, Stream};
+use super::{Effort, Result, THREADS};
+
+pub(super) struct Bench<'a> {
+    pub driver: &'a Driver,
+    pub effort: &'a Effort,
+    pub stream: Stream,
+    start: Event,
+    end: Event,
+}
+
+impl<'a> Bench<'a> {
+    pub fn open(driver: &'a Driver, effort: &'a Effort) -> Result<Self> {
+        Ok(Bench {
+            driver,
+            effort,
+            stream: driver.stream(effort.workspace)?,
+            start: driver.timed_event()?,
+            end: driver.timed_event()?,
+        })
+    }
+
+    /// Milliseconds the device takes for what `work` puts into the stream, which it has done when this returns.
+    pub fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        self.stream.record(&self.start)?;
+        let handed_over = work();
+        let recorded = self.stream.record(&self.end);
+        // In any case, because the caller's buffers go after an error.
+        self.stream.synchronize()?;
+        handed_over?;
+        recorded?;
+        let ms = f64::from(self.end.milliseconds_since(&self.start)?);
+        if !(ms.is_finite() && ms > 0.0) {
+            return Err(DriverError::Invalid(format!(
+                "the device's clock says that work took {ms} ms"
+            )));
+        }
+        Ok(ms)
+    }
+
+    /// Milliseconds of one pass, in each repeat. `work` puts some passes, at most `most`, into the stream; how many make a
+    /// repeat long enough is found out first, which also warms clocks and caches.
+    pub fn sample(&self, most: u32, mut work: impl FnMut(u32) -> Result<()>) -> Result<Vec<f64>> {
+        let enough = self.effort.repeat_ms;
+        let mut passes = 1;
+        loop {
+            let ms = self.timed(|| work(passes))?;
+            if ms >= enough / 2.0 || passes >= most {
+                break;
+            }
+            let wanted = (f64::from(passes) * enough / ms).ceil();
+            passes = (wanted as u32).max(passes.saturating_mul(2)).min(most);
+        }
+        (0..self.effort.repeats)
+            .map(|_| Ok(self.timed(|| work(passes))? / f64::from(passes)))
+            .collect()
+    }
+
+    /// Fills `slice` with numbers between -1 and 1, in f32 or in bf16 (`halves`).
+    pub fn fill_random(&self, module: &Module, slice: Slice, halves: bool) -> Result<()> {
+        let kernel = module.kernel("fill_random")?;
+        let words = u32::try_from(slice.bytes() / 4).map_err(|_| {
+            DriverError::Invalid(format!("{} bytes are too many to fill", slice.bytes()))
+        })?;
+        let blocks = words.div_ceil(THREADS).min(65_535);
+        let launch = Launch::linear(blocks, THREADS);
+        let arguments = [slice.into(), words.into(), u32::from(halves).into()];
+        // SAFETY: as the kernel declares; it is waited for.
+        unsafe { self.stream.launch(&kernel, &launch, &arguments)? };
+        self.stream.synchronize()
+    }
+}

@@ -1,0 +1,116 @@
+//! Large matrix products by the vendor's library.
+
+use super::super::super::driver::{
+    DriverError, GemmOperands, GemmPlan, GemmSpec, Module, OutputType, Precision, Selection,
+};
+use super::super::{ArithmeticUnit, ComputeRates};
+use super::{Bench, Result};
+
+/// Runs of one candidate while the driver layer chooses: four rounds of twenty, and one or two to load its code.
+const RUNS_OF_A_CANDIDATE: f64 = 82.0;
+
+/// The largest of the sides that fits, with the best algorithm there is time to find.
+pub(super) fn measure(
+    bench: &Bench<'_>,
+    module: &Module,
+    precision: Precision,
+) -> Result<ComputeRates> {
+    let free = bench.driver.device_memory()?.free;
+    let mut last = None;
+    for &side in bench.effort.sides {
+        let spec = spec(side, precision);
+        // Ours and those the algorithm is chosen with, and as much again for others.
+        let bytes: usize = spec.bytes().iter().sum();
+        if bytes as u64 > free / 4 {
+            continue;
+        }
+        match measure_one(bench, module, spec, side == smallest(bench))? {
+            Some(rates) => return Ok(rates),
+            None => last = Some(side),
+        }
+    }
+    Err(DriverError::Invalid(match last {
+        Some(side) => format!("matrices smaller than {side} would be needed to be done in time"),
+        None => "not enough free memory for the matrices".into(),
+    }))
+}
+
+fn smallest(bench: &Bench<'_>) -> usize {
+    bench.effort.sides.iter().copied().min().unwrap_or(0)
+}
+
+/// Both operands with the summed index innermost, as a layer's input and its weight are.
+fn spec(side: usize, precision: Precision) -> GemmSpec {
+    let spec = GemmSpec::new(side, side, side, precision).transpose_b();
+    match precision {
+        Precision::Bf16 => spec.with_output(OutputType::Bf16),
+        Precision::F32 | Precision::Tf32 => spec,
+    }
+}
+
+/// None where there is no time to choose between two algorithms, unless `settle` takes the library's favourite then.
+fn measure_one(
+    bench: &Bench<'_>,
+    module: &Module,
+    spec: GemmSpec,
+    settle: bool,
+) -> Result<Option<ComputeRates>> {
+    let driver = bench.driver;
+    let favourite = driver.plan_gemm(&bench.stream, spec, Selection::Heuristic)?;
+    let [a, b, d] = spec.bytes();
+    let [a, b, d] = [
+        driver.allocate(a)?,
+        driver.allocate(b)?,
+        driver.allocate(d)?,
+    ];
+    let halves = spec.precision == Precision::Bf16;
+    bench.fill_random(module, a.whole(), halves)?;
+    bench.fill_random(module, b.whole(), halves)?;
+    let operands = GemmOperands {
+        alpha: 1.0,
+        a: a.address(),
+        b: b.address(),
+        beta: 0.0,
+        c: d.address(),
+        d: d.address(),
+    };
+    // SAFETY: the buffers are as long as the product asks, and `timed` waits before they go.
+    let multiply = |plan: &GemmPlan, runs: u32| unsafe {
+        (0..runs).try_for_each(|_| plan.run(&bench.stream, &operands))
+    };
+    let ms = bench.timed(|| multiply(&favourite, 1))?;
+    let affordable = bench.effort.selection_seconds * 1e3 / (ms * RUNS_OF_A_CANDIDATE);
+    let candidates = bench.effort.candidates.min(affordable as usize);
+    if candidates < 2 && !settle {
+        return Ok(None);
+    }
+    let (plan, chosen) = if candidates < 2 {
+        (
+            favourite,
+            "the library's own choice of algorithm".to_string(),
+        )
+    } else {
+        let selection = Selection::Measured { candidates };
+        let plan = driver.plan_gemm(&bench.stream, spec, selection)?;
+        (
+            plan,
+            format!("the fastest of up to {candidates} algorithms"),
+        )
+    };
+    let passes = bench.sample(u32::MAX, |passes| multiply(&plan, passes))?;
+    let flops = spec.flops() as f64;
+    Ok(Some(ComputeRates {
+        dtype: match spec.precision {
+            Precision::F32 => "f32",
+            Precision::Tf32 => "tf32",
+            Precision::Bf16 => "bf16",
+        },
+        unit: ArithmeticUnit::Matrix,
+        flops_per_s: passes.iter().map(|ms| flops / ms * 1e3).collect(),
+        how: format!(
+            "{0} x {0} x {0} by {1}, {chosen}, random operands",
+            spec.m,
+            driver.gemm_library()?
+        ),
+    }))
+}

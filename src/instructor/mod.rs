@@ -1,0 +1,17 @@
+//! Looking after a class: who stands where, who is stuck, and what can be done about it.
+//!
+//! There is no server: everything goes through the class folder, with the rights the file system gives.
+
+pub mod act;
+pub mod carry_out;
+pub mod class;
+pub mod dashboard;
+pub mod hand_ins;
+pub mod scope;
+pub mod solve;
+pub mod stuck;
+pub mod view;
+
+pub use act::{Delivery, deliver};
+pub use class::{Class, ClassError};
+pub use view::LearnerView;

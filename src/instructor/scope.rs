@@ -1,0 +1,132 @@
+//! What a reset covers, in terms of the course.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::lesson::{Course, Lesson, RunName, Step, StepKind};
+use crate::session::event::{Scope, StepRef};
+
+/// What an instructor names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// `lesson/step`
+    Step(String),
+    /// `3` or `stage3`
+    Stage(String),
+    Lesson(String),
+    Session(String),
+    All,
+}
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ScopeError {
+    #[error("a step is named LESSON/STEP, such as `first-baseline/baseline`; `{0}` is not")]
+    NoStepName(String),
+    #[error("the course has no {what} `{name}`; there are: {known}")]
+    Unknown {
+        what: &'static str,
+        name: String,
+        known: String,
+    },
+    #[error("no step of the course runs `{0}`")]
+    NoStage(String),
+}
+
+/// The scope, and the files of the workbench that belong to it.
+pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), ScopeError> {
+    let scope = match named {
+        Named::Step(name) => Scope::Step(step(name, course)?),
+        Named::Stage(name) => Scope::Steps(stage(name, course)?),
+        Named::Lesson(id) => Scope::Lessons(vec![lesson(id, course)?.id.clone()]),
+        Named::Session(id) => Scope::Lessons(session(id, course)?),
+        Named::All => Scope::All,
+    };
+    let files = course
+        .lessons()
+        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+        .filter(|(lesson, step)| scope.covers(&lesson.id, &step.id))
+        .filter_map(|(_, step)| match &step.kind {
+            StepKind::Kernel { file } => Some(file.clone()),
+            _ => None,
+        });
+    let files: BTreeSet<String> = files.collect();
+    Ok((scope, files.into_iter().collect()))
+}
+
+/// A step by `lesson/step`.
+pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
+    let (of, id) = name
+        .split_once('/')
+        .ok_or_else(|| ScopeError::NoStepName(name.into()))?;
+    let lesson = lesson(of, course)?;
+    match lesson.step(id) {
+        Some(step) => Ok(StepRef::new(&lesson.id, &step.id)),
+        None => Err(ScopeError::Unknown {
+            what: "step",
+            name: name.into(),
+            known: list(lesson.steps.iter().map(|step| step.id.as_str())),
+        }),
+    }
+}
+
+pub fn lesson<'a>(id: &str, course: &'a Course) -> Result<&'a Lesson, ScopeError> {
+    course.lesson(id).ok_or_else(|| ScopeError::Unknown {
+        what: "lesson",
+        name: id.into(),
+        known: list(course.lessons().map(|lesson| lesson.id.as_str())),
+    })
+}
+
+fn session(id: &str, course: &Course) -> Result<Vec<String>, ScopeError> {
+    course
+        .session(id)
+        .map(|session| session.lessons.clone())
+        .ok_or_else(|| ScopeError::Unknown {
+            what: "session",
+            name: id.into(),
+            known: list(course.sessions.iter().map(|session| session.id.as_str())),
+        })
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The steps that run a stage, with the guesses and checks that are about those runs.
+fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
+    let target = match name.starts_with("stage") {
+        true => name.to_string(),
+        false => format!("stage{name}"),
+    };
+    let steps = || {
+        course
+            .lessons()
+            .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    };
+    let runs: BTreeSet<RunName> = steps()
+        .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } if *of == target))
+        .map(|(lesson, step)| RunName {
+            lesson: lesson.id.clone(),
+            step: step.id.clone(),
+        })
+        .collect();
+    if runs.is_empty() {
+        return Err(ScopeError::NoStage(target));
+    }
+    let about_it = steps().filter(|(lesson, step)| is_about(lesson, step, &runs));
+    Ok(about_it
+        .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
+        .collect())
+}
+
+fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<RunName>) -> bool {
+    match &step.kind {
+        StepKind::Run { .. } => runs
+            .iter()
+            .any(|run| run.lesson == lesson.id && run.step == step.id),
+        StepKind::Predict { measure } => measure.runs().any(|run| runs.contains(run)),
+        StepKind::Compare { runs: compared, .. } => compared.iter().any(|run| runs.contains(run)),
+        _ => false,
+    }
+}

@@ -1,0 +1,73 @@
+//! Signs that somebody needs help.
+
+use serde::Serialize;
+
+use crate::lesson::Step;
+use crate::session::state::{Status, StepProgress};
+
+/// Misses of a step's checks, or wrong answers, from which on somebody counts as stuck.
+const MANY: u32 = 3;
+
+/// Minutes without a record while the tutor is open.
+const LONG_IDLE: f64 = 10.0;
+
+/// How many times longer than expected a step may take.
+const SLOW: f64 = 3.0;
+
+/// One sign.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "sign", rename_all = "snake_case")]
+pub enum Sign {
+    ChecksMissed { times: u32 },
+    WrongAnswers { times: u32 },
+    AllHintsUsed { hints: usize },
+    Idle { minutes: f64 },
+    Slow { minutes: f64, expected: f64 },
+}
+
+impl Sign {
+    pub fn in_words(&self) -> String {
+        match self {
+            Sign::ChecksMissed { times } => format!("missed checks {times} times"),
+            Sign::WrongAnswers { times } => format!("{times} wrong answers"),
+            Sign::AllHintsUsed { hints } => format!("used all {hints} hints"),
+            Sign::Idle { minutes } => format!("idle for {minutes:.0} min"),
+            Sign::Slow { minutes, expected } => {
+                format!("{minutes:.0} min on a step of about {expected:.0}")
+            }
+        }
+    }
+}
+
+/// What can be seen of a learner at a step that is not finished.
+///
+/// `idle` is the time since the last record in minutes, where the tutor is open and no run is going on.
+pub fn signs(step: &Step, progress: &StepProgress, idle: Option<f64>) -> Vec<Sign> {
+    let mut signs = Vec::new();
+    if progress.status == Status::Open {
+        let missed: u32 = progress.checks.values().map(|check| check.missed).sum();
+        let wrong = progress
+            .answers
+            .iter()
+            .filter(|answer| !answer.correct)
+            .count() as u32;
+        let minutes = progress.seconds / 60.0;
+        let expected = step.estimated_minutes();
+        let found = [
+            (missed >= MANY).then_some(Sign::ChecksMissed { times: missed }),
+            (wrong >= MANY).then_some(Sign::WrongAnswers { times: wrong }),
+            (!step.hints.is_empty() && progress.hints.len() == step.hints.len()).then_some(
+                Sign::AllHintsUsed {
+                    hints: step.hints.len(),
+                },
+            ),
+            (minutes > SLOW * expected).then_some(Sign::Slow { minutes, expected }),
+        ];
+        signs.extend(found.into_iter().flatten());
+    }
+    signs.extend(
+        idle.filter(|minutes| *minutes >= LONG_IDLE)
+            .map(|minutes| Sign::Idle { minutes }),
+    );
+    signs
+}

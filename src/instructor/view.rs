@@ -1,0 +1,150 @@
+//! What an instructor sees of one learner: plain data, for lists, JSON and the dashboard.
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::class::{Class, ClassError, Learner};
+use super::stuck::{Sign, signs};
+use crate::lesson::Course;
+use crate::report::words::printable;
+use crate::session::event::StepRef;
+use crate::session::state::{State, Status};
+use crate::session::{Holder, inbox, lock};
+
+/// One line of the dashboard.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LearnerView {
+    pub name: String,
+    /// Why nothing can be seen; the figures are zero then.
+    pub problem: Option<String>,
+    pub position: Option<Position>,
+    /// UTC, of the last record the learner caused.
+    pub last: Option<String>,
+    /// Since then, by this machine's clock; null when the record is from the future.
+    pub idle_minutes: Option<f64>,
+    /// The tutor that has the session open.
+    pub open_in: Option<Holder>,
+    /// What is being trained now.
+    pub running: Option<String>,
+    pub steps_finished: usize,
+    pub steps: usize,
+    pub attempts: u32,
+    pub hints: usize,
+    pub minutes: f64,
+    pub signs: Vec<Sign>,
+    pub damaged_lines: usize,
+    /// Orders the learner's tutor has not taken yet.
+    pub orders_waiting: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Position {
+    pub at: StepRef,
+    /// Titles, where the course has them.
+    pub lesson: String,
+    pub step: String,
+    /// `Step 3 of 7`; null when the course does not have the step.
+    pub number: Option<usize>,
+    pub of: usize,
+    pub status: String,
+}
+
+/// Everyone in the class, those who need help first.
+///
+/// # Errors
+/// When the class folder may not be read.
+pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, ClassError> {
+    let now = OffsetDateTime::now_utc();
+    let learners = class.learners()?;
+    let mut views: Vec<LearnerView> = learners
+        .iter()
+        .map(|learner| view(learner, course, now))
+        .collect();
+    views.sort_by(|a, b| {
+        b.signs
+            .len()
+            .cmp(&a.signs.len())
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    Ok(views)
+}
+
+fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView {
+    let mut view = LearnerView {
+        name: learner.place.learner.clone(),
+        problem: None,
+        position: None,
+        last: None,
+        idle_minutes: None,
+        open_in: lock::holder(&learner.place.lock()),
+        running: None,
+        steps_finished: 0,
+        steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
+        attempts: 0,
+        hints: 0,
+        minutes: 0.0,
+        signs: Vec::new(),
+        damaged_lines: 0,
+        orders_waiting: inbox::waiting(&learner.place).map_or(0, |names| names.len()),
+    };
+    match &learner.state {
+        Ok((state, damage)) => {
+            view.damaged_lines = damage.len();
+            fill(&mut view, state, course, now);
+        }
+        Err(why) => view.problem = Some(why.clone()),
+    }
+    view
+}
+
+fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateTime) {
+    for step in state.lessons.values().flat_map(|steps| steps.values()) {
+        view.steps_finished += usize::from(step.status != Status::Open);
+        view.attempts += step.attempts;
+        view.hints += step.hints.len();
+        view.minutes += step.seconds / 60.0;
+    }
+    let running = state.runs.values().find(|run| run.exit.is_none());
+    view.running = running
+        .filter(|_| view.open_in.is_some())
+        .map(|run| printable(&run.target));
+    view.last = Some(state.last_active.clone());
+    view.idle_minutes = minutes_since(&state.last_active, now);
+    let Some(at) = &state.position else {
+        return;
+    };
+    view.position = Some(position(at, state, course));
+    let busy_or_away = view.running.is_some() || view.open_in.is_none();
+    let idle = view.idle_minutes.filter(|_| !busy_or_away);
+    let progress = state.step(&at.lesson, &at.step);
+    if let (Some(step), Some(progress)) = (course.step(&at.lesson, &at.step), progress) {
+        view.signs = signs(step, progress, idle);
+    }
+}
+
+/// None for a time that lies ahead: a clock was set back, and nothing can be said.
+fn minutes_since(time: &str, now: OffsetDateTime) -> Option<f64> {
+    let then = OffsetDateTime::parse(time, &Rfc3339).ok()?;
+    let minutes = (now - then).as_seconds_f64() / 60.0;
+    (minutes >= -1.0).then_some(minutes.max(0.0))
+}
+
+fn position(at: &StepRef, state: &State, course: &Course) -> Position {
+    let lesson = course.lesson(&at.lesson);
+    let index = lesson.and_then(|lesson| lesson.steps.iter().position(|step| step.id == at.step));
+    let step = lesson.and_then(|lesson| lesson.steps.get(index?));
+    let status = match state.step(&at.lesson, &at.step).map(|step| &step.status) {
+        Some(Status::Done) => "done",
+        Some(Status::Skipped(_)) => "skipped",
+        _ => "open",
+    };
+    Position {
+        at: StepRef::new(printable(&at.lesson), printable(&at.step)),
+        lesson: printable(lesson.map_or(&at.lesson, |lesson| &lesson.title)),
+        step: printable(step.map_or(&at.step, |step| &step.title)),
+        number: index.map(|index| index + 1),
+        of: lesson.map_or(0, |lesson| lesson.steps.len()),
+        status: status.into(),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a learner can say.
+
+/// A line of the learner's, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Do what the step asks, or go on.
+    Go,
+    Next,
+    Back,
+    Hint,
+    Skip(String),
+    /// Start the run, with these flags if some are given.
+    Run(Option<Vec<String>>),
+    Check,
+    Outline,
+    Open(String),
+    Page(String),
+    Import(String),
+    Again,
+    Messages,
+    Help,
+    Quit,
+    /// Whatever else: an answer, where the step asks for one.
+    Text(String),
+}
+
+pub const HELP: &str = "\
+enter          do what the step asks, or go on
+next, back     the next step, the one before
+hint           the next hint
+run [FLAGS]    start the step's run, with other flags if given
+check          evaluate the checks again
+skip [NOTE]    leave this step undone
+import FILE    read a profile made elsewhere
+again          say this step once more
+outline        all lessons with their state
+open LESSON    turn to a lesson, by its id or number
+page NAME      a page of reference, such as glossary
+messages       what an instructor wrote
+help, quit
+A question is answered with its number or the letter in front of a choice.
+Ctrl-C ends a run that is going.";
+
+/// Understands a line. `accepts_text` says that the step waits for free text, which may begin with any word.
+pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    if accepts_text && !rest.is_empty() && !matches!(word, "skip" | "open" | "page") {
+        return Ok(Command::Text(line.into()));
+    }
+    Ok(match word.to_lowercase().as_str() {
+        "" => Command::Go,
+        "next" | "n" => Command::Next,
+        "back" | "previous" | "p" => Command::Back,
+        "hint" | "h" => Command::Hint,
+        "skip" => Command::Skip(rest.into()),
+        "run" | "r" if rest.is_empty() => Command::Run(None),
+        "run" | "r" => match shlex::split(rest) {
+            Some(flags) => Command::Run(Some(flags)),
+            None => return Err("A quotation mark is not closed.".into()),
+        },
+        "check" => Command::Check,
+        "outline" | "o" => Command::Outline,
+        "open" if !rest.is_empty() => Command::Open(rest.into()),
+        "page" if !rest.is_empty() => Command::Page(rest.into()),
+        "import" if !rest.is_empty() => Command::Import(rest.into()),
+        "open" | "page" | "import" => return Err(format!("`{word}` needs a name behind it.")),
+        "again" => Command::Again,
+        "messages" => Command::Messages,
+        "help" | "?" => Command::Help,
+        "quit" | "exit" | "q" => Command::Quit,
+        _ => Command::Text(line.into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_that_begins_like_a_command_is_a_sentence_where_text_is_asked_for() {
+        assert_eq!(parse("run", false), Ok(Command::Run(None)));
+        let flags = vec!["--num-steps".to_string(), "5".into()];
+        assert_eq!(
+            parse("run --num-steps 5", false),
+            Ok(Command::Run(Some(flags)))
+        );
+        let sentence = "run time is spent in backward";
+        assert_eq!(parse(sentence, true), Ok(Command::Text(sentence.into())));
+        assert_eq!(parse("", true), Ok(Command::Go));
+        assert_eq!(parse("QUIT", true), Ok(Command::Quit));
+        assert!(parse("run 'x", false).is_err());
+        assert!(parse("open", false).is_err());
+    }
+}

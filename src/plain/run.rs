@@ -1,0 +1,206 @@
+//! Runs, comparisons and profiles as lines.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::dialogue::Dialogue;
+use crate::analysis::metric::Statistic;
+use crate::lesson::{Runs, StepKind};
+use crate::profiler::read::import;
+use crate::run::{Line, RunChild};
+use crate::session::event::RunExit;
+use crate::train::event::{Body, Event};
+use crate::tutor::finish::{finish_run, note_profile};
+use crate::tutor::profile::{folder_for, prepare, tables};
+use crate::tutor::{Ending, TutorError};
+
+/// Between two lines about steps: a screen reader reads them all.
+const BETWEEN_STEPS: Duration = Duration::from_secs(2);
+
+impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
+    /// Flags of the step, or those of its last run.
+    pub(super) fn flags(&self) -> Vec<String> {
+        match self.current().map(|(_, step)| &step.kind) {
+            Some(StepKind::Run { flags, .. } | StepKind::Profile { flags, .. }) => flags.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn run(&mut self, flags: Option<Vec<String>>) -> Result<(), TutorError> {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+            return Ok(());
+        };
+        let StepKind::Run { target, .. } = &step.kind else {
+            return self.say("This step starts no run.");
+        };
+        let target = target.clone();
+        let flags = flags.unwrap_or_else(|| self.flags());
+        let started = self
+            .options
+            .run_command(&target, &flags)
+            .and_then(|command| RunChild::start(&command, &self.options.place.folder));
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => return self.say_ending(&Ending::not_started(&error)),
+        };
+        let registered = self.processes.add(child.id());
+        let run = child.folder().id();
+        let command = child.folder().record.command.clone();
+        self.with(|session| session.start_run(&run, Some(at), &target, command))?;
+        let mut last = None;
+        loop {
+            match child.next_line() {
+                Ok(Some(line)) => self.say_line(&line, &mut last)?,
+                Ok(None) => break,
+                Err(error) => {
+                    self.say(&format!("{error:#}"))?;
+                    break;
+                }
+            }
+        }
+        let exited = match child.wait() {
+            Ok(exited) => exited,
+            Err(error) => return self.say_ending(&Ending::not_started(&error)),
+        };
+        drop(registered);
+        let ending = Ending::of(&exited, false);
+        let exit = ending.exit.clone().unwrap_or(RunExit::Lost);
+        self.with(|session| finish_run(session, &run, exit))?;
+        self.say_ending(&ending)?;
+        if ending.is_success() {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    fn say_line(&mut self, line: &Line, last: &mut Option<Instant>) -> Result<(), TutorError> {
+        let Line::Event(event) = line else {
+            return Ok(());
+        };
+        if matches!(event.body, Body::Step(_)) {
+            if last.is_some_and(|last: Instant| last.elapsed() < BETWEEN_STEPS) {
+                return Ok(());
+            }
+            *last = Some(Instant::now());
+        }
+        match words(event) {
+            Some(words) => self.say(&words),
+            None => Ok(()),
+        }
+    }
+
+    fn say_ending(&mut self, ending: &Ending) -> Result<(), TutorError> {
+        self.say(&ending.words)?;
+        if let Some(remedy) = &ending.remedy {
+            self.say(remedy)?;
+        }
+        if !ending.is_success() && !ending.stderr.is_empty() {
+            self.say(&format!("Its last lines:\n{}", ending.stderr))?;
+        }
+        Ok(())
+    }
+
+    /// The runs of a comparison, a metric a line.
+    pub(super) fn comparison(&mut self, kind: &StepKind) -> Result<String, TutorError> {
+        let StepKind::Compare { runs, metrics } = kind else {
+            return Ok(String::new());
+        };
+        let measured = self.measured()?;
+        let mut text = String::new();
+        for metric in metrics {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{metric}:");
+            for name in runs {
+                let value = measured
+                    .of(name)
+                    .last()
+                    .and_then(|run| run.value(*metric, Statistic::Median))
+                    .map_or("not reported".to_string(), |value| {
+                        metric.unit().show(value)
+                    });
+                let _ = write!(text, " {} {value};", name.step);
+            }
+            text.push('\n');
+        }
+        text.push_str("Enter goes on.");
+        Ok(text)
+    }
+
+    pub(super) fn profile_command(&mut self) -> Result<String, TutorError> {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+            return Ok(String::new());
+        };
+        let StepKind::Profile {
+            tool,
+            target,
+            flags,
+        } = &step.kind
+        else {
+            return Ok(String::new());
+        };
+        let folder = folder_for(&self.options.place.folder, &at);
+        Ok(match prepare(&self.options, *tool, target, flags, folder) {
+            Ok(prepared) => {
+                let how = if prepared.is_installed {
+                    "Run it in another terminal".to_string()
+                } else {
+                    format!(
+                        "{} is not installed here. {} Run it where it is",
+                        prepared.tool,
+                        prepared.tool.how_to_install()
+                    )
+                };
+                format!(
+                    "{}\nIt shows {}.\n{how}, then type `import` with the folder it wrote.",
+                    prepared.line.shell(),
+                    prepared.shows
+                )
+            }
+            Err(error) => format!("{error:#}"),
+        })
+    }
+
+    pub(super) fn import(&mut self, path: &str) -> Result<(), TutorError> {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+            return Ok(());
+        };
+        let StepKind::Profile { target, .. } = &step.kind else {
+            return self.say("Profiles are imported at a profile step.");
+        };
+        let target = target.clone();
+        let found = match import(&PathBuf::from(path)) {
+            Ok(found) => found,
+            Err(error) => return self.say(&error.to_string()),
+        };
+        self.say(&tables(&found))?;
+        let command = vec!["profile".into(), "import".into(), path.into()];
+        self.with(|session| note_profile(session, at, &target, command))?;
+        self.check()
+    }
+}
+
+/// An event in a line; none for those that only a screen can show.
+fn words(event: &Event) -> Option<String> {
+    Some(match &event.body {
+        Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
+        Body::Phase(phase) => phase.message.clone(),
+        Body::Step(step) => format!(
+            "step {} of {}: loss {:.3}, {:.1} ms",
+            step.n, step.of, step.loss, step.total_ms
+        ),
+        Body::Note(note) => note.message.clone(),
+        Body::Summary(summary) => {
+            let median = summary.total_ms.map_or("not reported".into(), |spread| {
+                format!("{:.1} ms", spread.median)
+            });
+            let loss = match (summary.first_loss, summary.final_loss) {
+                (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
+                _ => "loss not reported".into(),
+            };
+            format!("{} steps, median {median}, {loss}", summary.measured_steps)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,154 @@
+//! From a session's files to a [`Report`].
+
+mod lessons;
+mod predictions;
+mod profiles;
+mod runs;
+mod warnings;
+
+use std::fs;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::anonymous;
+use super::document::{Chain, CourseName, FORMAT, LessonReport, Report, SessionFacts, Totals};
+use super::ratios;
+use crate::lesson::Course;
+use crate::session::event::{Event, Record};
+use crate::session::runs::MeasuredRuns;
+use crate::session::{Place, Scan, SessionError, State, scan};
+
+/// What goes into a report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Leave out names of people and machines.
+    pub anonymous: bool,
+}
+
+/// Reads a session and all its runs. Nothing is written; the session may be open elsewhere.
+///
+/// # Errors
+/// When there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
+pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
+    let scan = scan(&place.events())?;
+    if scan.records.is_empty() {
+        return Err(SessionError::NoSession {
+            path: place.folder.clone(),
+            why: "it has no events".into(),
+        });
+    }
+    let state = State::of(&scan.records);
+    let measured = MeasuredRuns::read(course, &state, &place.runs())?;
+    let (mut runs, devices) = runs::collect(&state, &place.runs());
+    ratios::compare_with_baselines(&mut runs);
+    let lessons = lessons::collect(&state, course, &measured);
+    let mut report = Report {
+        format: FORMAT,
+        program: env!("CARGO_PKG_VERSION").into(),
+        written: now(),
+        anonymous: false,
+        learner: Some(state.learner.clone()),
+        course: state
+            .course
+            .clone()
+            .map(|(title, version)| CourseName { title, version }),
+        session: facts(&scan, &state),
+        totals: totals(&lessons, course),
+        predictions: predictions::collect(&state, course, &measured),
+        stages: ratios::stages(&runs),
+        profiles: profiles::collect(&state, &place.runs()),
+        lessons,
+        devices,
+        runs,
+        warnings: Vec::new(),
+        chain: Chain {
+            records: scan.records.len(),
+            last_hash: scan.last_hash.clone(),
+            lines: Some(log_lines(place, &scan)?),
+        },
+    };
+    report.warnings = warnings::collect(&report, &scan);
+    if options.anonymous {
+        anonymous::strip(&mut report, place);
+    }
+    Ok(report)
+}
+
+/// The progress that a log alone tells, without the files of its runs: what a hand-in is compared with.
+pub(super) fn progress(state: &State, course: &Course) -> Vec<LessonReport> {
+    lessons::collect(state, course, &MeasuredRuns::default())
+}
+
+pub(super) fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(0)
+        .unwrap_or(now)
+        .format(&Rfc3339)
+        .unwrap_or_else(|_| "an unknown time".into())
+}
+
+fn facts(scan: &Scan, state: &State) -> SessionFacts {
+    let time =
+        |record: Option<&Record>| record.map_or_else(String::new, |record| record.time.clone());
+    let mut facts = SessionFacts {
+        begun: time(scan.records.first()),
+        last: time(scan.records.last()),
+        tutor_versions: Vec::new(),
+        hosts: Vec::new(),
+        notes: state.notes.clone(),
+        damaged_lines: scan
+            .damage
+            .iter()
+            .map(|damage| format!("line {}: {}", damage.line, damage.why))
+            .collect(),
+    };
+    for record in &scan.records {
+        if let Event::Created { version, host, .. } | Event::Opened { version, host, .. } =
+            &record.event
+        {
+            add_new(&mut facts.tutor_versions, version);
+            add_new(&mut facts.hosts, host);
+        }
+    }
+    facts
+}
+
+fn add_new(list: &mut Vec<String>, value: &str) {
+    if !list.iter().any(|known| known == value) {
+        list.push(value.to_string());
+    }
+}
+
+fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
+    Totals {
+        steps_finished: lessons.iter().map(|lesson| lesson.finished).sum(),
+        steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
+        lessons_finished: lessons.iter().filter(|lesson| lesson.is_finished()).count(),
+        lessons: course.lessons().count(),
+        minutes: lessons.iter().map(|lesson| lesson.minutes).sum(),
+        planned_minutes: lessons
+            .iter()
+            .filter_map(|lesson| lesson.planned_minutes)
+            .sum(),
+        attempts: lessons.iter().map(|lesson| lesson.attempts).sum(),
+        hints: lessons.iter().map(|lesson| lesson.hints).sum(),
+    }
+}
+
+/// The log as it is, up to the records that were read: what is torn or written meanwhile is left out.
+fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
+    let path = place.events();
+    let bytes = fs::read(&path).map_err(|source| SessionError::Io {
+        action: "reading",
+        path,
+        source,
+    })?;
+    let whole = bytes.get(..scan.whole_bytes).unwrap_or(&bytes);
+    let lines = whole
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    Ok(lines
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect())
+}

@@ -1,0 +1,186 @@
+//! Progress, attempts, answers and checks, lesson by lesson.
+
+use std::collections::BTreeMap;
+
+use crate::lesson::quiz::Quiz;
+use crate::lesson::{Check, Course, Lesson, Step, StepKind};
+use crate::report::document::{AnswerReport, CheckReport, LessonReport, StepReport};
+use crate::session::progress::progress;
+use crate::session::runs::MeasuredRuns;
+use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
+
+/// Every lesson that was begun: those of the course in its order, then those it no longer has.
+pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<LessonReport> {
+    let begun = |lesson: &&Lesson| state.lessons.contains_key(&lesson.id);
+    let known = course
+        .lessons()
+        .filter(begun)
+        .map(|lesson| of_course(state, course, lesson, runs));
+    let gone = state
+        .lessons
+        .iter()
+        .filter(|(id, _)| course.lesson(id).is_none())
+        .map(|(id, steps)| no_longer(id, steps));
+    known.chain(gone).collect()
+}
+
+fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRuns) -> LessonReport {
+    let sum = progress(state, lesson);
+    let steps = lesson.steps.iter().filter_map(|step| {
+        let done = state.step(&lesson.id, &step.id)?;
+        Some(step_report(&step.id, Some(step), done, runs))
+    });
+    LessonReport {
+        id: lesson.id.clone(),
+        title: lesson.title.clone(),
+        session: course
+            .session(&lesson.session)
+            .map(|session| session.title.clone()),
+        planned_minutes: Some(lesson.minutes),
+        minutes: sum.minutes,
+        finished: sum.finished,
+        of: sum.of,
+        skipped: sum.skipped,
+        attempts: sum.attempts,
+        hints: sum.hints,
+        steps: steps.collect(),
+    }
+}
+
+fn no_longer(id: &str, steps: &BTreeMap<String, StepProgress>) -> LessonReport {
+    let count =
+        |wanted: fn(&Status) -> bool| steps.values().filter(|step| wanted(&step.status)).count();
+    LessonReport {
+        id: id.into(),
+        title: id.into(),
+        session: None,
+        planned_minutes: None,
+        minutes: steps.values().map(|step| step.seconds).sum::<f64>() / 60.0,
+        finished: count(|status| *status != Status::Open),
+        of: steps.len(),
+        skipped: count(|status| matches!(status, Status::Skipped(_))),
+        attempts: steps.values().map(|step| step.attempts).sum(),
+        hints: steps.values().map(|step| step.hints.len()).sum(),
+        steps: steps
+            .iter()
+            .map(|(id, done)| step_report(id, None, done, &MeasuredRuns::default()))
+            .collect(),
+    }
+}
+
+fn step_report(
+    id: &str,
+    step: Option<&Step>,
+    done: &StepProgress,
+    runs: &MeasuredRuns,
+) -> StepReport {
+    let (status, remark) = match (&done.status, &done.solved_by) {
+        (Status::Done, Some(by)) => ("solved", Some(format!("by {by}"))),
+        (Status::Done, None) => ("done", None),
+        (Status::Skipped(note), _) => ("skipped", Some(note.clone())),
+        (Status::Open, _) => ("open", None),
+    };
+    StepReport {
+        id: id.into(),
+        title: step.map_or(id, |step| &step.title).into(),
+        status: status.into(),
+        remark,
+        minutes: done.seconds / 60.0,
+        attempts: done.attempts,
+        hints: done.hints.len(),
+        hints_of: step.map_or(0, |step| step.hints.len()),
+        answers: done
+            .answers
+            .iter()
+            .map(|answer| answer_report(step, answer))
+            .collect(),
+        checks: match step {
+            Some(step) => step
+                .checks
+                .iter()
+                .map(|check| check_report(check, done, runs))
+                .collect(),
+            None => done
+                .checks
+                .iter()
+                .map(|(id, result)| unknown_check(id, result))
+                .collect(),
+        },
+        reflection: done.reflection.clone().filter(|text| !text.is_empty()),
+        runs: done.runs.clone(),
+    }
+}
+
+fn answer_report(step: Option<&Step>, given: &AnswerGiven) -> AnswerReport {
+    AnswerReport {
+        answer: given.answer,
+        text: answer_text(step, given.answer),
+        correct: given.correct,
+    }
+}
+
+/// What an answer says, in the words of the quiz it was given to.
+pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
+    let number = || format!("{answer}");
+    match step.map(|step| &step.kind) {
+        Some(StepKind::Quiz(Quiz::Choices(choices))) => {
+            let chosen = (answer >= 0.0 && answer.fract() == 0.0).then_some(answer as usize);
+            chosen
+                .and_then(|index| choices.get(index))
+                .map_or_else(number, |choice| choice.text.clone())
+        }
+        Some(StepKind::Quiz(Quiz::Number(of))) => format!("{answer} {}", of.unit).trim_end().into(),
+        _ => number(),
+    }
+}
+
+fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> CheckReport {
+    let Some(result) = done.checks.get(&check.id) else {
+        return CheckReport {
+            id: check.id.clone(),
+            verdict: "not evaluated".into(),
+            required: check.required,
+            missed: 0,
+            value: None,
+            explanation: format!("{}; asked for: {}.", check.measure, check.bounds()),
+        };
+    };
+    // The words belong to the verdict that was given; later runs may have changed what the files say.
+    let again = check.evaluate(runs);
+    let explanation = if again.verdict.name() == result.verdict && again.value == result.value {
+        again.explain(check)
+    } else {
+        in_short(check, result)
+    };
+    CheckReport {
+        id: check.id.clone(),
+        verdict: result.verdict.clone(),
+        required: check.required,
+        missed: result.missed,
+        value: result.value,
+        explanation,
+    }
+}
+
+fn in_short(check: &Check, result: &CheckResult) -> String {
+    let value = match result.value {
+        Some(value) => check.measure.unit().show(value),
+        None => "not measured".into(),
+    };
+    format!(
+        "{} is {value}; asked for: {}.",
+        check.measure,
+        check.bounds()
+    )
+}
+
+fn unknown_check(id: &str, result: &CheckResult) -> CheckReport {
+    CheckReport {
+        id: id.into(),
+        verdict: result.verdict.clone(),
+        required: false,
+        missed: result.missed,
+        value: result.value,
+        explanation: "This check is no longer in the course.".into(),
+    }
+}

@@ -1,0 +1,90 @@
+//! Hot spots of the profiles that lie beside a run, in `runs/ID/profiles`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::profiler::read::import;
+use crate::profiler::show::hotspots::{GroupBy, hotspots};
+use crate::profiler::show::parts::Parts;
+use crate::report::document::{HotspotRow, ProfileReport};
+use crate::session::runs::events_file;
+use crate::session::state::State;
+
+/// Kernels listed of a profile.
+const MOST_KERNELS: usize = 10;
+
+pub fn collect(state: &State, runs: &Path) -> Vec<ProfileReport> {
+    let folders = state.runs.keys().flat_map(|run| {
+        let found = folders(&runs.join(run).join("profiles"));
+        found.into_iter().map(move |folder| (run, folder))
+    });
+    folders
+        .filter_map(|(run, folder)| profile(runs, run, &folder))
+        .collect()
+}
+
+/// One folder a profile; files that lie there directly are one, too.
+fn folders(profiles: &Path) -> Vec<PathBuf> {
+    let entries: Vec<PathBuf> = fs::read_dir(profiles)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    if entries.iter().any(|path| path.is_file()) {
+        return vec![profiles.to_path_buf()];
+    }
+    let mut folders: Vec<PathBuf> = entries.into_iter().filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn profile(runs: &Path, run: &str, folder: &Path) -> Option<ProfileReport> {
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    let import = match import(folder) {
+        Ok(import) => import,
+        Err(error) => {
+            return Some(ProfileReport {
+                run: run.into(),
+                folder: name,
+                hotspots: Vec::new(),
+                total_ns: 0.0,
+                notes: vec![format!("It cannot be read: {error}")],
+            });
+        }
+    };
+    let stream = fs::read(events_file(runs, run)).unwrap_or_default();
+    let parts = Parts::from_events(&String::from_utf8_lossy(&stream));
+    let found = hotspots(&import.profile, GroupBy::ShortName, &parts);
+    if found.kernels.is_empty() {
+        return None;
+    }
+    let mut notes = Vec::new();
+    if found.kernels.len() > MOST_KERNELS {
+        notes.push(format!(
+            "{} more kernels",
+            found.kernels.len() - MOST_KERNELS
+        ));
+    }
+    if !import.damage.is_empty() {
+        notes.push(format!(
+            "{} damaged places were left out",
+            import.damage.len()
+        ));
+    }
+    let rows = found
+        .kernels
+        .into_iter()
+        .take(MOST_KERNELS)
+        .map(|kernel| HotspotRow {
+            kernel: kernel.name,
+            part: kernel.part,
+            calls: kernel.calls,
+            total_ns: kernel.total_ns,
+            percent: kernel.percent,
+        });
+    Some(ProfileReport {
+        run: run.into(),
+        folder: name,
+        hotspots: rows.collect(),
+        total_ns: found.total_ns,
+        notes,
+    })
+}

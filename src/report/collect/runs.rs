@@ -1,0 +1,167 @@
+//! Every run with its circumstances, figures and samples.
+
+use std::path::Path;
+
+use crate::analysis::Metric;
+use crate::analysis::statistics::Series;
+use crate::report::document::{Device, RunReport, Samples, StepTime, Work};
+use crate::report::run_files::RunFiles;
+use crate::report::words;
+use crate::session::event::RunExit;
+use crate::session::state::{Run, State};
+use crate::train::event::{Hello, Parts};
+
+/// A spread of the step times above this share of their median is called noise.
+const NOISY: f64 = 0.10;
+
+/// The runs in the order they were started, and the devices they name.
+pub fn collect(state: &State, folder: &Path) -> (Vec<RunReport>, Vec<Device>) {
+    let mut devices = Vec::new();
+    let mut runs: Vec<RunReport> = state
+        .runs
+        .iter()
+        .map(|(id, run)| of_run(id, run, folder, &mut devices))
+        .collect();
+    runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
+    (runs, devices)
+}
+
+fn of_run(id: &str, run: &Run, folder: &Path, devices: &mut Vec<Device>) -> RunReport {
+    let mut warnings = Vec::new();
+    let files = match RunFiles::read(folder, id) {
+        Ok(Some(files)) => files,
+        Ok(None) => {
+            warnings.push("Its files are gone; what stands here was kept in the session.".into());
+            RunFiles::default()
+        }
+        Err(error) => {
+            warnings.push(error);
+            RunFiles::default()
+        }
+    };
+    let hello = files.hello.as_ref();
+    let series = files.measurements.series(Metric::TotalMs);
+    let step_time = series.as_ref().map(step_time);
+    if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
+        warnings.push(format!(
+            "Noisy: the middle four fifths of its steps spread over {} of the median.",
+            words::percent(time.spread)
+        ));
+    }
+    let synchronized = files
+        .steps
+        .iter()
+        .find(|step| step.measured)
+        .map(|step| step.synchronized);
+    if synchronized == Some(false) {
+        warnings
+            .push("Not synchronised: its clock was read before the device had finished.".into());
+    }
+    let (with, of) = ("parameters_with_gradient", "parameter_tensors");
+    if let (Some(with), Some(of)) = (run.values.get(with), run.values.get(of))
+        && with < of
+    {
+        warnings.push(format!(
+            "Only {with} of {of} parameter tensors received a gradient: this is not training."
+        ));
+    }
+    let at = run.at.as_ref();
+    RunReport {
+        id: id.into(),
+        lesson: at.map(|at| at.lesson.clone()),
+        step: at.map(|at| at.step.clone()),
+        target: run.target.clone(),
+        command: command_line(&run.command),
+        started: run.started.clone(),
+        host: Some(run.host.clone()),
+        exit: words::exit(run.exit.as_ref()),
+        complete: run.exit == Some(RunExit::Status(0)),
+        recording: run.recording.clone(),
+        device: hello.map(|hello| device(hello, run.recording.is_some(), devices)),
+        config: hello.map(|hello| hello.config),
+        dtype: hello.map(|hello| hello.dtype.clone()),
+        seed: hello.map(|hello| hello.seed),
+        warmup: hello.map(|hello| hello.warmup),
+        synchronized,
+        figures: run.values.clone(),
+        step_time,
+        ratio: None,
+        samples: samples(&files),
+        work: files.parts.map(work),
+        kernels: files
+            .kernels
+            .map(|kernels| kernels.kernels)
+            .unwrap_or_default(),
+        error: files.failure.map(|failure| failure.message),
+        warnings,
+        sha256: run.sha256.clone(),
+    }
+}
+
+/// As it would be typed into a shell.
+fn command_line(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+fn device(hello: &Hello, recording: bool, devices: &mut Vec<Device>) -> usize {
+    let mut found = Device {
+        name: hello.device.clone(),
+        arch: hello.arch.clone(),
+        backend: hello.backend.clone(),
+        driver: hello.driver.clone(),
+        memory: hello.device_memory,
+        recording,
+        runs: 0,
+    };
+    let same = |known: &Device| {
+        found.runs = known.runs;
+        *known == found
+    };
+    let place = devices.iter().position(same).unwrap_or_else(|| {
+        found.runs = 0;
+        devices.push(found);
+        devices.len() - 1
+    });
+    devices[place].runs += 1;
+    place
+}
+
+fn step_time(series: &Series) -> StepTime {
+    StepTime {
+        median: series.median(),
+        p10: series.quantile(0.1),
+        p90: series.quantile(0.9),
+        spread: series.relative_spread(),
+        steps: series.values().len(),
+    }
+}
+
+fn samples(files: &RunFiles) -> Samples {
+    let values = |metric| {
+        files
+            .measurements
+            .series(metric)
+            .map_or_else(Vec::new, |series: Series| series.values().to_vec())
+    };
+    Samples {
+        total_ms: values(Metric::TotalMs),
+        forward_ms: values(Metric::ForwardMs),
+        backward_ms: values(Metric::BackwardMs),
+        optimizer_ms: values(Metric::OptimizerMs),
+        loss: files
+            .steps
+            .iter()
+            .map(|step| Some(step.loss).filter(|loss| loss.is_finite()))
+            .collect(),
+    }
+}
+
+fn work(parts: Parts) -> Work {
+    Work {
+        source: parts.source,
+        flops_per_step: parts.flops_per_step,
+        bytes_per_step: parts.bytes_per_step,
+        achieved_flops_per_s: parts.achieved_flops_per_s,
+        parts: parts.parts,
+    }
+}

@@ -1,0 +1,120 @@
+//! Text made safe for HTML, and tables.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+/// Text as HTML shows it: nothing in it can become an element, an attribute's end or a control character.
+pub struct Text<'a>(pub &'a str);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\n' | '\t' => f.write_char(c)?,
+                // Right-to-left overrides would let a name rearrange what stands beside it.
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+                c if c.is_control() => {}
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a cell looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    Text,
+    /// To the right, for figures that are compared.
+    Number,
+    Code,
+    /// In the colour of its verdict; the word itself stays.
+    Verdict,
+}
+
+/// A table with a caption for those who cannot see it; nothing when there are no rows.
+pub fn table(
+    caption: &str,
+    columns: &[(&str, Cell)],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let mut body = String::new();
+    for row in rows {
+        body.push_str("<tr>");
+        for (cell, (_, kind)) in row.iter().zip(columns) {
+            body.push_str(&cell_markup(cell, *kind));
+        }
+        body.push_str("</tr>\n");
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    let head: String = columns
+        .iter()
+        .map(|(name, kind)| {
+            let class = if *kind == Cell::Number {
+                " class=\"n\""
+            } else {
+                ""
+            };
+            format!("<th scope=\"col\"{class}>{}</th>", Text(name))
+        })
+        .collect();
+    format!(
+        "<div class=\"scroll\"><table><caption>{}</caption><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n",
+        Text(caption)
+    )
+}
+
+fn cell_markup(cell: &str, kind: Cell) -> String {
+    let text = Text(cell);
+    match kind {
+        Cell::Text => format!("<td>{text}</td>"),
+        Cell::Number => format!("<td class=\"n\">{text}</td>"),
+        Cell::Code => format!("<td><code>{text}</code></td>"),
+        Cell::Verdict => format!("<td class=\"{}\">{text}</td>", verdict_class(cell)),
+    }
+}
+
+pub fn verdict_class(verdict: &str) -> &'static str {
+    match verdict {
+        "passed" | "done" | "right" | "yes" => "passed",
+        "not yet" | "wrong" | "no" => "missed",
+        _ => "undecided",
+    }
+}
+
+/// `<h2>` with an anchor, then the content; nothing without content.
+pub fn section(id: &str, title: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>\n{content}</section>\n",
+        Text(title)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_text_becomes_markup() {
+        let evil = "</td><script>alert('1')</script>\" onload=\"x\u{202e}\u{0}&amp;";
+        let shown = Text(evil).to_string();
+        assert_eq!(
+            shown,
+            "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x&amp;amp;"
+        );
+        let table = table("<c>", &[("<h>", Cell::Verdict)], [vec![evil.to_string()]]);
+        assert!(
+            !table.contains("<script") && !table.contains("<c>") && !table.contains("<h>"),
+            "{table}"
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! A session as a document: collected once, rendered as Markdown, HTML, JSON and JUnit, and checked when it is handed in.
+
+mod anonymous;
+
+pub mod class;
+pub mod collect;
+pub mod document;
+pub mod hand_in;
+pub mod html;
+pub mod junit;
+pub mod markdown;
+mod ratios;
+mod run_files;
+pub(crate) mod words;
+
+pub use collect::{Options, collect};
+pub use document::Report;

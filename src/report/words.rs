@@ -1,0 +1,196 @@
+//! Values in words, the same in every format.
+
+use super::document::{Device, HotspotRow, Ratio, RunReport, StageRow};
+use crate::analysis::Metric;
+use crate::model::human_bytes;
+use crate::session::event::RunExit;
+use crate::train::event::PartWork;
+
+/// What stands for a figure that a backend cannot report.
+pub const NOT_REPORTED: &str = "not reported";
+
+/// A text on one line, without anything that a terminal would take for a command.
+pub fn printable(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+pub fn milliseconds(value: Option<f64>) -> String {
+    value.map_or(NOT_REPORTED.into(), |value| match value {
+        value if value < 10.0 => format!("{value:.3} ms"),
+        value if value < 1000.0 => format!("{value:.1} ms"),
+        value => format!("{:.2} s", value / 1e3),
+    })
+}
+
+pub fn minutes(value: f64) -> String {
+    format!("{value:.0} min")
+}
+
+pub fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// A speed-up with two decimals, such as `2.31x`.
+pub fn times(value: f64) -> String {
+    format!("{value:.2}x")
+}
+
+pub fn plural(count: usize, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
+pub fn exit(exit: Option<&RunExit>) -> String {
+    match exit {
+        None => "running".into(),
+        Some(RunExit::Status(0)) => "0".into(),
+        Some(RunExit::Status(status)) => format!("exit status {status}"),
+        Some(RunExit::Signal(signal)) => format!("signal {signal}"),
+        Some(RunExit::Lost) => "lost: the tutor ended first".into(),
+    }
+}
+
+/// A date and time without the letters that RFC 3339 puts between them.
+pub fn moment(time: &str) -> String {
+    match time.split_once('T') {
+        Some((date, rest)) => format!("{date} {} UTC", rest.trim_end_matches('Z')),
+        None => time.to_string(),
+    }
+}
+
+pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with the same model on the same device over this run's, \
+     with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
+
+/// Runs whose counted work is shown; the JSON document has all.
+pub const MOST_ROOFLINES: usize = 3;
+
+pub fn device(device: &Device) -> String {
+    let mut text = format!("Device: {}", device.name);
+    if let Some(arch) = &device.arch {
+        text.push_str(&format!(" ({arch})"));
+    }
+    let driver = device.driver.as_deref().unwrap_or(NOT_REPORTED);
+    text.push_str(&format!(
+        ", backend {}, driver or runtime {driver}",
+        device.backend
+    ));
+    if let Some(memory) = device.memory {
+        text.push_str(&format!(", {}", human_bytes(memory)));
+    }
+    text.push_str(&format!("; {}", plural(device.runs, "run")));
+    if device.recording {
+        text.push_str(", recordings only");
+    }
+    text
+}
+
+pub fn figure(run: &RunReport, metric: Metric) -> String {
+    run.figures
+        .get(metric.name())
+        .map_or_else(|| NOT_REPORTED.into(), |value| metric.unit().show(*value))
+}
+
+/// `2.31x (2.20x to 2.43x)`; a dash for the baseline itself.
+pub fn ratio(ratio: Option<&Ratio>) -> String {
+    match ratio {
+        None => "-".into(),
+        Some(Ratio {
+            speedup,
+            interval: None,
+            ..
+        }) => format!("{} (interval unknown)", times(*speedup)),
+        Some(Ratio {
+            speedup,
+            interval: Some(interval),
+            ..
+        }) => {
+            format!(
+                "{} ({} to {})",
+                times(*speedup),
+                times(interval.low),
+                times(interval.high)
+            )
+        }
+    }
+}
+
+pub const STAGE_HEAD: [&str; 8] = [
+    "Stage",
+    "Step, median",
+    "Forward",
+    "Backward",
+    "Peak memory",
+    "Loss",
+    "With gradient",
+    "To the stage before",
+];
+
+pub fn stage_row(row: &StageRow) -> Vec<String> {
+    let phase = |value| match row.synchronized {
+        Some(false) => format!("{}, unsynchronised", milliseconds(value)),
+        _ => milliseconds(value),
+    };
+    let loss =
+        |value: Option<f64>| value.map_or(NOT_REPORTED.into(), |value| format!("{value:.3}"));
+    let gradients = row.with_gradient.zip(row.tensors);
+    vec![
+        row.stage.clone(),
+        milliseconds(row.step_ms),
+        phase(row.forward_ms),
+        phase(row.backward_ms),
+        row.peak_bytes.map_or_else(
+            || NOT_REPORTED.into(),
+            |bytes| Metric::PeakBytesInUse.unit().show(bytes),
+        ),
+        format!("{}, then {}", loss(row.first_loss), loss(row.final_loss)),
+        gradients.map_or_else(
+            || NOT_REPORTED.into(),
+            |(with, of)| format!("{with} of {of}"),
+        ),
+        row.to_stage_before.map_or("-".into(), times),
+    ]
+}
+
+pub const WORK_HEAD: [&str; 6] = [
+    "Part",
+    "FLOP",
+    "Bytes",
+    "FLOP/byte",
+    "Device time",
+    "FLOP/s",
+];
+
+pub fn work_row(part: &PartWork) -> Vec<String> {
+    let rate = part
+        .device_ms
+        .filter(|ms| *ms > 0.0)
+        .map(|ms| part.flops / (ms / 1e3));
+    vec![
+        part.part.clone(),
+        Metric::FlopsPerStep.unit().show(part.flops),
+        Metric::BytesPerStep.unit().show(part.bytes),
+        if part.bytes > 0.0 {
+            format!("{:.2}", part.flops / part.bytes)
+        } else {
+            "-".into()
+        },
+        milliseconds(part.device_ms),
+        rate.map_or(NOT_REPORTED.into(), |rate| {
+            Metric::AchievedFlopsPerS.unit().show(rate)
+        }),
+    ]
+}
+
+pub const HOTSPOT_HEAD: [&str; 5] = ["Kernel", "Part of the model", "Calls", "Time", "Share"];
+
+pub fn hotspot_row(row: &HotspotRow) -> Vec<String> {
+    vec![
+        row.kernel.clone(),
+        row.part.clone().unwrap_or_else(|| "-".into()),
+        row.calls.to_string(),
+        milliseconds(Some(row.total_ns / 1e6)),
+        format!("{:.1} %", row.percent),
+    ]
+}

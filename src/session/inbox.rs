@@ -1,0 +1,237 @@
+//! Orders on their way: files in a session's `inbox`, each written whole and taken once.
+
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::class_file;
+use super::error::SessionError;
+use super::event::Event;
+use super::order::{Action, FORMAT, Notice, Order, SolvedRun};
+use super::place::{Place, check_name, create_folder};
+use super::runs::events_file;
+use super::store::Session;
+
+/// A larger file is no order.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Puts an order into the inbox of a session, for the learner's tutor to take within two seconds or when it next opens.
+/// Returns the order's name.
+pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
+    let inbox = place.inbox();
+    let io = |action| SessionError::io(action, &inbox);
+    if !place.events().exists() {
+        return Err(SessionError::NoSession {
+            path: place.folder.clone(),
+            why: "it has no events".into(),
+        });
+    }
+    if !inbox.is_dir() {
+        create_folder(&inbox, place.is_shared())?;
+    }
+    let name = new_name();
+    let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
+    let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;
+    file.write_all(&text).map_err(io("writing in"))?;
+    // The learner has to read what another user wrote; the folder keeps everybody else out.
+    file.as_file()
+        .set_permissions(Permissions::from_mode(0o644))
+        .map_err(io("writing in"))?;
+    file.as_file().sync_all().map_err(io("saving in"))?;
+    file.persist_noclobber(inbox.join(format!("{name}.json")))
+        .map_err(|error| io("writing in")(error.error))?;
+    Ok(name)
+}
+
+/// A name for an order. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
+pub fn new_name() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    format!(
+        "{:012}-{:09}-{}",
+        now.as_secs(),
+        now.subsec_nanos(),
+        std::process::id()
+    )
+}
+
+/// Names of the orders that wait, oldest first.
+pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
+    let inbox = place.inbox();
+    let entries = match fs::read_dir(&inbox) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(SessionError::io("reading", &inbox)(error)),
+    };
+    let names = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let name = name.strip_suffix(".json")?;
+        check_name(name).is_ok().then(|| name.to_string())
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Reads an order; the error says in words why it is none.
+fn read(path: &Path) -> Result<Order, String> {
+    let found = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is no file".into());
+    }
+    if found.len() > MOST_BYTES {
+        return Err(format!("it has {} bytes", found.len()));
+    }
+    let text = fs::read(path).map_err(|error| error.to_string())?;
+    let order: Order = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    match order.format {
+        FORMAT => Ok(order),
+        newer => Err(format!(
+            "it is of format {newer}; this program reads format {FORMAT}"
+        )),
+    }
+}
+
+impl Session {
+    /// Takes the orders that wait and says what they did. Cheap when there are none: one folder and one file are looked at.
+    ///
+    /// # Errors
+    /// When the disk does not let it; the order stays and is taken the next time.
+    pub fn poll_notices(&mut self) -> Result<Vec<Notice>, SessionError> {
+        // An order counts as taken only once its record is on the disk.
+        self.save()?;
+        let mut notices = Vec::new();
+        for name in waiting(&self.place)? {
+            let path = self.place.inbox().join(format!("{name}.json"));
+            match read(&path) {
+                Ok(order) => {
+                    notices.extend(self.take(&name, &path, &order)?);
+                    remove(&path)?;
+                }
+                Err(why) => notices.push(set_aside(&path, &why)?),
+            }
+        }
+        notices.extend(self.poll_pin()?);
+        Ok(notices)
+    }
+
+    fn take(
+        &mut self,
+        name: &str,
+        path: &Path,
+        order: &Order,
+    ) -> Result<Option<Notice>, SessionError> {
+        if self.state().orders.contains(name) {
+            // The tutor was killed between the record and what follows it.
+            self.finish_order(order)?;
+            return Ok(None);
+        }
+        match self.obey(name, order) {
+            Ok(notice) => Ok(Some(notice)),
+            Err(error) if error.is_final() => set_aside(path, &error.to_string()).map(Some),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does what an order asks, recorded as one event.
+    pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
+        let by = order.by.clone();
+        let (events, notice) = match &order.action {
+            Action::Reset { scope, workbench } => {
+                let (event, backup) = self.prepare_reset(scope.clone(), workbench, &by)?;
+                let scope = scope.clone();
+                (vec![event], Notice::Reset { by, scope, backup })
+            }
+            Action::Restore { backup } => {
+                let event = self.prepare_restore(backup, &by)?;
+                let backup = backup.clone();
+                (vec![event], Notice::Restored { by, backup })
+            }
+            Action::Unlock { lesson } => {
+                let event = Event::Unlocked {
+                    lesson: lesson.clone(),
+                    by: by.clone(),
+                };
+                let lesson = lesson.clone();
+                (vec![event], Notice::Unlocked { by, lesson })
+            }
+            Action::Message { text } => {
+                let event = Event::Message {
+                    from: by.clone(),
+                    text: text.clone(),
+                };
+                let text = text.clone();
+                (vec![event], Notice::Message { by, text })
+            }
+            Action::Solve { at, events, run } => {
+                if let Some(run) = run {
+                    keep_run(&self.place.runs(), run)?;
+                }
+                let solved = Event::Solved {
+                    at: at.clone(),
+                    by: by.clone(),
+                };
+                let events = events.iter().cloned().chain([solved]).collect();
+                let at = at.clone();
+                (events, Notice::Solved { by, at })
+            }
+        };
+        self.record(Event::Ordered {
+            order: name.into(),
+            events,
+        })?;
+        self.finish_order(order)?;
+        Ok(notice)
+    }
+
+    /// What follows the record of an order; doing it twice does no harm.
+    fn finish_order(&mut self, order: &Order) -> Result<(), SessionError> {
+        match &order.action {
+            Action::Reset { .. } => self.finish_resets(),
+            _ => Ok(()),
+        }
+    }
+
+    fn poll_pin(&mut self) -> Result<Option<Notice>, SessionError> {
+        let Some(pin) = class_file::read_for(&self.place)? else {
+            return Ok(None);
+        };
+        if pin.lesson == self.state().pinned {
+            return Ok(None);
+        }
+        let (lesson, by) = (pin.lesson, pin.by);
+        self.record(Event::Pinned {
+            lesson: lesson.clone(),
+            by: by.clone(),
+        })?;
+        Ok(Some(Notice::Pinned { by, lesson }))
+    }
+}
+
+fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
+    check_name(&run.id)?;
+    create_folder(&runs.join(&run.id), false)?;
+    let path = events_file(runs, &run.id);
+    fs::write(&path, &run.stream).map_err(SessionError::io("writing", &path))
+}
+
+fn remove(path: &Path) -> Result<(), SessionError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(SessionError::io("removing", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Renames what is no order, so that it is told of once and kept.
+fn set_aside(path: &Path, why: &str) -> Result<Notice, SessionError> {
+    let kept: PathBuf = path.with_extension("refused");
+    fs::rename(path, &kept).map_err(SessionError::io("renaming", path))?;
+    Ok(Notice::Refused {
+        why: format!("{why} (kept as {})", kept.display()),
+    })
+}

@@ -1,0 +1,159 @@
+//! What an instructor may ask of a learner's session.
+//!
+//! An order is one file in the session's `inbox`. The learner's own tutor takes it, so that `events.jsonl` keeps a single
+//! writer; where no tutor is open and the session is the instructor's to write, it is taken at once.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, Scope, StepRef};
+
+/// Version of the files in the inbox.
+pub const FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    pub format: u32,
+    /// Name the instructor goes by.
+    pub by: String,
+    pub action: Action,
+}
+
+impl Order {
+    pub fn new(by: &str, action: Action) -> Self {
+        Self {
+            format: FORMAT,
+            by: by.into(),
+            action,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// With the files of the workbench that belong to the scope.
+    Reset {
+        scope: Scope,
+        workbench: Vec<String>,
+    },
+    Restore {
+        backup: String,
+    },
+    Unlock {
+        lesson: String,
+    },
+    Message {
+        text: String,
+    },
+    /// What the golden path of a step leaves behind.
+    Solve {
+        at: StepRef,
+        events: Vec<Event>,
+        run: Option<SolvedRun>,
+    },
+}
+
+/// A run that was made for the learner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SolvedRun {
+    /// Name of its folder.
+    pub id: String,
+    /// Its event stream.
+    pub stream: String,
+}
+
+/// What was done to a session from outside, for its learner to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    Reset {
+        by: String,
+        scope: Scope,
+        backup: String,
+    },
+    Restored {
+        by: String,
+        backup: String,
+    },
+    Unlocked {
+        by: String,
+        lesson: String,
+    },
+    Message {
+        by: String,
+        text: String,
+    },
+    Solved {
+        by: String,
+        at: StepRef,
+    },
+    /// The class works on this lesson now; none when everybody is free again.
+    Pinned {
+        by: String,
+        lesson: Option<String>,
+    },
+    /// A file in the inbox that could not be obeyed; it was set aside.
+    Refused {
+        why: String,
+    },
+}
+
+impl Notice {
+    /// Whether what is shown of this step may be out of date now.
+    pub fn touches(&self, at: &StepRef) -> bool {
+        match self {
+            Notice::Reset { scope, .. } => scope.covers(&at.lesson, &at.step),
+            Notice::Solved { at: solved, .. } => solved == at,
+            // Which steps a backup holds, only the session knows.
+            Notice::Restored { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Reset { by, scope, backup } => {
+                write!(
+                    f,
+                    "{by} reset {}. A backup is kept as {backup}.",
+                    describe(scope)
+                )
+            }
+            Notice::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
+            Notice::Unlocked { by, lesson } => {
+                write!(f, "{by} opened the lesson {lesson} for you.")
+            }
+            Notice::Message { by, text } => write!(f, "Message from {by}: {text}"),
+            Notice::Solved { by, at } => {
+                write!(f, "{by} did the step {}/{} for you.", at.lesson, at.step)
+            }
+            Notice::Pinned {
+                by,
+                lesson: Some(lesson),
+            } => write!(f, "{by} asks everybody to work on the lesson {lesson} now."),
+            Notice::Pinned { by, lesson: None } => {
+                write!(f, "{by} lets everybody go on where they like.")
+            }
+            Notice::Refused { why } => write!(f, "Something in the inbox was set aside: {why}."),
+        }
+    }
+}
+
+fn describe(scope: &Scope) -> String {
+    match scope {
+        Scope::Step(at) => format!("the step {}/{}", at.lesson, at.step),
+        Scope::Lessons(lessons) if lessons.len() == 1 => format!("the lesson {}", lessons.concat()),
+        Scope::Lessons(lessons) => format!("the lessons {}", lessons.join(", ")),
+        Scope::Steps(steps) => {
+            let names: Vec<String> = steps
+                .iter()
+                .map(|at| format!("{}/{}", at.lesson, at.step))
+                .collect();
+            format!("the steps {}", names.join(", "))
+        }
+        Scope::All => "everything".into(),
+    }
+}

@@ -1,0 +1,221 @@
+//! What a check must not accept: values that mean something went wrong.
+//!
+//! A check that passes on a good run may still be worthless, with a bound so wide that nothing can miss it. So each is also
+//! put to the values that a plausible fault would give.
+
+use crate::analysis::{Metric, Statistic};
+use crate::lesson::Check;
+use crate::lesson::quantity::Term;
+
+/// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same chance.
+const IGNORANT_LOSS: f64 = 6.907_755;
+/// Losses and counts repeat closely: a tenth off is wrong.
+const OFF_BY_A_TENTH: f64 = 1.1;
+/// Times scatter.
+const OFF_BY_HALF: f64 = 1.5;
+
+/// A wrong value, and what would be wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fault {
+    pub value: f64,
+    pub meaning: &'static str,
+}
+
+/// The faults that concern this check; `golden` is what a good run measured.
+pub(super) fn faults(check: &Check, golden: Option<f64>) -> Vec<Fault> {
+    let numerator = &check.measure.numerator;
+    match &check.measure.denominator {
+        Some(denominator) => of_ratio(check, numerator, denominator, golden),
+        None => of_figure(check, numerator, golden),
+    }
+}
+
+/// The faults that the check accepts all the same.
+pub(super) fn accepted(check: &Check, golden: Option<f64>) -> Vec<Fault> {
+    let mut faults = faults(check, golden);
+    faults.retain(|fault| check.accepts(fault.value));
+    faults
+}
+
+fn of_ratio(
+    check: &Check,
+    numerator: &Term,
+    denominator: &Term,
+    golden: Option<f64>,
+) -> Vec<Fault> {
+    match (numerator.metric, denominator.metric) {
+        (Metric::FinalLoss, Metric::FirstLoss) => vec![fault(1.0, "a loss that did not fall")],
+        (Metric::ParametersWithGradient, Metric::ParameterTensors) => {
+            vec![fault(0.99, "a parameter without a gradient")]
+        }
+        (above, below) if above.unit() == below.unit() => match (check.at_least, check.at_most) {
+            (Some(_), Some(_)) => around(check, numerator, golden),
+            (Some(_), None) => vec![fault(1.0, "no difference at all")],
+            (None, Some(bound)) if bound < 1.0 => vec![fault(1.0, "no difference at all")],
+            _ => vec![fault(2.0, "twice as much")],
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn of_figure(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
+    if term.statistic == Statistic::Spread {
+        return vec![fault(2.0, "steps that differ by twice their median")];
+    }
+    match (term.metric, check.at_least, check.at_most) {
+        (_, Some(_), Some(_)) => around(check, term, golden),
+        (Metric::FirstLoss | Metric::FinalLoss, ..) => {
+            vec![fault(
+                IGNORANT_LOSS,
+                "the loss of a model that knows nothing",
+            )]
+        }
+        (Metric::LossDifference | Metric::GradientDifference, ..) => {
+            vec![fault(1e-3, "repeats that differ by a thousandth")]
+        }
+        (Metric::ParametersWithGradient, None, Some(_)) => {
+            vec![fault(2.0, "one more tensor with a gradient")]
+        }
+        (metric, Some(_), None) if is_counted(metric) => golden
+            .map(|value| fault(value / 100.0, "a hundredth of what a good run gives"))
+            .into_iter()
+            .collect(),
+        (metric, None, Some(_)) if is_counted(metric) => golden
+            .map(|value| fault(value * 100.0, "a hundred times what a good run gives"))
+            .into_iter()
+            .collect(),
+        // Times and rates of one run say as much about the machine as about the program.
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the figure follows from the model's shape alone.
+fn is_counted(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::FlopsPerStep | Metric::BytesPerStep | Metric::Parameters | Metric::ParameterTensors
+    )
+}
+
+/// A little more and a little less than what is right: what a good run measured, or the middle of the bounds for times,
+/// which say as much about the machine.
+fn around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
+    let middle = check
+        .at_least
+        .zip(check.at_most)
+        .map(|(least, most)| (least + most) / 2.0);
+    let measured = golden.filter(|value| check.accepts(*value) && !term.metric.is_per_step());
+    let Some(value) = measured.or(middle) else {
+        return Vec::new();
+    };
+    if term.metric.is_per_step() {
+        vec![
+            fault(value * OFF_BY_HALF, "half as much again"),
+            fault(value / OFF_BY_HALF, "a third less"),
+        ]
+    } else {
+        vec![
+            fault(value * OFF_BY_A_TENTH, "a tenth more"),
+            fault(value / OFF_BY_A_TENTH, "a tenth less"),
+        ]
+    }
+}
+
+fn fault(value: f64, meaning: &'static str) -> Fault {
+    Fault { value, meaning }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lesson::Quantity;
+
+    fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
+        Check {
+            id: "c".into(),
+            measure: Quantity::parse(measure, "lesson").unwrap(),
+            at_least,
+            at_most,
+            confidence: None,
+            required: true,
+            passed: String::new(),
+            not_yet: String::new(),
+        }
+    }
+
+    /// A bound as it should be, and the same with two characters wrong, which a good run would still pass.
+    #[test]
+    fn a_bound_that_lets_a_fault_through_is_noticed() {
+        for (measure, golden, right, wrong) in [
+            (
+                "a.final_loss / a.first_loss",
+                0.75,
+                (None, Some(0.95)),
+                (None, Some(9.5)),
+            ),
+            (
+                "a.first_loss",
+                6.95,
+                (Some(6.7), Some(7.3)),
+                (Some(0.7), Some(7.3)),
+            ),
+            ("a.first_loss", 250.0, (Some(15.0), None), (Some(1.5), None)),
+            (
+                "a.parameters_with_gradient / a.parameter_tensors",
+                1.0,
+                (Some(1.0), None),
+                (Some(0.1), None),
+            ),
+            (
+                "a.final_loss / b.final_loss",
+                1.0,
+                (Some(0.99), Some(1.01)),
+                (Some(0.09), Some(1.01)),
+            ),
+            (
+                "a.total_ms / b.total_ms",
+                2.0,
+                (Some(1.1), None),
+                (Some(0.1), None),
+            ),
+            (
+                "a.total_ms / b.total_ms",
+                1.0,
+                (None, Some(1.05)),
+                (None, Some(10.5)),
+            ),
+            (
+                "a.gradient_difference",
+                0.0,
+                (None, Some(0.0)),
+                (None, Some(10.0)),
+            ),
+            (
+                "a.flops_per_step",
+                1.7e10,
+                (Some(1e9), None),
+                (Some(1e1), None),
+            ),
+            (
+                "a.parameters_with_gradient",
+                1.0,
+                (None, Some(1.0)),
+                (None, Some(11.0)),
+            ),
+            (
+                "a.total_ms.spread",
+                0.1,
+                (None, Some(0.25)),
+                (None, Some(2.5)),
+            ),
+        ] {
+            let accepted = |(least, most)| accepted(&check(measure, least, most), Some(golden));
+            assert_eq!(accepted(right), [], "{measure}");
+            assert!(
+                check(measure, right.0, right.1).accepts(golden),
+                "{measure}"
+            );
+            assert!(!accepted(wrong).is_empty(), "{measure} with {wrong:?}");
+        }
+    }
+}

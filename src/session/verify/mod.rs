@@ -1,0 +1,142 @@
+//! Walking a course's golden path: what a learner who does everything right would do, with real runs.
+//!
+//! Reading a course ([`Course::load`]) finds what can be seen in the files. This finds the rest: checks that a good run
+//! misses or that a fault passes, questions that refuse their answer, hints nobody can get, runs that fail.
+
+mod faults;
+mod flags;
+mod report;
+mod tasks;
+mod training;
+mod visit;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::place::Place;
+use super::store::Session;
+use crate::lesson::{Course, Lesson, RunName, Source, Step, StepKind, live};
+
+pub use report::{LessonReport, Report, StepReport, StepResult};
+use walk::Walk;
+
+/// How to verify.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The tutor's binary.
+    pub program: PathBuf,
+    /// Shrink the model until a run takes under a second. Checks that depend on its size are then left out.
+    pub fast: bool,
+    /// Flags for every run, in place of the lesson's own where both have them.
+    pub flags: Vec<String>,
+}
+
+/// What is going on, for whoever waits.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    Lesson {
+        id: &'a str,
+        number: usize,
+        of: usize,
+    },
+    /// A run that a chosen lesson needs of one that was not chosen.
+    Needed {
+        lesson: &'a str,
+        step: &'a str,
+    },
+    Run {
+        words: &'a [OsString],
+    },
+    Step {
+        lesson: &'a str,
+        step: &'a StepReport,
+    },
+}
+
+/// Walks the lessons named in `chosen`, or all where none is, in a session of its own that is thrown away afterwards.
+///
+/// # Errors
+/// When the temporary session cannot be kept or a run cannot be started. What is wrong with the course is no error but
+/// part of the report.
+pub fn verify(
+    course: &Course,
+    source: &Source,
+    chosen: &[String],
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report> {
+    let folder = tempfile::tempdir().context("creating a folder for the session")?;
+    let place = Place {
+        folder: folder.path().join("session"),
+        learner: "verify".into(),
+    };
+    let mut walk = Walk {
+        course,
+        source,
+        options,
+        session: Session::open(place)?,
+        walked: BTreeSet::new(),
+        progress,
+    };
+    let lessons: Vec<&Lesson> = course
+        .lessons()
+        .filter(|lesson| chosen.is_empty() || chosen.contains(&lesson.id))
+        .collect();
+    for (lesson, step) in needed(course, &lessons) {
+        walk.needed(lesson, step)?;
+    }
+    let mut report = Report::default();
+    for (index, lesson) in lessons.iter().enumerate() {
+        (walk.progress)(Progress::Lesson {
+            id: &lesson.id,
+            number: index + 1,
+            of: lessons.len(),
+        });
+        report.lessons.push(walk.lesson(lesson)?);
+    }
+    Ok(report)
+}
+
+/// Run steps of other lessons that these lessons name, in the order of the course.
+fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a Step)> {
+    let own = |id: &str| lessons.iter().any(|lesson| lesson.id == id);
+    let named: BTreeSet<RunName> = lessons
+        .iter()
+        .flat_map(|lesson| lesson.steps.iter().flat_map(|step| named(lesson, step)))
+        .filter(|run| !own(&run.lesson))
+        .collect();
+    let steps = course
+        .lessons()
+        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
+    steps
+        .filter(|(lesson, step)| {
+            named.contains(&RunName {
+                lesson: lesson.id.clone(),
+                step: step.id.clone(),
+            })
+        })
+        .collect()
+}
+
+/// Every run that a step names.
+fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
+    let mut runs: Vec<RunName> = step
+        .checks
+        .iter()
+        .flat_map(|check| check.measure.runs().cloned())
+        .collect();
+    match &step.kind {
+        StepKind::Predict { measure } => runs.extend(measure.runs().cloned()),
+        StepKind::Compare { runs: compared, .. } => runs.extend(compared.iter().cloned()),
+        _ => {}
+    }
+    runs.extend(live::runs(&step.text, &lesson.id));
+    runs
+}

@@ -1,0 +1,163 @@
+//! What a learner does at steps that run nothing.
+
+use anyhow::{Context, Result};
+
+use super::visit::Visit;
+use super::walk::Walk;
+use crate::analysis::{Metric, Statistic};
+use crate::lesson::quiz::{Answer, Quiz};
+use crate::lesson::{Place, RunName, Runs, live};
+use crate::profiler::read;
+
+impl Walk<'_> {
+    /// Every live value has been measured by the time it is read.
+    pub(super) fn text(&self, visit: &mut Visit) -> Result<()> {
+        let runs = self.measured()?;
+        let missing: Vec<RunName> = live::runs(&visit.step.text, &visit.lesson.id)
+            .into_iter()
+            .filter(|run| runs.of(run).is_empty())
+            .collect();
+        for run in missing {
+            visit.problem_in_step(
+                Some("text"),
+                format!("it shows figures of `{run}`, which did not run"),
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn predict(&mut self, visit: &Visit) -> Result<Option<String>> {
+        if let Some(guess) = visit.step.golden.number {
+            self.session.predict(visit.at(), guess)?;
+        }
+        Ok(None)
+    }
+
+    pub(super) fn reflect(&mut self, visit: &Visit) -> Result<Option<String>> {
+        let text = visit.step.golden.text.as_deref().unwrap_or_default();
+        self.session.reflect(visit.at(), text)?;
+        Ok(None)
+    }
+
+    /// Every wrong answer is refused with a reason, and the right one is accepted.
+    pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
+        for (answer, place) in wrong_answers(quiz, visit.index) {
+            match self.session.answer(visit.at(), quiz, answer)? {
+                Some(marked) if marked.correct => {
+                    visit.problem(place, "this wrong answer is accepted");
+                }
+                Some(marked) if marked.because.trim().is_empty() => {
+                    visit.problem(place, "this wrong answer is refused without a reason");
+                }
+                Some(_) => {}
+                None => visit.problem(place, "this answer cannot be given"),
+            }
+        }
+        let right = match quiz.solution() {
+            Some(answer) => self.session.answer(visit.at(), quiz, answer)?,
+            None => None,
+        };
+        if !right.is_some_and(|marked| marked.correct) {
+            visit.problem_in_step(None, "its own answer is not accepted");
+        }
+        Ok(None)
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        visit: &mut Visit,
+        runs: &[RunName],
+        metrics: &[Metric],
+    ) -> Result<Option<String>> {
+        let measured = self.measured()?;
+        for run in runs.iter().filter(|run| measured.of(run).is_empty()) {
+            visit.problem_in_step(Some("runs"), format!("`{run}` did not run"));
+        }
+        for metric in metrics {
+            let reported = |run: &RunName| {
+                let newest = measured.of(run).last();
+                newest.is_some_and(|run| run.value(*metric, Statistic::Median).is_some())
+            };
+            if !runs.iter().any(reported) {
+                visit.notes.push(format!("{metric} is not reported here"));
+            }
+        }
+        self.session.check(self.course, visit.lesson, visit.step)?;
+        Ok(None)
+    }
+
+    /// A profile to import in place of the profiler's can be read.
+    pub(super) fn sample(&self, visit: &mut Visit) -> Result<()> {
+        let Some(path) = &visit.step.golden.import else {
+            return Ok(());
+        };
+        let folder = tempfile::tempdir().context("creating a folder for a sample profile")?;
+        let found = self
+            .source
+            .extract(path, folder.path())
+            .and_then(|path| read::import(&path).map_err(|error| error.to_string()));
+        match found {
+            Err(message) => visit.problem_in_step(Some("golden"), format!("{path}: {message}")),
+            Ok(import) if import.taken.is_empty() => {
+                visit.problem_in_step(Some("golden"), format!("{path} is no profile"));
+            }
+            Ok(import) if !import.damage.is_empty() => {
+                visit.problem_in_step(Some("golden"), format!("{path} is damaged"));
+            }
+            Ok(import) => visit
+                .notes
+                .push(format!("its sample was read: {} files", import.taken.len())),
+        }
+        Ok(())
+    }
+
+    /// All hints are offered to someone who missed every check.
+    pub(super) fn hints(&mut self, visit: &mut Visit) -> Result<()> {
+        let at = visit.at();
+        let missed = visit
+            .step
+            .checks
+            .iter()
+            .map(|check| check.id.clone())
+            .collect::<Vec<_>>();
+        let on_offer = visit.step.hints_after(&missed).len();
+        for (index, hint) in visit.step.hints.iter().enumerate() {
+            if hint.text.trim().is_empty() {
+                visit.problem(Place::Hint(visit.index, index), "this hint says nothing");
+            }
+        }
+        if on_offer < visit.step.hints.len() {
+            visit.problem_in_step(Some("hints"), "not every hint can be reached");
+        }
+        // The first is asked for the way a learner does.
+        let unconditional = visit.step.hints.iter().any(|hint| hint.after.is_none());
+        if self.session.next_hint(at, visit.step)?.is_none() && unconditional {
+            visit.problem_in_step(Some("hints"), "no hint is given to someone who asks");
+        }
+        Ok(())
+    }
+}
+
+/// Every wrong choice, or numbers that are off.
+fn wrong_answers(quiz: &Quiz, step: usize) -> Vec<(Answer, Place<'static>)> {
+    match quiz {
+        Quiz::Choices(choices) => choices
+            .iter()
+            .enumerate()
+            .filter(|(_, choice)| !choice.correct)
+            .map(|(index, _)| (Answer::Choice(index), Place::Choice(step, index)))
+            .collect(),
+        Quiz::Number(number) => {
+            // Someone who is off by a fifth did not get it.
+            let off = if number.answer == 0.0 {
+                1.0
+            } else {
+                0.2 * number.answer
+            };
+            [number.answer + off, number.answer - off]
+                .into_iter()
+                .map(|wrong| (Answer::Number(wrong), Place::Step(step, Some("number"))))
+                .collect()
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The walk through the built-in course and through spoiled copies of it, with a stand-in for the training program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{Options, Progress, Report, StepResult, verify};
+use crate::lesson::{Course, Problem, Source, StepKind};
+
+/// Prints what a good run of a target reports, at a hundred milliseconds a step.
+const STAND_IN: &str = r#"#!/bin/sh
+target=$2; batch=1; length=1; first=6.95; final=5.2; gradients=38; flops=""
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --batch-size) [ "$2" -gt 8 ] && batch=2 ;;
+    --seq-len) [ "$2" -gt 128 ] && length=2 ;;
+    --flops) flops=yes ;;
+    --crash) echo "out of luck" >&2; exit 3 ;;
+  esac
+  shift
+done
+case "$target" in
+  stage1) first=300; final=250 ;;
+  stage6) gradients=1; final=6.5 ;;
+esac
+for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+  ms=$((100 * batch * length + n % 3))
+  echo "{\"t\":0,\"event\":\"step\",\"n\":$n,\"of\":12,\"measured\":true,\"loss\":6.0,\"total_ms\":$ms,\"forward_ms\":30,\"backward_ms\":6$n.5,\"optimizer_ms\":1.0,\"synchronized\":true,\"launches\":null,\"bytes_in_use\":null,\"bytes_reserved\":null,\"samples_per_s\":1.0}"
+done
+[ -n "$flops" ] && echo "{\"t\":1,\"event\":\"parts\",\"source\":\"counted\",\"parts\":[],\"flops_per_step\":$((18 * batch))e9,\"bytes_per_step\":1e9,\"achieved_flops_per_s\":1e11}"
+echo "{\"t\":1,\"event\":\"summary\",\"complete\":true,\"steps\":12,\"measured_steps\":12,\"samples\":96,\"samples_per_s\":80.0,\"tokens_per_s\":1e4,\"total_ms\":null,\"forward_ms\":null,\"backward_ms\":null,\"optimizer_ms\":null,\"synchronized\":true,\"first_step_ms\":200.0,\"launches_per_step\":null,\"peak_bytes_in_use\":null,\"peak_bytes_reserved\":null,\"first_loss\":$first,\"final_loss\":$final,\"parameters\":2617600,\"parameter_tensors\":38,\"parameters_with_gradient\":$gradients,\"repeatability\":{\"repeats\":2,\"identical\":true,\"loss_difference\":0.0,\"gradient_difference\":0.0,\"differing_parameter\":null}}"
+"#;
+
+/// A folder with the stand-in and a copy of the built-in course.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Bench(TempDir::new().unwrap());
+        fs::write(bench.program(), STAND_IN).unwrap();
+        fs::set_permissions(bench.program(), fs::Permissions::from_mode(0o755)).unwrap();
+        let lessons = Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons");
+        copy(&lessons, &bench.course());
+        bench
+    }
+
+    fn program(&self) -> PathBuf {
+        self.0.path().join("stand-in")
+    }
+
+    fn course(&self) -> PathBuf {
+        self.0.path().join("lessons")
+    }
+
+    /// Replaces the only place where `file` has `from`; returns its line.
+    fn spoil(&self, file: &str, from: &str, to: &str) -> usize {
+        let path = self.course().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{from:?} in {file}");
+        let line = text[..text.find(from).unwrap()].matches('\n').count() + 1;
+        fs::write(&path, text.replace(from, to)).unwrap();
+        line
+    }
+
+    fn verify(&self, lessons: &[&str], fast: bool, flags: &[&str]) -> Result<Report, Vec<Problem>> {
+        let source = Source::Folder(self.course());
+        let course = Course::load(&source).map_err(|problems| problems.0)?;
+        let options = Options {
+            program: self.program(),
+            fast,
+            flags: flags.iter().map(ToString::to_string).collect(),
+        };
+        let lessons: Vec<String> = lessons.iter().map(ToString::to_string).collect();
+        Ok(verify(&course, &source, &lessons, &options, &mut |_| {}).unwrap())
+    }
+
+    /// File, line and message of everything that was found.
+    fn found(&self, lessons: &[&str]) -> Vec<(usize, String)> {
+        let problems = match self.verify(lessons, false, &[]) {
+            Ok(report) => report.problems().cloned().collect(),
+            Err(problems) => problems,
+        };
+        let place = |problem: &Problem| (problem.line.unwrap_or(0), problem.message.clone());
+        problems.iter().map(place).collect()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_built_in_course_can_be_walked_from_end_to_end() {
+    let bench = Bench::new();
+    let report = bench.verify(&[], false, &[]).unwrap();
+    let problems: Vec<String> = report
+        .problems()
+        .map(|problem| format!("{}:{:?}: {problem}", problem.file, problem.line))
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    let course = Course::load(&Source::Folder(bench.course())).unwrap();
+    let elsewhere =
+        |kind: &StepKind| matches!(kind, StepKind::Profile { .. } | StepKind::Kernel { .. });
+    for lesson in course.lessons() {
+        for step in &lesson.steps {
+            let (_, found) = report
+                .steps()
+                .find(|(id, found)| *id == lesson.id && found.id == step.id)
+                .unwrap_or_else(|| panic!("{}/{} was not walked", lesson.id, step.id));
+            let skipped = matches!(found.result, StepResult::Skipped(_));
+            assert_eq!(skipped, elsewhere(&step.kind), "{}/{}", lesson.id, step.id);
+        }
+    }
+}
+
+#[test]
+fn a_spoiled_course_is_reported_with_the_line() {
+    const BASELINE: &str = "foundation/first-baseline.yaml";
+    for (what, lesson, file, from, to, message) in [
+        (
+            "a bound with two characters wrong",
+            "first-baseline",
+            BASELINE,
+            "at_most: 0.95",
+            "at_most: 9.55",
+            "a loss that did not fall",
+        ),
+        (
+            "a bound a good run misses",
+            "first-baseline",
+            BASELINE,
+            "at_least: 6.7",
+            "at_least: 7.2",
+            "a good run does not pass",
+        ),
+        (
+            "a metric that is not the one meant",
+            "first-baseline",
+            BASELINE,
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: baseline.final_loss / baseline.total_ms",
+            "figures of different kinds",
+        ),
+        (
+            "a metric that does not exist",
+            "first-baseline",
+            BASELINE,
+            "measure: baseline.final_loss / baseline.first_loss",
+            "measure: baseline.final_los / baseline.first_loss",
+            "no metric `final_los`",
+        ),
+        (
+            "an unknown key",
+            "first-baseline",
+            BASELINE,
+            "    editable: true",
+            "    editabel: true",
+            "unknown field",
+        ),
+        (
+            "a required figure that not every machine reports",
+            "memory",
+            "foundation/memory.yaml",
+            "measure: long.final_loss / long.first_loss",
+            "measure: long.launches_per_step / first-baseline/baseline.launches_per_step",
+            "does not report",
+        ),
+        (
+            "a task that is solved before it is begun",
+            "bottleneck",
+            "foundation/bottleneck.yaml",
+            "    flags: --config tiny --num-steps 30 --flops\n    editable: true",
+            "    flags: --config tiny --num-steps 30 --flops --batch-size 16\n    editable: true",
+            "with the flags unchanged",
+        ),
+        (
+            "a run that fails",
+            "welcome",
+            "foundation/welcome.yaml",
+            "flags: --config tiny --num-steps 5",
+            "flags: --config tiny --num-steps 5 --crash",
+            "out of luck",
+        ),
+        (
+            "a lesson that is never opened",
+            "memory",
+            "foundation/memory.yaml",
+            "requires: [first-baseline]",
+            "requires: [bottleneck]",
+            "wait for itself",
+        ),
+        (
+            "a sample that is not there",
+            "first-profile",
+            "optimization/first-profile.yaml",
+            "import: profiles/wall_clock.txt",
+            "import: profiles/wall_clocks.txt",
+            "no such file",
+        ),
+    ] {
+        let bench = Bench::new();
+        let (file_to_spoil, from) = match what {
+            // The key exists in no step of this lesson.
+            "an unknown key" => ("foundation/bottleneck.yaml", from),
+            _ => (file, from),
+        };
+        let line = bench.spoil(file_to_spoil, from, to);
+        let found = bench.found(&[lesson]);
+        assert!(
+            found
+                .iter()
+                .any(|(at, text)| at.abs_diff(line) <= 1 && text.contains(message)),
+            "{what}: not at line {line} in {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_lesson_planned_far_too_long_is_reported() {
+    let bench = Bench::new();
+    bench.spoil(
+        "workshop.yaml",
+        "title: Foundation\n    minutes: 45",
+        "title: Foundation\n    minutes: 60",
+    );
+    let line = bench.spoil("foundation/welcome.yaml", "minutes: 5", "minutes: 12");
+    let found = bench.found(&["welcome"]);
+    assert!(
+        matches!(&found[..], [(at, text)] if *at == line && text.contains("12 minutes are planned")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn a_fast_walk_leaves_out_what_depends_on_the_size_and_says_so() {
+    let bench = Bench::new();
+    let report = bench.verify(&["first-baseline"], true, &[]).unwrap();
+    assert!(
+        report.is_sound(),
+        "{:?}",
+        report.problems().collect::<Vec<_>>()
+    );
+    let (_, step) = report
+        .steps()
+        .find(|(_, step)| step.id == "baseline")
+        .unwrap();
+    assert!(matches!(step.result, StepResult::InPart(_)));
+    assert!(
+        step.notes
+            .iter()
+            .any(|note| note.contains("`begins-ignorant` is left out")),
+        "{:?}",
+        step.notes
+    );
+}
+
+#[test]
+fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
+    let bench = Bench::new();
+    let source = Source::Folder(bench.course());
+    let course = Course::load(&source).unwrap();
+    let options = Options {
+        program: bench.program(),
+        fast: false,
+        flags: vec!["--config".into(), "small".into()],
+    };
+    let mut needed = Vec::new();
+    let mut lines = Vec::new();
+    let mut listen = |progress: Progress| match progress {
+        Progress::Needed { lesson, step } => needed.push(format!("{lesson}/{step}")),
+        Progress::Run { words } => {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            lines.push(words.join(" "));
+        }
+        _ => {}
+    };
+    let report = verify(&course, &source, &["memory".into()], &options, &mut listen).unwrap();
+    assert!(report.is_sound());
+    assert_eq!(needed, ["first-baseline/baseline"]);
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.contains("--config small") && !line.contains("tiny")),
+        "{lines:?}"
+    );
+}

@@ -1,0 +1,202 @@
+//! One learner's way through a lesson, step by step, noting what is not as it should be.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use super::report::{LessonReport, StepReport, StepResult};
+use super::visit::Visit;
+use super::{Options, Progress};
+use crate::lesson::check::exact;
+use crate::lesson::{Course, Lesson, Place, Problem, Source, Step, StepKind, Undecided, place};
+use crate::session::event::StepRef;
+use crate::session::progress::{Access, access, progress};
+use crate::session::runs::MeasuredRuns;
+use crate::session::state::Status;
+use crate::session::store::Session;
+
+/// A lesson planned for longer than this many times its estimate is taken for a mistake.
+const MOST_SLACK: f64 = 2.5;
+
+pub(super) struct Walk<'a> {
+    pub course: &'a Course,
+    pub source: &'a Source,
+    pub options: &'a Options,
+    pub session: Session,
+    /// Lessons that were walked from end to end.
+    pub walked: BTreeSet<String>,
+    pub progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Walk<'_> {
+    /// Makes a run that other lessons look back at.
+    pub fn needed(&mut self, lesson: &Lesson, step: &Step) -> Result<()> {
+        let StepKind::Run { target, flags, .. } = &step.kind else {
+            return Ok(());
+        };
+        (self.progress)(Progress::Needed {
+            lesson: &lesson.id,
+            step: &step.id,
+        });
+        let at = StepRef::new(&lesson.id, &step.id);
+        let flags = step.golden.flags.as_ref().unwrap_or(flags);
+        self.start(at, target, flags).map(drop)
+    }
+
+    pub fn lesson(&mut self, lesson: &Lesson) -> Result<LessonReport> {
+        let mut problems = self.before(lesson);
+        let mut steps = Vec::new();
+        for (index, step) in lesson.steps.iter().enumerate() {
+            let report = self.step(lesson, index, step)?;
+            (self.progress)(Progress::Step {
+                lesson: &lesson.id,
+                step: &report,
+            });
+            steps.push(report);
+        }
+        self.predictions(lesson, &mut steps)?;
+        if !progress(self.session.state(), lesson).is_finished() && all_sound(&steps) {
+            let message = "every step was done, and the lesson is not finished";
+            problems.push(place::problem(
+                self.source,
+                lesson,
+                Place::Lesson("steps"),
+                message,
+            ));
+        }
+        self.walked.insert(lesson.id.clone());
+        Ok(LessonReport {
+            id: lesson.id.clone(),
+            steps,
+            problems,
+        })
+    }
+
+    /// What can be said of a lesson before it is walked.
+    fn before(&self, lesson: &Lesson) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut refuse = |key, message: String| {
+            problems.push(place::problem(
+                self.source,
+                lesson,
+                Place::Lesson(key),
+                message,
+            ));
+        };
+        let (planned, estimated) = (lesson.minutes, lesson.estimated_minutes());
+        if f64::from(planned) > MOST_SLACK * estimated {
+            let message = format!(
+                "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
+            );
+            refuse("minutes", message);
+        }
+        // Of lessons that were not walked nothing can be said.
+        if lesson.requires.iter().all(|id| self.walked.contains(id))
+            && let Access::Locked(missing) = access(self.course, self.session.state(), lesson)
+        {
+            let message = format!(
+                "it is still locked when its turn comes: {} is not finished",
+                missing.join(", ")
+            );
+            refuse("requires", message);
+        }
+        problems
+    }
+
+    fn step(&mut self, lesson: &Lesson, index: usize, step: &Step) -> Result<StepReport> {
+        let mut visit = Visit {
+            source: self.source,
+            lesson,
+            step,
+            index,
+            problems: Vec::new(),
+            notes: Vec::new(),
+            seconds: 0.0,
+        };
+        self.session.enter(lesson, step)?;
+        self.text(&mut visit)?;
+        let skipped = match &step.kind {
+            StepKind::Read => None,
+            StepKind::Predict { .. } => self.predict(&visit)?,
+            StepKind::Quiz(quiz) => self.quiz(&mut visit, quiz)?,
+            StepKind::Run {
+                target,
+                flags,
+                editable,
+            } => self.run(&mut visit, target, flags, *editable)?,
+            StepKind::Compare { runs, metrics } => self.compare(&mut visit, runs, metrics)?,
+            StepKind::Reflect => self.reflect(&visit)?,
+            StepKind::Profile { .. } => {
+                self.sample(&mut visit)?;
+                Some("needs AMD's profilers and a GPU of theirs".to_string())
+            }
+            StepKind::Kernel { .. } => Some("needs the workbench".to_string()),
+        };
+        self.hints(&mut visit)?;
+        if let Some(why) = &skipped {
+            self.session.skip(visit.at(), why)?;
+        }
+        let at = visit.at();
+        let state = self.session.state();
+        let status = state
+            .step(&at.lesson, &at.step)
+            .map(|step| step.status.clone());
+        if visit.problems.is_empty() && status.unwrap_or_default() == Status::Open {
+            visit.problem_in_step(
+                None,
+                "everything it asks for was done, and it is still open",
+            );
+        }
+        Ok(StepReport {
+            id: step.id.clone(),
+            kind: step.kind.kind().name(),
+            result: match (skipped, &step.kind) {
+                _ if !visit.problems.is_empty() => StepResult::Failed,
+                (Some(why), StepKind::Run { .. }) => StepResult::InPart(why),
+                (Some(why), _) => StepResult::Skipped(why),
+                (None, _) => StepResult::Done,
+            },
+            problems: visit.problems,
+            notes: visit.notes,
+            seconds: visit.seconds,
+        })
+    }
+
+    /// What was guessed has been measured by the end of the lesson.
+    fn predictions(&self, lesson: &Lesson, steps: &mut [StepReport]) -> Result<()> {
+        let runs = self.measured()?;
+        for (index, (step, report)) in lesson.steps.iter().zip(steps).enumerate() {
+            let StepKind::Predict { measure } = &step.kind else {
+                continue;
+            };
+            match exact(measure, &runs) {
+                Ok(_) => {}
+                Err(Undecided::NotReported(figure)) => report.notes.push(format!(
+                    "the guess stays open: {figure} is not reported here"
+                )),
+                Err(_) => {
+                    let place = Place::Step(index, Some("measure"));
+                    let message = "what is guessed here was not measured in this lesson";
+                    report
+                        .problems
+                        .push(place::problem(self.source, lesson, place, message));
+                    report.result = StepResult::Failed;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn measured(&self) -> Result<MeasuredRuns> {
+        let runs = MeasuredRuns::read(
+            self.course,
+            self.session.state(),
+            &self.session.place.runs(),
+        );
+        Ok(runs?)
+    }
+}
+
+fn all_sound(steps: &[StepReport]) -> bool {
+    steps.iter().all(|step| step.problems.is_empty())
+}

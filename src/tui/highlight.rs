@@ -1,0 +1,196 @@
+//! Code in colours.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+
+use super::theme::{Palette, Theme};
+
+/// Longer code is shown plain: colours are not worth waiting for.
+const MOST_LINES: usize = 2000;
+
+/// What a piece of code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Plain,
+    Comment,
+    Text,
+    Number,
+    Keyword,
+    Name,
+    Type,
+}
+
+type Tokens = Vec<Vec<(Token, String)>>;
+
+/// Knows languages. Loading it takes a while, and so does the first use of a language: what was coloured is kept.
+pub struct Highlighter {
+    syntaxes: SyntaxSet,
+    selectors: Vec<(Scope, Token)>,
+    known: Mutex<HashMap<(String, String), Tokens>>,
+}
+
+impl std::fmt::Debug for Highlighter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Highlighter")
+    }
+}
+
+const SCOPES: [(&str, Token); 12] = [
+    ("comment", Token::Comment),
+    ("string", Token::Text),
+    ("constant.numeric", Token::Number),
+    ("constant.language", Token::Number),
+    ("constant.character", Token::Text),
+    ("keyword.operator", Token::Plain),
+    ("keyword", Token::Keyword),
+    ("storage.type", Token::Type),
+    ("storage", Token::Keyword),
+    ("entity.name", Token::Name),
+    ("support.function", Token::Name),
+    ("support.type", Token::Type),
+];
+
+impl Highlighter {
+    /// Unpacks the definitions of the languages.
+    pub fn load() -> Self {
+        let selectors = SCOPES
+            .iter()
+            .filter_map(|(name, token)| Some((Scope::new(name).ok()?, *token)));
+        Self {
+            syntaxes: SyntaxSet::load_defaults_newlines(),
+            selectors: selectors.collect(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The lines of `code`. A language that is not known, or none, stays plain.
+    pub fn lines(&self, code: &str, language: &str, theme: &Theme) -> Vec<Line<'static>> {
+        let key = (language.to_string(), code.to_string());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = known
+            .entry(key)
+            .or_insert_with(|| self.tokens(code, language));
+        tokens
+            .iter()
+            .map(|line| {
+                let spans = line
+                    .iter()
+                    .map(|(token, text)| Span::styled(text.clone(), style(*token, theme)));
+                Line::from(spans.collect::<Vec<_>>())
+            })
+            .collect()
+    }
+
+    fn tokens(&self, code: &str, language: &str) -> Tokens {
+        let plain = |line: &str| vec![(Token::Plain, line.to_string())];
+        let syntax = self.syntax(language);
+        let Some(syntax) = syntax.filter(|_| code.lines().count() <= MOST_LINES) else {
+            return code.lines().map(plain).collect();
+        };
+        let mut state = ParseState::new(syntax);
+        let mut stack = ScopeStack::new();
+        code.lines()
+            .map(|line| {
+                self.line(line, &mut state, &mut stack)
+                    .unwrap_or_else(|| plain(line))
+            })
+            .collect()
+    }
+
+    fn line(
+        &self,
+        line: &str,
+        state: &mut ParseState,
+        stack: &mut ScopeStack,
+    ) -> Option<Vec<(Token, String)>> {
+        let changes = state
+            .parse_line(&format!("{line}\n"), &self.syntaxes)
+            .ok()?;
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for (at, change) in changes {
+            let at = at.min(line.len());
+            if at > from {
+                pieces.push((self.token(stack), line.get(from..at)?.to_string()));
+                from = at;
+            }
+            stack.apply(&change).ok()?;
+        }
+        if from < line.len() {
+            pieces.push((self.token(stack), line.get(from..)?.to_string()));
+        }
+        Some(pieces)
+    }
+
+    /// What the innermost scope that is known says.
+    fn token(&self, stack: &ScopeStack) -> Token {
+        stack
+            .as_slice()
+            .iter()
+            .rev()
+            .find_map(|scope| {
+                self.selectors
+                    .iter()
+                    .find(|(selector, _)| selector.is_prefix_of(*scope))
+                    .map(|(_, token)| *token)
+            })
+            .unwrap_or(Token::Plain)
+    }
+
+    fn syntax(&self, language: &str) -> Option<&SyntaxReference> {
+        let language = language.split([' ', ',']).next().unwrap_or_default();
+        let name = match language {
+            "" | "text" => return None,
+            // The kernels' languages are C++ with a few words more.
+            "hip" | "cuda" | "cu" | "c++" => "cpp",
+            "shell" | "console" => "sh",
+            name => name,
+        };
+        self.syntaxes.find_syntax_by_token(name)
+    }
+}
+
+fn style(token: Token, theme: &Theme) -> Style {
+    match (theme.palette, token) {
+        (_, Token::Plain) => theme.text(),
+        (_, Token::Comment) => theme.muted(),
+        (_, Token::Keyword) => theme.emphasis(),
+        (Palette::Mono, _) => theme.text(),
+        (Palette::Ansi16, Token::Text) => theme.series(3),
+        (Palette::Ansi16, Token::Number) => theme.series(2),
+        (Palette::Ansi16, Token::Name) => theme.series(0),
+        (Palette::Ansi16, Token::Type) => theme.series(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_course_s_languages_are_known_and_no_letter_is_lost() {
+        let highlighter = Highlighter::load();
+        let theme = Theme::default();
+        let code = "def f(x):\n    # a comment\n    return \"text\" * 42\n";
+        for language in ["python", "rust", "hip", "cpp", "yaml", "sh", "text", ""] {
+            let lines = highlighter.lines(code, language, &theme);
+            let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            assert_eq!(texts.join("\n"), code.trim_end(), "{language}");
+        }
+        let styled = |language: &str| {
+            let lines = highlighter.lines(code, language, &theme);
+            lines
+                .iter()
+                .flat_map(|line| &line.spans)
+                .any(|span| span.style != Style::default())
+        };
+        for language in ["python", "rust", "hip", "yaml", "sh"] {
+            assert!(styled(language), "{language}");
+        }
+        assert!(!styled("text"));
+    }
+}

@@ -1,0 +1,321 @@
+//! Markdown as lines of a terminal.
+
+mod table;
+pub mod wrap;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use self::table::Table;
+use self::wrap::wrap;
+use super::highlight::Highlighter;
+use super::theme::Theme;
+
+/// `text` in lines of at most `width` columns, where words and code allow. Code is coloured once there is a highlighter.
+pub fn render(
+    text: &str,
+    width: u16,
+    theme: &Theme,
+    highlighter: Option<&Highlighter>,
+) -> Vec<Line<'static>> {
+    let mut writer = Writer {
+        theme,
+        highlighter,
+        width: usize::from(width),
+        lines: Vec::new(),
+        spans: Vec::new(),
+        styles: vec![theme.text()],
+        lists: Vec::new(),
+        quotes: 0,
+        marker: None,
+        code: None,
+        table: None,
+    };
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        writer.event(event);
+    }
+    writer.flush();
+    while writer.lines.last().is_some_and(|line| line.width() == 0) {
+        writer.lines.pop();
+    }
+    writer.lines
+}
+
+struct Writer<'a> {
+    theme: &'a Theme,
+    highlighter: Option<&'a Highlighter>,
+    width: usize,
+    lines: Vec<Line<'static>>,
+    /// The paragraph being read.
+    spans: Vec<Span<'static>>,
+    styles: Vec<Style>,
+    /// The next number of each list around; none where it has bullets.
+    lists: Vec<Option<u64>>,
+    quotes: usize,
+    /// What stands before the first line of a list's item.
+    marker: Option<String>,
+    /// Language and text of a block of code.
+    code: Option<(String, String)>,
+    table: Option<Table>,
+}
+
+impl Writer<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => self.push(text.to_string(), self.style()),
+            },
+            Event::Code(text) => {
+                let style = self.style().patch(self.theme.code());
+                self.push(text.to_string(), style);
+            }
+            Event::SoftBreak => self.push(" ".into(), self.style()),
+            Event::HardBreak => self.flush(),
+            Event::Rule => {
+                self.flush();
+                let rule = self.theme.glyphs.horizontal.repeat(self.width);
+                self.lines.push(Line::styled(rule, self.theme.muted()));
+                self.blank();
+            }
+            Event::Html(text) | Event::InlineHtml(text) => {
+                self.push(text.trim_end().to_string(), self.style());
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                let style = match level {
+                    HeadingLevel::H1 | HeadingLevel::H2 => self.theme.heading(),
+                    _ => self.theme.emphasis(),
+                };
+                self.styles.push(style);
+            }
+            Tag::Emphasis => self.nested(Modifier::ITALIC),
+            Tag::Strong => {
+                let style = self.style().patch(self.theme.emphasis());
+                self.styles.push(style);
+            }
+            Tag::Strikethrough => self.nested(Modifier::CROSSED_OUT),
+            Tag::Link { .. } => {
+                let style = self.style().patch(self.theme.accent());
+                self.styles.push(style.add_modifier(Modifier::UNDERLINED));
+            }
+            Tag::BlockQuote(_) => self.quotes += 1,
+            Tag::List(first) => {
+                self.flush();
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.flush();
+                self.marker = Some(match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let marker = format!("{number}. ");
+                        *number += 1;
+                        marker
+                    }
+                    _ => format!("{} ", self.theme.glyphs.bullet),
+                });
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
+            }
+            Tag::Table(alignments) => {
+                self.flush();
+                self.table = Some(Table::new(alignments));
+            }
+            Tag::TableHead => self.styles.push(self.theme.emphasis()),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => {
+                self.flush();
+                // The items of a tight list stay together.
+                self.blank();
+            }
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.styles.pop();
+                self.blank();
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link => {
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
+            TagEnd::Item => self.flush(),
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                if self.lists.is_empty() {
+                    self.blank();
+                }
+            }
+            TagEnd::CodeBlock => self.code_block(),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.spans);
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::TableHead => {
+                self.styles.pop();
+                if let Some(table) = &mut self.table {
+                    table.end_row();
+                }
+            }
+            TagEnd::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.end_row();
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let lines = table.lines(self.width, self.theme);
+                    self.lines.extend(lines);
+                    self.blank();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn nested(&mut self, modifier: Modifier) {
+        let style = self.style().add_modifier(modifier);
+        self.styles.push(style);
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    fn push(&mut self, text: String, style: Style) {
+        self.spans.push(Span::styled(text, style));
+    }
+
+    /// Ends the paragraph being read.
+    fn flush(&mut self) {
+        if self.spans.is_empty() {
+            return;
+        }
+        let spans = std::mem::take(&mut self.spans);
+        let (first, rest) = self.indents();
+        let width = self.width.saturating_sub(rest.chars().count()).max(8);
+        for (index, mut line) in wrap(spans, width).into_iter().enumerate() {
+            let indent = if index == 0 {
+                first.clone()
+            } else {
+                rest.clone()
+            };
+            if !indent.is_empty() {
+                line.spans
+                    .insert(0, Span::styled(indent, self.theme.accent()));
+            }
+            self.lines.push(line);
+        }
+    }
+
+    /// What stands before the first line of a paragraph and before the others.
+    fn indents(&mut self) -> (String, String) {
+        let quote = format!("{} ", self.theme.glyphs.vertical).repeat(self.quotes);
+        let depth = "  ".repeat(self.lists.len().saturating_sub(1));
+        let numbered = matches!(self.lists.last(), Some(Some(_)));
+        let hang = match (self.lists.is_empty(), numbered) {
+            (true, _) => "",
+            (false, true) => "   ",
+            (false, false) => "  ",
+        };
+        let rest = format!("{quote}{depth}{hang}");
+        let first = match self.marker.take() {
+            Some(marker) => format!("{quote}{depth}{marker}"),
+            None => rest.clone(),
+        };
+        (first, rest)
+    }
+
+    fn blank(&mut self) {
+        if self.lines.last().is_some_and(|line| line.width() > 0) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    fn code_block(&mut self) {
+        let Some((language, code)) = self.code.take() else {
+            return;
+        };
+        let code = code.trim_end();
+        let lines = match self.highlighter {
+            Some(highlighter) => highlighter.lines(code, &language, self.theme),
+            None => code
+                .lines()
+                .map(|line| Line::raw(line.to_string()))
+                .collect(),
+        };
+        for mut line in lines {
+            line.spans.insert(0, Span::raw("    "));
+            self.lines.push(line);
+        }
+        self.blank();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::{Glyphs, Palette};
+
+    fn shown(text: &str, width: u16) -> String {
+        let theme = Theme::new(Palette::Mono, Glyphs::UNICODE);
+        let lines = render(text, width, &theme, None);
+        let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        texts.join("\n")
+    }
+
+    #[test]
+    fn paragraphs_lists_and_code_keep_their_shape() {
+        let text = "# Title\n\nSome *long* text that\nhas to be wrapped.\n\n- one\n- two that is longer than a line\n  - inner\n\n3. three\n4. four\n\n```sh\ncargo run\n  --release\n```\nend";
+        assert_eq!(
+            shown(text, 24),
+            "Title\n\nSome long text that has\nto be wrapped.\n\n• one\n• two that is longer\n  than a line\n  • inner\n\n3. three\n4. four\n\n    cargo run\n      --release\n\nend"
+        );
+    }
+
+    #[test]
+    fn a_table_fits_the_width_and_loses_no_word() {
+        let text = "| figure | here | means |\n|---|---:|---|\n| step | 7.5 ms | half of the steps were faster, half slower |\n";
+        let wide = shown(text, 80);
+        assert!(wide.lines().all(|line| line.chars().count() <= 80));
+        assert!(
+            wide.contains("half of the steps were faster, half slower"),
+            "{wide}"
+        );
+        let narrow = shown(text, 36);
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 36),
+            "{narrow}"
+        );
+        for word in ["figure", "7.5 ms", "slower"] {
+            assert!(narrow.contains(word), "{narrow}");
+        }
+    }
+
+    #[test]
+    fn a_word_wider_than_the_screen_is_cut_into_lines_and_width_zero_does_not_hang() {
+        let long = "x".repeat(30);
+        assert_eq!(shown(&long, 10).replace('\n', ""), long);
+        assert!(!shown(&long, 0).is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+//! Tables fitted to a width: the widest columns give way first, and their cells are wrapped.
+
+use pulldown_cmark::Alignment;
+use ratatui::text::{Line, Span};
+
+use super::wrap::wrap;
+use crate::tui::theme::Theme;
+
+/// Columns between two cells.
+const GAP: usize = 2;
+/// No column becomes narrower, so that a table on a tiny screen is cut rather than turned into a pole of letters.
+const NARROWEST: usize = 5;
+
+pub struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<Vec<Span<'static>>>>,
+    row: Vec<Vec<Span<'static>>>,
+}
+
+impl Table {
+    pub fn new(alignments: Vec<Alignment>) -> Self {
+        Self {
+            alignments,
+            rows: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    pub fn cell(&mut self, spans: Vec<Span<'static>>) {
+        self.row.push(spans);
+    }
+
+    pub fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.row));
+    }
+
+    /// The table with a rule below its first row.
+    pub fn lines(self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let widths = self.widths(width);
+        let mut lines = Vec::new();
+        for (index, row) in self.rows.into_iter().enumerate() {
+            lines.extend(row_lines(row, &widths, &self.alignments));
+            if index == 0 {
+                let rule = widths
+                    .iter()
+                    .map(|width| theme.glyphs.horizontal.repeat(*width))
+                    .collect::<Vec<_>>()
+                    .join(&" ".repeat(GAP));
+                lines.push(Line::styled(rule, theme.muted()));
+            }
+        }
+        lines
+    }
+
+    fn widths(&self, available: usize) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                cells.map(|cell| cell_width(cell)).max().unwrap_or(0)
+            })
+            .collect();
+        let gaps = GAP * columns.saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > available {
+            let Some(widest) = widths.iter_mut().max() else {
+                break;
+            };
+            if *widest <= NARROWEST {
+                break;
+            }
+            *widest -= 1;
+        }
+        widths
+    }
+}
+
+fn cell_width(cell: &[Span<'static>]) -> usize {
+    cell.iter().map(Span::width).sum()
+}
+
+fn row_lines(
+    row: Vec<Vec<Span<'static>>>,
+    widths: &[usize],
+    alignments: &[Alignment],
+) -> Vec<Line<'static>> {
+    let mut cells: Vec<std::vec::IntoIter<Line<'static>>> = row
+        .into_iter()
+        .zip(widths)
+        .map(|(cell, width)| wrap(cell, *width).into_iter())
+        .collect();
+    let mut lines = Vec::new();
+    loop {
+        let parts: Vec<Option<Line<'static>>> = cells.iter_mut().map(Iterator::next).collect();
+        if parts.iter().all(Option::is_none) {
+            return lines;
+        }
+        let mut spans = Vec::new();
+        for (column, (part, width)) in parts.into_iter().zip(widths).enumerate() {
+            if column > 0 {
+                spans.push(Span::raw(" ".repeat(GAP)));
+            }
+            let part = part.unwrap_or_default();
+            let missing = width.saturating_sub(part.width());
+            let right = matches!(alignments.get(column), Some(Alignment::Right));
+            if right {
+                spans.push(Span::raw(" ".repeat(missing)));
+            }
+            spans.extend(part.spans);
+            if !right && column + 1 < widths.len() {
+                spans.push(Span::raw(" ".repeat(missing)));
+            }
+        }
+        lines.push(Line::from(spans));
+    }
+}

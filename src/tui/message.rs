@@ -1,0 +1,214 @@
+//! Everything that can happen to the tutor, and everything it can ask to be done.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::KeyEvent;
+
+use super::highlight::Highlighter;
+use crate::lesson::course::Tool;
+use crate::lesson::quiz::Answer;
+use crate::profiler::commands::line::CommandLine;
+use crate::profiler::live::GpuStatus;
+use crate::profiler::read::Import;
+use crate::run::Line;
+use crate::session::State;
+use crate::session::event::{RunExit, StepRef};
+use crate::session::runs::MeasuredRuns;
+use crate::tutor::Ending;
+use crate::tutor::outcome::Shown;
+use crate::tutor::profile::Prepared;
+
+/// A run of this tutor, from when it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(pub u64);
+
+/// What happened.
+#[derive(Debug)]
+pub enum Message {
+    Key(KeyEvent),
+    Paste(String),
+    /// Lines the wheel of a mouse turned, downwards positive.
+    Wheel(i16),
+    Resize(u16, u16),
+    /// The session answered a [`Request`], or was told of something from outside.
+    Session(Box<Reply>),
+    RunStarted {
+        id: RunId,
+        /// The run's id in the session.
+        run: String,
+        command: Vec<String>,
+    },
+    RunLine {
+        id: RunId,
+        line: Line,
+    },
+    /// Seconds since the run was started; once a second.
+    RunClock {
+        id: RunId,
+        seconds: f64,
+    },
+    /// The machine's GPUs beside a run.
+    RunGpu {
+        id: RunId,
+        seconds: f64,
+        gpus: Vec<GpuStatus>,
+        /// What the figures come from.
+        source: &'static str,
+    },
+    RunEnded {
+        id: RunId,
+        /// None where it was never started.
+        run: Option<String>,
+        ending: Ending,
+    },
+    Profile(StepRef, ProfileMessage),
+    /// The editor was closed; the text is that of a reflection.
+    Edited(StepRef, Result<String, String>),
+    Highlighter(Arc<Highlighter>),
+    /// The tutor has its terminal back after a stop from outside.
+    Continued,
+    /// Something went wrong that nobody waited for.
+    Trouble(String),
+}
+
+/// From the profiler of a profile step.
+#[derive(Debug)]
+pub enum ProfileMessage {
+    Prepared(Result<Prepared, String>),
+    Line(String),
+    Finished {
+        /// What it printed about its own troubles, and how it ended.
+        words: Vec<String>,
+        succeeded: bool,
+    },
+    Imported(Result<Box<Import>, String>),
+}
+
+/// What the session is asked to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    Enter(StepRef),
+    Spend(StepRef, f64),
+    Predict(StepRef, f64),
+    Answer(StepRef, Answer),
+    Reflect(StepRef, String),
+    Check(StepRef),
+    Hint(StepRef),
+    Skip(StepRef, String),
+    RunStarted {
+        run: String,
+        at: StepRef,
+        target: String,
+        command: Vec<String>,
+    },
+    RunFinished {
+        run: String,
+        at: StepRef,
+        exit: RunExit,
+    },
+    /// A profile was made or imported for a step.
+    Profiled {
+        at: StepRef,
+        command: Vec<String>,
+    },
+    /// Read what earlier runs measured.
+    Measure,
+}
+
+/// What the session answers.
+#[derive(Debug)]
+pub struct Reply {
+    pub state: Arc<State>,
+    /// Events that are not on the disk yet.
+    pub unsaved: usize,
+    /// Read again where runs may have changed.
+    pub measured: Option<Arc<MeasuredRuns>>,
+    pub news: News,
+}
+
+/// What an answer is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    None,
+    /// A step was skipped.
+    Skipped(StepRef),
+    Marked {
+        at: StepRef,
+        answer: Answer,
+        correct: bool,
+        because: String,
+    },
+    Checked {
+        at: StepRef,
+        outcomes: Vec<Shown>,
+    },
+    Hint {
+        at: StepRef,
+        hint: Option<HintText>,
+    },
+    /// From outside: an instructor wrote, unlocked or reset something.
+    Notices(Vec<String>),
+    Failed {
+        message: String,
+        remedy: String,
+    },
+}
+
+/// "Hint 2 of 3".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintText {
+    pub number: usize,
+    pub of: usize,
+    pub text: String,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Session(Request),
+    StartRun {
+        id: RunId,
+        target: String,
+        flags: Vec<String>,
+    },
+    StopRun(RunId),
+    /// Gives the terminal to another program until it ends.
+    HandOver(HandOver),
+    PrepareProfile {
+        at: StepRef,
+        tool: Tool,
+        target: String,
+        flags: Vec<String>,
+    },
+    RunProfile {
+        at: StepRef,
+        line: CommandLine,
+    },
+    ImportProfile {
+        at: StepRef,
+        path: PathBuf,
+    },
+    LoadHighlighter,
+    Suspend,
+    Redraw,
+    Quit,
+}
+
+/// Who gets the terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HandOver {
+    Shell,
+    /// `$EDITOR` on the text of a reflection.
+    Write {
+        at: StepRef,
+        text: String,
+    },
+    /// `$EDITOR` on a file of the workbench.
+    Open(PathBuf),
+    /// A profiler that wants a terminal of its own.
+    Profile {
+        at: StepRef,
+        line: CommandLine,
+    },
+}

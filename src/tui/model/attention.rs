@@ -1,0 +1,48 @@
+//! Minutes a learner spent at a step, from the times between keys.
+
+use std::time::Duration;
+
+/// A longer pause between two keys is a break: only this much of it counts.
+const LONGEST_LOOK: Duration = Duration::from_secs(120);
+/// Time is noted when this much came together, so that a crash loses little.
+const NOTE_AFTER: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attention {
+    last: Duration,
+    spent: Duration,
+}
+
+impl Attention {
+    /// A sign of life. Returns seconds to note once enough came together.
+    pub fn key(&mut self, now: Duration) -> Option<f64> {
+        self.spent += now.saturating_sub(self.last).min(LONGEST_LOOK);
+        self.last = now;
+        (self.spent >= NOTE_AFTER).then(|| self.take())
+    }
+
+    /// The learner turns to something else: seconds to note.
+    pub fn turn(&mut self, now: Duration) -> Option<f64> {
+        self.spent += now.saturating_sub(self.last).min(LONGEST_LOOK);
+        self.last = now;
+        (self.spent > Duration::from_secs(1)).then(|| self.take())
+    }
+
+    fn take(&mut self) -> f64 {
+        std::mem::take(&mut self.spent).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_break_counts_two_minutes_and_work_counts_in_full() {
+        let mut attention = Attention::default();
+        assert_eq!(attention.key(Duration::from_secs(30)), None);
+        assert_eq!(attention.key(Duration::from_secs(70)), Some(70.0));
+        assert_eq!(attention.turn(Duration::from_secs(4000)), Some(120.0));
+        assert_eq!(attention.turn(Duration::from_secs(4000)), None);
+    }
+}

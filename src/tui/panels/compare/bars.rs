@@ -1,0 +1,70 @@
+//! Median steps as bars of one scale, their parts in letters.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::ComparedRun;
+use super::figures::{LABEL, value};
+use crate::analysis::Metric;
+use crate::tui::panels::text::{cut, milliseconds};
+use crate::tui::theme::Theme;
+
+const PARTS: [(Metric, &str); 3] = [
+    (Metric::ForwardMs, "F"),
+    (Metric::BackwardMs, "B"),
+    (Metric::OptimizerMs, "O"),
+];
+
+/// A heading that explains the letters, and a line a run; empty when no run has a step time.
+pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let times: Vec<Option<f64>> = runs.iter().map(|run| value(run, Metric::TotalMs)).collect();
+    let longest = times.iter().copied().flatten().fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return Vec::new();
+    }
+    let heading = "Median step: F forward, B backward, O optimizer, = in no part";
+    let heading = cut(heading, usize::from(wide), theme);
+    let mut lines = vec![Line::styled(heading, theme.emphasis())];
+    // The label, a blank on either side, and the time behind the bar.
+    let room = usize::from(wide).saturating_sub(LABEL + 2 + 10);
+    for (run, total) in runs.iter().zip(times) {
+        let label = format!("{:<LABEL$} ", cut(&run.label, LABEL, theme));
+        let mut spans = vec![Span::styled(label, theme.muted())];
+        match total {
+            Some(total) => {
+                spans.extend(bar(run, total, longest, room, theme));
+                spans.push(Span::raw(format!(" {}", milliseconds(total))));
+            }
+            None => spans.push(Span::styled("no step time", theme.muted())),
+        }
+        lines.push(Line::from(spans));
+    }
+    lines
+}
+
+fn bar(
+    run: &ComparedRun,
+    total: f64,
+    longest: f64,
+    room: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let place = |ms: f64| (ms / longest * room as f64).round().max(0.0) as usize;
+    let end = place(total).clamp(1, room.max(1));
+    let mut spans = Vec::new();
+    let (mut sum, mut from) = (0.0, 0);
+    let mut add = |to: usize, letter: &str, style: Style| {
+        let to = to.clamp(from, end);
+        spans.push(Span::styled(letter.repeat(to - from), style));
+        from = to;
+    };
+    for (at, (metric, letter)) in PARTS.into_iter().enumerate() {
+        if let Some(ms) = value(run, metric) {
+            sum += ms;
+            // The same look as in the run's own panel.
+            add(place(sum), letter, theme.series(at + 1));
+        }
+    }
+    add(end, "=", theme.text());
+    spans
+}

@@ -1,0 +1,169 @@
+//! Axes: bounds, scale, and the round numbers written beside them.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    Linear,
+    /// Decades at equal distances; bounds and values above zero.
+    Log,
+}
+
+impl Scale {
+    pub(super) fn place(self, value: f64) -> f64 {
+        match self {
+            Scale::Linear => value,
+            Scale::Log => value.log10(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub low: f64,
+    pub high: f64,
+    pub scale: Scale,
+    /// With the unit: `ms`, `FLOP/byte`, `step`.
+    pub label: String,
+}
+
+impl Axis {
+    /// From 0 to a little above `high`.
+    pub fn from_zero(high: f64, label: impl Into<String>) -> Self {
+        let high = if high > 0.0 && high.is_finite() {
+            high * 1.05
+        } else {
+            1.0
+        };
+        Axis {
+            low: 0.0,
+            high,
+            scale: Scale::Linear,
+            label: label.into(),
+        }
+    }
+
+    /// Around what is shown, with a little air.
+    pub fn around(low: f64, high: f64, label: impl Into<String>) -> Self {
+        let air = match high - low {
+            air if air > 0.0 && air.is_finite() => 0.05 * air,
+            _ => 0.5 * low.abs().max(1e-9),
+        };
+        Axis {
+            low: low - air,
+            high: high + air,
+            scale: Scale::Linear,
+            label: label.into(),
+        }
+    }
+
+    /// From `low` to `high` exactly; a range of one value gets some width.
+    pub fn exactly(low: f64, high: f64, label: impl Into<String>) -> Self {
+        Axis {
+            low,
+            high: if high > low { high } else { low + 1.0 },
+            scale: Scale::Linear,
+            label: label.into(),
+        }
+    }
+
+    /// Whole decades that hold `low` to `high`, both above zero.
+    pub fn decades(low: f64, high: f64, label: impl Into<String>) -> Self {
+        let low = 10f64.powf(low.max(1e-30).log10().floor());
+        let high = 10f64.powf(high.max(1e-30).log10().ceil());
+        Axis {
+            low,
+            high: if high > low { high } else { low * 10.0 },
+            scale: Scale::Log,
+            label: label.into(),
+        }
+    }
+
+    /// Where `value` lies between the bounds: 0 to 1.
+    pub(super) fn share(&self, value: f64) -> f64 {
+        let (low, high) = (self.scale.place(self.low), self.scale.place(self.high));
+        (self.scale.place(value) - low) / (high - low)
+    }
+
+    /// Round values between the bounds, at most `most` of them.
+    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+        let most = most.max(1);
+        if self.scale == Scale::Log {
+            let (low, high) = (self.low.log10().ceil(), self.high.log10().floor());
+            let decades = (high - low).max(0.0) as usize + 1;
+            let every = decades.div_ceil(most).max(1);
+            return (0..decades)
+                .step_by(every)
+                .map(|decade| 10f64.powf(low + decade as f64))
+                .collect();
+        }
+        let span = self.high - self.low;
+        if !(span > 0.0 && span.is_finite()) {
+            return vec![self.low];
+        }
+        let step = round_step(span / most as f64);
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last).map(|n| n as f64 * step).collect()
+    }
+}
+
+/// The least of 1, 2, 5 times a power of ten that is not below `least`.
+fn round_step(least: f64) -> f64 {
+    let decade = 10f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * decade)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0 * decade)
+}
+
+/// A value beside a tick, short: `0.25`, `12`, `1.5k`, `20M`.
+pub fn tick_label(value: f64) -> String {
+    let size = value.abs();
+    let (scaled, unit) = match size {
+        _ if size >= 1e18 || (size > 0.0 && size < 1e-4) => return format!("{value:.0e}"),
+        _ if size >= 1e15 => (value / 1e15, "P"),
+        _ if size >= 1e12 => (value / 1e12, "T"),
+        _ if size >= 1e9 => (value / 1e9, "G"),
+        _ if size >= 1e6 => (value / 1e6, "M"),
+        _ if size >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    // Shortest form that is the rounded value: ticks are round numbers.
+    let text = format!("{scaled:.4}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{}{unit}", if text == "-0" { "0" } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers_within_the_axis() {
+        let axis = |low, high| Axis::exactly(low, high, "");
+        assert_eq!(axis(0.0, 22.47).ticks(5), [0.0, 5.0, 10.0, 15.0, 20.0]);
+        let loss: Vec<String> = axis(3.68, 4.17)
+            .ticks(3)
+            .into_iter()
+            .map(tick_label)
+            .collect();
+        assert_eq!(loss, ["3.8", "4"]);
+        assert_eq!(axis(0.0, 1.0).ticks(2), [0.0, 0.5, 1.0]);
+        let decades = Axis::decades(0.02, 700.0, "").ticks(10);
+        assert!(
+            (decades[0] - 0.01).abs() < 1e-12 && decades.len() == 6,
+            "{decades:?}"
+        );
+        for label in [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (12.0, "12"),
+            (1500.0, "1500"),
+            (25_000.0, "25k"),
+            (2.5e9, "2.5G"),
+            (-0.00001, "-1e-5"),
+        ] {
+            assert_eq!(tick_label(label.0), label.1);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Curves in a frame of two labelled axes.
+
+mod axis;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::Span;
+use ratatui::widgets::Widget;
+use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
+
+pub use self::axis::{Axis, Scale, tick_label};
+
+use super::text::{cut, width};
+use crate::tui::theme::{Palette, Theme};
+
+/// What is drawn for a series.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Points, joined where they are neighbours.
+    Line(Vec<(f64, f64)>),
+    Dots(Vec<(f64, f64)>),
+    /// From the least to the greatest at each place.
+    Band(Vec<(f64, f64, f64)>),
+    /// One letter, for a point that a table beside explains.
+    Letter(f64, f64, char),
+}
+
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// In the legend; none is drawn for an empty one.
+    pub name: String,
+    /// Which of the theme's series it looks like.
+    pub look: usize,
+    pub shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Over the picture; the unit of the vertical axis belongs into it.
+    pub title: String,
+    pub x: Axis,
+    pub y: Axis,
+    /// Later ones are drawn over earlier ones.
+    pub series: Vec<Series>,
+}
+
+/// Where there is less room than this, only the title is drawn.
+const LEAST: (u16, u16) = (16, 4);
+
+/// Columns the title keeps beside a legend.
+const LEAST_TITLE: usize = 13;
+
+impl Plot {
+    pub fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+        if area.height == 0 || area.width == 0 {
+            return;
+        }
+        self.title_line(area, buffer, theme);
+        if area.width < LEAST.0 || area.height < LEAST.1 {
+            return;
+        }
+        let rows = area.height - 2;
+        let ticks = self.y.ticks(usize::from(rows).div_ceil(3).clamp(2, 8));
+        let labels: Vec<(f64, String)> = ticks
+            .iter()
+            .map(|tick| (self.y.share(*tick), tick_label(*tick)))
+            .filter(|(share, _)| (-1e-9..=1.0 + 1e-9).contains(share))
+            .collect();
+        let gutter = labels.iter().map(|(_, label)| width(label)).max();
+        let gutter = (gutter.unwrap_or(0) as u16).min(area.width / 3);
+        let picture = Rect {
+            x: area.x + gutter + 1,
+            y: area.y + 1,
+            width: area.width - gutter - 1,
+            height: rows,
+        };
+        self.vertical_axis(&labels, gutter, area, rows, buffer, theme);
+        self.horizontal_axis(picture, buffer, theme);
+        self.picture(picture, buffer, theme);
+    }
+
+    fn title_line(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+        let names: Vec<&Series> = self
+            .series
+            .iter()
+            .filter(|series| !series.name.is_empty())
+            .collect();
+        let legend: usize = names.iter().map(|series| width(&series.name) + 4).sum();
+        // What the curves are matters more than the end of the title.
+        let legend = if legend + LEAST_TITLE <= usize::from(area.width) {
+            legend
+        } else {
+            0
+        };
+        let room = usize::from(area.width) - legend;
+        let title = Span::styled(cut(&self.title, room, theme), theme.emphasis());
+        buffer.set_span(area.x, area.y, &title, area.width);
+        if legend == 0 {
+            return;
+        }
+        let mut x = area.right() - legend as u16;
+        for series in names {
+            let sample = Span::styled(self.sample(series, theme), theme.series(series.look));
+            x = buffer.set_span(x + 2, area.y, &sample, 1).0;
+            let name = Span::styled(format!(" {}", series.name), theme.muted());
+            x = buffer.set_span(x, area.y, &name, area.right() - x).0;
+        }
+    }
+
+    /// The mark a series is drawn with.
+    fn sample(&self, series: &Series, theme: &Theme) -> String {
+        match (&series.shape, marker(series, theme)) {
+            (Shape::Letter(_, _, letter), _) => letter.to_string(),
+            (_, Marker::Custom(letter)) => letter.to_string(),
+            (Shape::Line(_), _) => theme.glyphs.horizontal.to_owned(),
+            _ => "⠶".to_owned(),
+        }
+    }
+
+    fn vertical_axis(
+        &self,
+        labels: &[(f64, String)],
+        gutter: u16,
+        area: Rect,
+        rows: u16,
+        buffer: &mut Buffer,
+        theme: &Theme,
+    ) {
+        let border = theme.border();
+        let x = area.x + gutter;
+        for row in 0..rows {
+            buffer.set_string(x, area.y + 1 + row, theme.glyphs.vertical, border);
+        }
+        let mut taken = None;
+        for (share, label) in labels {
+            let row = ((1.0 - share) * f64::from(rows - 1)).round() as u16;
+            if taken == Some(row) {
+                continue;
+            }
+            taken = Some(row);
+            let y = area.y + 1 + row;
+            let label = cut(label, usize::from(gutter), theme);
+            let start = x - width(&label) as u16;
+            buffer.set_string(start, y, label, theme.muted());
+            let tick = if theme.glyphs.unicode { "┤" } else { "+" };
+            buffer.set_string(x, y, tick, border);
+        }
+    }
+
+    /// One line: the axis with the numbers of its ends and its label written into it.
+    fn horizontal_axis(&self, picture: Rect, buffer: &mut Buffer, theme: &Theme) {
+        let y = picture.bottom();
+        let corner = theme.glyphs.border.bottom_left;
+        buffer.set_string(picture.x - 1, y, corner, theme.border());
+        let line = theme.glyphs.horizontal.repeat(usize::from(picture.width));
+        buffer.set_stringn(
+            picture.x,
+            y,
+            line,
+            usize::from(picture.width),
+            theme.border(),
+        );
+        let mut write = |from: u16, text: &str, style: Style| {
+            if from >= picture.x
+                && usize::from(picture.right() - from.min(picture.right())) >= width(text)
+            {
+                buffer.set_string(from, y, text, style);
+            }
+        };
+        let room = picture.width;
+        if self.x.scale == Scale::Log {
+            let ticks = self.x.ticks(usize::from(room) / 8);
+            for tick in ticks {
+                let text = format!(" {} ", tick_label(tick));
+                let wide = width(&text) as u16;
+                let centre = picture.x + (self.x.share(tick) * f64::from(room - 1)).round() as u16;
+                let from = centre
+                    .saturating_sub(wide / 2)
+                    .clamp(picture.x, picture.right().saturating_sub(wide));
+                write(from, &text, theme.muted());
+            }
+            return;
+        }
+        let (low, high) = (tick_label(self.x.low), tick_label(self.x.high));
+        let (low, high) = (format!(" {low} "), format!(" {high} "));
+        let label = format!(" {} ", self.x.label);
+        write(picture.x, &low, theme.muted());
+        let end = picture.right().saturating_sub(width(&high) as u16);
+        write(end, &high, theme.muted());
+        let middle = picture.x + (room.saturating_sub(width(&label) as u16)) / 2;
+        let free = picture.x + (width(&low) as u16);
+        if middle > free && middle + (width(&label) as u16) < end {
+            write(middle, &label, theme.muted());
+        }
+    }
+
+    fn picture(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+        let bounds = |axis: &Axis| [axis.scale.place(axis.low), axis.scale.place(axis.high)];
+        Canvas::default()
+            .x_bounds(bounds(&self.x))
+            .y_bounds(bounds(&self.y))
+            .paint(|context| {
+                for series in &self.series {
+                    self.draw(series, context, theme);
+                }
+            })
+            .render(area, buffer);
+    }
+
+    fn draw(&self, series: &Series, context: &mut Context, theme: &Theme) {
+        let colour = theme.series(series.look).fg.unwrap_or(Color::Reset);
+        let place = |x: f64, y: f64| (self.x.scale.place(x), self.y.scale.place(y));
+        // A layer of its own, so that a later series covers an earlier one instead of mixing dots with it.
+        context.layer();
+        context.marker(marker(series, theme));
+        match &series.shape {
+            Shape::Line(points) => {
+                for pair in points.windows(2) {
+                    let ((x1, y1), (x2, y2)) =
+                        (place(pair[0].0, pair[0].1), place(pair[1].0, pair[1].1));
+                    context.draw(&Stroke::new(x1, y1, x2, y2, colour));
+                }
+                if let [(x, y)] = points[..] {
+                    context.draw(&Points::new(&[place(x, y)], colour));
+                }
+            }
+            Shape::Dots(points) => {
+                let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| place(*x, *y)).collect();
+                context.draw(&Points::new(&points, colour));
+            }
+            Shape::Band(spans) => {
+                for (x, low, high) in spans {
+                    let ((x, low), (_, high)) = (place(*x, *low), place(*x, *high));
+                    context.draw(&Stroke::new(x, low, x, high, colour));
+                }
+            }
+            Shape::Letter(x, y, letter) => {
+                let (x, y) = place(*x, *y);
+                let style = theme.series(series.look).patch(theme.emphasis());
+                context.print(x, y, Span::styled(letter.to_string(), style));
+            }
+        }
+    }
+}
+
+/// Without colour only the first series may be dots: the others are told apart by their letters.
+fn marker(series: &Series, theme: &Theme) -> Marker {
+    if matches!(series.shape, Shape::Band(_)) {
+        let shade = theme.glyphs.bar[1].chars().next().unwrap_or('.');
+        return Marker::Custom(shade);
+    }
+    let ascii = Theme {
+        glyphs: crate::tui::theme::Glyphs::ASCII,
+        ..*theme
+    };
+    if theme.palette == Palette::Mono && series.look > 0 {
+        return ascii.marker(series.look);
+    }
+    theme.marker(series.look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sheet;
+    use crate::tui::theme::{Glyphs, Palette};
+
+    #[test]
+    fn any_size_and_any_values_are_drawn_without_a_panic() {
+        let nothing = Axis::from_zero(f64::NAN, "");
+        assert_eq!((nothing.low, nothing.high), (0.0, 1.0));
+        let values = [(1.0, 0.0), (2.0, f64::MAX), (3.0, -5.0)];
+        for theme in [Theme::default(), Theme::new(Palette::Mono, Glyphs::ASCII)] {
+            for (width, height) in [(0, 0), (1, 1), (16, 4), (17, 5), (80, 3), (3, 40), (40, 12)] {
+                let area = Rect::new(0, 0, width, height);
+                let mut buffer = Buffer::empty(area);
+                let plot = Plot {
+                    title: "time, ms".into(),
+                    x: Axis::exactly(1.0, 1.0, "step"),
+                    y: Axis::around(2.0, 2.0, "ms"),
+                    series: vec![
+                        Series {
+                            name: "a".into(),
+                            look: 0,
+                            shape: Shape::Line(values.to_vec()),
+                        },
+                        Series {
+                            name: "b".into(),
+                            look: 7,
+                            shape: Shape::Band(vec![(1.0, 2.0, 3.0)]),
+                        },
+                    ],
+                };
+                plot.render(area, &mut buffer, &theme);
+            }
+        }
+    }
+
+    #[test]
+    fn a_curve_rises_to_the_right_between_labelled_axes() {
+        let plot = Plot {
+            title: "throughput, samples/s".into(),
+            x: Axis::exactly(1.0, 30.0, "step"),
+            y: Axis::from_zero(100.0, "samples/s"),
+            series: vec![Series {
+                name: String::new(),
+                look: 0,
+                shape: Shape::Line(vec![(1.0, 0.0), (30.0, 100.0)]),
+            }],
+        };
+        let area = Rect::new(0, 0, 40, 10);
+        let mut buffer = Buffer::empty(area);
+        plot.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+        insta::assert_snapshot!(sheet::text(&buffer), @r"
+        throughput, samples/s
+        100+                                 ***
+           |                            *****
+           |                       *****
+           |                  *****
+         50+             *****
+           |        *****
+           |   *****
+          0+***
+           + 1 ------------ step ----------- 30
+        ");
+    }
+}

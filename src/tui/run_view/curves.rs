@@ -1,0 +1,248 @@
+//! Histories as curves: which steps, which range of values, and what is left out of it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::history::{Bucket, History};
+use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
+use crate::tui::panels::text::{NOT_REPORTED, milliseconds, paragraph, put};
+use crate::tui::theme::Theme;
+
+/// Which steps a chart shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Span {
+    /// The latest, one by one, as many as there is room for.
+    #[default]
+    Recent,
+    /// All, put together where there is no room: the middle, and a band from least to greatest.
+    Whole,
+}
+
+/// Times above so many medians are outside the picture; the title tells of them.
+const HIGHEST: f64 = 3.0;
+
+/// One curve of a chart.
+pub struct Curve<'a> {
+    pub name: &'static str,
+    pub look: usize,
+    pub history: &'a History,
+}
+
+/// What all curves of a chart have in common.
+pub struct Frame {
+    pub what: String,
+    pub unit: &'static str,
+    /// Shown values are measured ones divided by this.
+    pub divisor: f64,
+    /// Steps before the first one of the histories.
+    pub offset: f64,
+    /// Whether the axis begins at zero and leaves outliers out.
+    pub times: bool,
+    /// A level to hold the curve against, with its name.
+    pub level: Option<(&'static str, f64)>,
+}
+
+pub fn empty(title: &str, text: &str, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    let title = Line::styled(title.to_owned(), theme.emphasis());
+    let lines = [title]
+        .into_iter()
+        .chain(paragraph(text, area.width, theme.muted()));
+    put(lines, area, buffer);
+}
+
+pub fn chart(
+    frame: Frame,
+    curves: &[Curve],
+    span: Span,
+    area: Rect,
+    buffer: &mut Buffer,
+    theme: &Theme,
+) {
+    // The gutter and its axis take some columns; a little too many steps only make the curve denser.
+    let columns = usize::from(area.width).saturating_sub(6).max(8);
+    let room = if theme.glyphs.unicode {
+        2 * columns
+    } else {
+        columns
+    };
+    let drawn: Vec<Drawn> = curves
+        .iter()
+        .map(|curve| Drawn::of(curve, &frame, span, room))
+        .collect();
+    let extreme = |pick: fn(f64, f64) -> f64, of: fn(&(f64, Bucket)) -> f64| {
+        let values = drawn.iter().flat_map(|drawn| drawn.buckets.iter().map(of));
+        values.reduce(pick)
+    };
+    let (Some(least), Some(greatest)) = (
+        extreme(f64::min, |(_, bucket)| bucket.min),
+        extreme(f64::max, |(_, bucket)| bucket.max),
+    ) else {
+        return empty(&frame.title(span, 0), NOT_REPORTED, area, buffer, theme);
+    };
+    let mut title = frame.title(
+        span,
+        drawn.iter().map(|drawn| drawn.steps).max().unwrap_or(0),
+    );
+    let y = if frame.times {
+        let middle = drawn.iter().filter_map(Drawn::median).fold(0.0, f64::max);
+        let level = frame.level.map_or(0.0, |(_, level)| level);
+        let top = greatest.max(level.min(2.0 * greatest));
+        let limit = HIGHEST * middle.max(level.min(greatest));
+        if greatest > limit && limit > 0.0 {
+            title.push_str(&format!(
+                ", up to {}",
+                match frame.unit {
+                    "ms" => milliseconds(greatest),
+                    unit => format!("{greatest:.0} {unit}"),
+                }
+            ));
+            Axis::from_zero(limit, frame.unit)
+        } else {
+            Axis::from_zero(top, frame.unit)
+        }
+    } else {
+        Axis::around(least, greatest, frame.unit)
+    };
+    let ends = drawn.iter().flat_map(|drawn| [drawn.first, drawn.last]);
+    let first = ends.clone().fold(f64::INFINITY, f64::min);
+    let last = ends.fold(f64::NEG_INFINITY, f64::max);
+    let x = Axis::exactly(first, last, "step");
+    let mut series = Vec::new();
+    if let Some((name, level)) = frame.level {
+        series.push(Series {
+            name: name.to_owned(),
+            look: 1,
+            shape: Shape::Line(vec![(x.low, level), (x.high, level)]),
+        });
+    }
+    for drawn in drawn {
+        series.extend(drawn.series(y.high, columns));
+    }
+    Plot {
+        title,
+        x,
+        y,
+        series,
+    }
+    .render(area, buffer, theme);
+}
+
+impl Frame {
+    fn title(&self, span: Span, steps: usize) -> String {
+        let unit = match self.unit {
+            "" => String::new(),
+            unit => format!(", {unit}"),
+        };
+        let of = match span {
+            Span::Recent => format!("last {steps} steps"),
+            Span::Whole => "whole run".to_owned(),
+        };
+        format!("{}{unit}: {of}", self.what)
+    }
+}
+
+/// A curve, ready for the picture.
+struct Drawn {
+    name: &'static str,
+    look: usize,
+    buckets: Vec<(f64, Bucket)>,
+    /// Whether each bucket is a single step.
+    single: bool,
+    first: f64,
+    last: f64,
+    steps: usize,
+}
+
+impl Drawn {
+    fn of(curve: &Curve, frame: &Frame, span: Span, room: usize) -> Self {
+        let scaled = |bucket: Bucket| Bucket {
+            count: bucket.count,
+            min: bucket.min / frame.divisor,
+            max: bucket.max / frame.divisor,
+            middle: bucket.middle / frame.divisor,
+        };
+        let one = |value: f64| Bucket {
+            count: 1,
+            min: value,
+            max: value,
+            middle: value,
+        };
+        let history = curve.history;
+        let steps = history.steps() as usize;
+        let (buckets, first, shown): (Vec<(f64, Bucket)>, f64, usize) = match span {
+            Span::Recent => {
+                let shown: Vec<(f64, Option<f64>)> = history.recent(room).collect();
+                let first = shown.first().map_or(1.0, |(place, _)| *place);
+                let values = shown.iter();
+                let values = values.filter_map(|(place, value)| Some((*place, one((*value)?))));
+                (values.collect(), first, shown.len())
+            }
+            // One bucket a column of the screen: the band is drawn in whole characters.
+            Span::Whole => (history.whole(room / 2), 1.0, steps),
+        };
+        Drawn {
+            name: curve.name,
+            look: curve.look,
+            single: buckets.iter().all(|(_, bucket)| bucket.count <= 1),
+            buckets: buckets
+                .into_iter()
+                .map(|(place, bucket)| (place + frame.offset, scaled(bucket)))
+                .collect(),
+            first: first + frame.offset,
+            last: steps as f64 + frame.offset,
+            steps: shown,
+        }
+    }
+
+    fn median(&self) -> Option<f64> {
+        let mut values: Vec<f64> = self
+            .buckets
+            .iter()
+            .map(|(_, bucket)| bucket.middle)
+            .collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    }
+
+    /// What is above `top` is drawn at its edge.
+    fn series(self, top: f64, columns: usize) -> Vec<Series> {
+        let mut series = Vec::new();
+        if !self.single {
+            series.push(Series {
+                name: String::new(),
+                look: self.look,
+                shape: Shape::Band(self.band(top, columns)),
+            });
+        }
+        let points = self.buckets.iter();
+        series.push(Series {
+            name: self.name.to_owned(),
+            look: self.look,
+            shape: Shape::Line(
+                points
+                    .map(|(x, bucket)| (*x, bucket.middle.min(top)))
+                    .collect(),
+            ),
+        });
+        series
+    }
+
+    /// Least and greatest at every column of the screen, so that fewer buckets leave no stripes.
+    fn band(&self, top: f64, columns: usize) -> Vec<(f64, f64, f64)> {
+        let apart = (self.last - self.first) / columns.max(2) as f64;
+        let places = (0..=columns).map(|column| self.first + apart * column as f64);
+        let nearest = |x: f64| {
+            let distance = |bucket: &&(f64, Bucket)| (bucket.0 - x).abs();
+            self.buckets
+                .iter()
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        };
+        places
+            .filter_map(|x| {
+                let (_, bucket) = nearest(x)?;
+                Some((x, bucket.min.min(top), bucket.max.min(top)))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! The state of the GPU beside a run, and what its power says about energy.
+
+use std::collections::VecDeque;
+
+use crate::profiler::live::GpuStatus;
+use crate::profiler::live::energy::{Energy, PowerSample, energy};
+
+/// Power samples kept, two hours at one a second; a longer run keeps every other one, and so on.
+const MOST_SAMPLES: usize = 7200;
+
+/// Readings kept for the picture of temperature, load and memory.
+const MOST_READINGS: usize = 240;
+
+/// Which of several GPUs the figures belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// There is one, or only one has the name the run gave its device.
+    TheOne,
+    /// The busiest of so many alike: the run does not tell which it uses.
+    BusiestOf(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct GpuTrack {
+    latest: Option<(GpuStatus, Chosen)>,
+    /// Seconds since the start, and the state.
+    readings: VecDeque<(f64, GpuStatus)>,
+    power: Vec<PowerSample>,
+    /// Readings skipped between two kept power samples.
+    stride: usize,
+    since_kept: usize,
+    source: Option<&'static str>,
+}
+
+impl GpuTrack {
+    /// Takes a reading of all GPUs, `t` seconds after the run's start; `device` is the name the run gave, if it did yet.
+    pub fn add(&mut self, t: f64, gpus: &[GpuStatus], device: Option<&str>, source: &'static str) {
+        self.source = Some(source);
+        let Some((gpu, chosen)) = choose(gpus, device) else {
+            return;
+        };
+        if let (Chosen::TheOne, Some(watts)) = (chosen, gpu.power) {
+            self.keep_power(PowerSample { t, watts });
+        }
+        if self.readings.len() == MOST_READINGS {
+            self.readings.pop_front();
+        }
+        self.readings.push_back((t, gpu.clone()));
+        self.latest = Some((gpu.clone(), chosen));
+    }
+
+    fn keep_power(&mut self, sample: PowerSample) {
+        if self.since_kept < self.stride {
+            self.since_kept += 1;
+            return;
+        }
+        self.since_kept = 0;
+        if self.power.len() == MOST_SAMPLES {
+            let mut odd = false;
+            self.power.retain(|_| {
+                odd = !odd;
+                odd
+            });
+            self.stride = self.stride * 2 + 1;
+        }
+        self.power.push(sample);
+    }
+
+    pub fn latest(&self) -> Option<&(GpuStatus, Chosen)> {
+        self.latest.as_ref()
+    }
+
+    pub fn readings(&self) -> impl Iterator<Item = &(f64, GpuStatus)> {
+        self.readings.iter()
+    }
+
+    /// What the figures come from.
+    pub fn source(&self) -> Option<&'static str> {
+        self.source
+    }
+
+    /// Energy for each of `count` equal pieces of the work between `start` and `end`, in seconds since the run's start.
+    pub fn energy_per(&self, start: f64, end: f64, count: u64) -> Option<Energy> {
+        energy(&self.power, start, end)?.per(count)
+    }
+}
+
+fn choose<'a>(gpus: &'a [GpuStatus], device: Option<&str>) -> Option<(&'a GpuStatus, Chosen)> {
+    let named: Vec<&GpuStatus> = gpus
+        .iter()
+        .filter(|gpu| match (gpu.name.as_deref(), device) {
+            (Some(name), Some(device)) => device.contains(name) || name.contains(device),
+            _ => false,
+        })
+        .collect();
+    let candidates = if named.is_empty() {
+        gpus.iter().collect()
+    } else {
+        named
+    };
+    let load = |gpu: &GpuStatus| gpu.busy.unwrap_or(-1.0);
+    let busiest = candidates
+        .iter()
+        .copied()
+        .max_by(|a, b| load(a).total_cmp(&load(b)))?;
+    Some(match candidates.len() {
+        1 => (busiest, Chosen::TheOne),
+        several => (busiest, Chosen::BusiestOf(several)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(name: &str, busy: f64) -> GpuStatus {
+        GpuStatus {
+            id: name.to_owned(),
+            name: Some(name.to_owned()),
+            busy: Some(busy),
+            power: Some(300.0),
+            ..GpuStatus::default()
+        }
+    }
+
+    #[test]
+    fn the_runs_own_gpu_is_shown_and_a_guess_is_called_one() {
+        let gpus = [gpu("MI300X", 3.0), gpu("iGPU", 90.0)];
+        let mut track = GpuTrack::default();
+        track.add(0.0, &gpus, Some("AMD Instinct MI300X"), "test");
+        let (chosen, how) = track.latest().unwrap();
+        assert_eq!((chosen.id.as_str(), *how), ("MI300X", Chosen::TheOne));
+        let alike = [gpu("MI300X", 3.0), gpu("MI300X", 70.0)];
+        track.add(1.0, &alike, Some("MI300X"), "test");
+        let (chosen, how) = track.latest().unwrap();
+        assert_eq!((chosen.busy, *how), (Some(70.0), Chosen::BusiestOf(2)));
+        track.add(2.0, &[], Some("MI300X"), "test");
+        assert!(track.latest().is_some());
+    }
+
+    #[test]
+    fn energy_per_step_survives_thinning() {
+        let mut track = GpuTrack::default();
+        let seconds = 20_000;
+        for t in 0..=seconds {
+            track.add(f64::from(t), &[gpu("one", 50.0)], None, "test");
+        }
+        assert!(track.power.len() <= MOST_SAMPLES);
+        let step = track.energy_per(0.0, f64::from(seconds), 1000).unwrap();
+        assert!((step.joules - 300.0 * 20.0).abs() < 1e-6, "{step:?}");
+        assert_eq!(track.energy_per(0.0, 1.0, 0), None);
+    }
+
+    /// A guess among several GPUs must not become joules.
+    #[test]
+    fn power_of_a_guessed_gpu_is_no_energy() {
+        let mut track = GpuTrack::default();
+        for t in 0..100 {
+            let gpus = [gpu("same", 1.0), gpu("same", 2.0)];
+            track.add(f64::from(t), &gpus, None, "test");
+        }
+        assert_eq!(track.energy_per(0.0, 99.0, 10), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a run said in words: notes, log lines, its error stream, samples of text. Bounded; the oldest lines go first.
+
+use std::collections::VecDeque;
+
+/// Lines kept.
+const MOST: usize = 2000;
+
+/// Longest line kept; a learner needs its start, and a binary dump must not fill memory.
+const LONGEST: usize = 2000;
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// The run, about its own figures.
+    Note,
+    /// The trained model.
+    Sample,
+    /// Output that is no event.
+    Output,
+    /// The error stream.
+    Stderr,
+}
+
+impl Voice {
+    pub fn name(self) -> &'static str {
+        match self {
+            Voice::Note => "note",
+            Voice::Sample => "sample",
+            Voice::Output => "output",
+            Voice::Stderr => "stderr",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Seconds since the run started, where the line says.
+    pub t: Option<f64>,
+    pub voice: Voice,
+    /// One line without control characters.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    entries: VecDeque<Entry>,
+    /// Lines that went.
+    pub forgotten: u64,
+}
+
+impl Journal {
+    pub fn add(&mut self, t: Option<f64>, voice: Voice, text: &str) {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if self.entries.len() == MOST {
+                self.entries.pop_front();
+                self.forgotten += 1;
+            }
+            let text = printable(line);
+            self.entries.push_back(Entry { t, voice, text });
+        }
+    }
+
+    /// Replaces what was known of the error stream: it is read from its end again and again.
+    pub fn replace_stderr(&mut self, text: &str) {
+        self.entries.retain(|entry| entry.voice != Voice::Stderr);
+        self.add(None, Voice::Stderr, text);
+    }
+
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn of(&self, voice: Voice) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries().filter(move |entry| entry.voice == voice)
+    }
+}
+
+/// Without colours, bells and tabs, which would move the cursor behind the picture's back.
+fn printable(line: &str) -> String {
+    console::strip_ansi_codes(line)
+        .replace('\t', "    ")
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(LONGEST)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_out_printable_and_the_oldest_go_first() {
+        let mut journal = Journal::default();
+        journal.add(
+            None,
+            Voice::Output,
+            "\x1b[31mred\x1b[0m\tand\u{7} bell\n\nsecond",
+        );
+        let texts: Vec<&str> = journal.entries().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(texts, ["red    and bell", "second"]);
+        for n in 0..3000 {
+            journal.add(Some(f64::from(n)), Voice::Output, &format!("line {n}"));
+        }
+        assert_eq!((journal.len(), journal.forgotten), (MOST, 1002));
+        assert_eq!(journal.entries().next_back().unwrap().text, "line 2999");
+        journal.replace_stderr("a\nb");
+        journal.replace_stderr("a\nb\nc");
+        assert_eq!(journal.of(Voice::Stderr).count(), 3);
+    }
+}

@@ -1,0 +1,278 @@
+//! Keeps the session, on a thread of its own: writing an event waits for the disk, and a frame must not.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::session::event::{RunExit, StepRef};
+use crate::session::runs::MeasuredRuns;
+use crate::session::{Session, SessionError};
+use crate::tui::message::{HintText, Message, News, Reply, Request};
+use crate::tutor::finish::{finish_run, note_profile};
+use crate::tutor::outcome::Shown;
+use crate::tutor::signals::SharedSession;
+
+/// How often the inbox is looked into: an instructor's order has to be noticed within two seconds.
+const INBOX: Duration = Duration::from_secs(1);
+
+pub struct Clerk {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    session: SharedSession,
+}
+
+impl Clerk {
+    pub fn start(
+        session: SharedSession,
+        course: Arc<Course>,
+        sender: mpsc::Sender<Message>,
+        in_class: bool,
+    ) -> Self {
+        let (requests, received) = channel();
+        let shared = Arc::clone(&session);
+        let thread = thread::spawn(move || work(&shared, &course, &received, &sender, in_class));
+        Self {
+            requests: Some(requests),
+            thread: Some(thread),
+            session,
+        }
+    }
+
+    pub fn ask(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread ends only with the session, and then the tutor ends, too.
+            let _ = requests.send(request);
+        }
+    }
+
+    /// Does what was asked for, then closes the session.
+    pub fn close(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(session.take());
+    }
+}
+
+fn work(
+    session: &SharedSession,
+    course: &Course,
+    requests: &Receiver<Request>,
+    sender: &mpsc::Sender<Message>,
+    in_class: bool,
+) {
+    let mut looked = Instant::now();
+    loop {
+        // Outside a class nobody writes into the inbox, and a tutor that idles sleeps.
+        let request = if in_class {
+            requests.recv_timeout(INBOX)
+        } else {
+            requests.recv().map_err(RecvTimeoutError::from)
+        };
+        let mut guard = session.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(session) = guard.as_mut() else {
+            return;
+        };
+        let mut replies = Vec::new();
+        match request {
+            Ok(request) => replies.push(answer(session, course, request)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if in_class && looked.elapsed() >= INBOX {
+            replies.extend(look_into_inbox(session, course));
+            looked = Instant::now();
+        }
+        drop(guard);
+        for reply in replies {
+            // While the tutor ends nobody takes replies, but the requests before are carried out all the same.
+            let _ = sender.try_send(Message::Session(Box::new(reply)));
+        }
+    }
+}
+
+/// What instructors asked for since the last time; most often nothing, and then nothing is drawn either.
+fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
+    let notices = match session.poll_notices() {
+        Ok(notices) if notices.is_empty() => return None,
+        Ok(notices) => notices,
+        // It is tried again; an unwritable disk is already told of where the learner does something.
+        Err(_) => return None,
+    };
+    let measured = MeasuredRuns::read(course, session.state(), &session.place.runs()).ok();
+    Some(Reply {
+        state: Arc::new(session.state().clone()),
+        unsaved: session.unsaved(),
+        measured: measured.map(Arc::new),
+        news: News::Notices(notices.iter().map(ToString::to_string).collect()),
+    })
+}
+
+/// Carries out a request and says what came of it.
+pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply {
+    let measures = matches!(
+        request,
+        Request::Measure | Request::RunFinished { .. } | Request::Profiled { .. }
+    );
+    let news = carry_out(session, course, request).unwrap_or_else(|error| News::Failed {
+        remedy: error.remedy(),
+        message: error.to_string(),
+    });
+    let measured = measures
+        .then(|| MeasuredRuns::read(course, session.state(), &session.place.runs()).ok())
+        .flatten();
+    Reply {
+        state: Arc::new(session.state().clone()),
+        unsaved: session.unsaved(),
+        measured: measured.map(Arc::new),
+        news,
+    }
+}
+
+fn carry_out(
+    session: &mut Session,
+    course: &Course,
+    request: Request,
+) -> Result<News, SessionError> {
+    match request {
+        Request::Measure => Ok(News::None),
+        Request::Spend(at, seconds) => session.spend(at, seconds).map(|()| News::None),
+        Request::Predict(at, value) => session.predict(at, value).map(|()| News::None),
+        Request::Reflect(at, text) => session.reflect(at, &text).map(|()| News::None),
+        Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
+        Request::Enter(at) => match find(course, &at) {
+            Some((lesson, step)) => session.enter(lesson, step).map(|()| News::None),
+            None => Ok(News::None),
+        },
+        Request::Answer(at, answer) => {
+            let Some((_, step)) = find(course, &at) else {
+                return Ok(News::None);
+            };
+            let StepKind::Quiz(quiz) = &step.kind else {
+                return Ok(News::None);
+            };
+            let marked = session.answer(at.clone(), quiz, answer)?;
+            Ok(marked.map_or(News::None, |marked| News::Marked {
+                at,
+                answer,
+                correct: marked.correct,
+                because: marked.because.to_string(),
+            }))
+        }
+        Request::Check(at) => check(session, course, at),
+        Request::Hint(at) => {
+            let Some((_, step)) = find(course, &at) else {
+                return Ok(News::None);
+            };
+            let hint = session.next_hint(at.clone(), step)?.map(|hint| HintText {
+                number: hint.number,
+                of: hint.of,
+                text: hint.text.to_string(),
+            });
+            Ok(News::Hint { at, hint })
+        }
+        Request::RunStarted {
+            run,
+            at,
+            target,
+            command,
+        } => session
+            .start_run(&run, Some(at), &target, command)
+            .map(|()| News::None),
+        Request::RunFinished { run, at, exit } => {
+            let is_success = exit == RunExit::Status(0);
+            finish_run(session, &run, exit)?;
+            if is_success {
+                check(session, course, at)
+            } else {
+                Ok(News::None)
+            }
+        }
+        Request::Profiled { at, command } => profiled(session, course, at, command),
+    }
+}
+
+fn check(session: &mut Session, course: &Course, at: StepRef) -> Result<News, SessionError> {
+    let Some((lesson, step)) = find(course, &at) else {
+        return Ok(News::None);
+    };
+    let outcomes = session.check(course, lesson, step)?;
+    let outcomes = step
+        .checks
+        .iter()
+        .zip(&outcomes)
+        .map(|(check, outcome)| Shown::new(check, outcome));
+    Ok(News::Checked {
+        at,
+        outcomes: outcomes.collect(),
+    })
+}
+
+fn profiled(
+    session: &mut Session,
+    course: &Course,
+    at: StepRef,
+    command: Vec<String>,
+) -> Result<News, SessionError> {
+    let target = match find(course, &at).map(|(_, step)| &step.kind) {
+        Some(StepKind::Profile { target, .. }) => target.clone(),
+        _ => String::new(),
+    };
+    note_profile(session, at.clone(), &target, command)?;
+    check(session, course, at)
+}
+
+fn find<'a>(course: &'a Course, at: &StepRef) -> Option<(&'a Lesson, &'a Step)> {
+    let lesson = course.lesson(&at.lesson)?;
+    Some((lesson, lesson.step(&at.step)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lesson::Source;
+    use crate::session::event::Scope;
+    use crate::session::{Action, Order, Place, inbox};
+
+    #[test]
+    fn an_instructors_reset_reaches_the_open_tutor_within_two_seconds() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
+        let session = Arc::new(std::sync::Mutex::new(Some(
+            Session::open(place.clone()).unwrap(),
+        )));
+        let (sender, mut received) = mpsc::channel(16);
+        let mut clerk = Clerk::start(session, course, sender, true);
+        let at = StepRef::new("welcome", "the-model");
+        clerk.ask(Request::Enter(at.clone()));
+        let Some(Message::Session(reply)) = received.blocking_recv() else {
+            panic!("no reply");
+        };
+        assert!(reply.state.step("welcome", "the-model").is_some());
+
+        let reset = Action::Reset {
+            scope: Scope::Step(at),
+            workbench: Vec::new(),
+        };
+        inbox::send(&place, &Order::new("Teacher", reset)).unwrap();
+        let Some(Message::Session(reply)) = received.blocking_recv() else {
+            panic!("no notice");
+        };
+        let News::Notices(notices) = &reply.news else {
+            panic!("{reply:?}");
+        };
+        assert!(notices[0].contains("Teacher reset"), "{notices:?}");
+        assert!(reply.state.step("welcome", "the-model").is_none());
+        clerk.close();
+    }
+}

@@ -1,0 +1,88 @@
+//! How often to draw: at once for the learner, seldom for what streams, never for nothing.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+const LOCAL: Duration = Duration::from_millis(100);
+/// Bytes over a network cost more, and four pictures a second still look alive.
+const OVER_SSH: Duration = Duration::from_millis(250);
+/// Bytes a second that pictures of a running run may take.
+const BUDGET: f64 = 3500.0;
+/// Large pictures would otherwise come so seldom that the run seems to hang.
+const SLOWEST: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub struct Pace {
+    interval: Duration,
+    /// The first moment for a frame that answers no key.
+    next: Option<Instant>,
+    hurry: bool,
+}
+
+impl Pace {
+    pub fn from_environment() -> Self {
+        let is_remote = std::env::var_os("SSH_CONNECTION").is_some();
+        Self {
+            interval: if is_remote { OVER_SSH } else { LOCAL },
+            next: None,
+            hurry: false,
+        }
+    }
+
+    /// The next frame answers a key.
+    pub fn hurry(&mut self) {
+        self.hurry = true;
+    }
+
+    pub fn may_draw(&self) -> bool {
+        self.hurry || self.next_frame() <= Instant::now()
+    }
+
+    pub fn next_frame(&self) -> Instant {
+        match self.next {
+            Some(next) if !self.hurry => next,
+            _ => Instant::now(),
+        }
+    }
+
+    /// A frame of so many bytes was sent.
+    pub fn drawn(&mut self, bytes: usize) {
+        let paid_for = Duration::from_secs_f64(bytes as f64 / BUDGET);
+        self.next = Some(Instant::now() + paid_for.clamp(self.interval, SLOWEST));
+        self.hurry = false;
+    }
+}
+
+/// Waits for a moment; for ever where there is none, without ever waking up.
+pub async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_is_answered_at_once_and_a_large_frame_is_paid_for_with_time() {
+        let mut pace = Pace {
+            interval: LOCAL,
+            next: None,
+            hurry: false,
+        };
+        assert!(pace.may_draw(), "the first frame");
+        let before = Instant::now();
+        pace.drawn(1000);
+        let wait = pace.next_frame() - before;
+        assert!(wait > Duration::from_millis(250), "{wait:?}");
+        assert!(!pace.may_draw());
+        pace.hurry();
+        assert!(pace.may_draw());
+        let before = Instant::now();
+        pace.drawn(100_000);
+        assert!(pace.next_frame() - before < SLOWEST * 2);
+    }
+}

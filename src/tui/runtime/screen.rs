@@ -1,0 +1,157 @@
+//! The terminal: entered, drawn on with one write a frame, and given back whatever happens.
+//!
+//! ratatui's own `Terminal` asks the terminal where its cursor is whenever it clears; over a slow line that is a wait, and
+//! a lost answer an error. Two buffers and their difference are all that is needed.
+
+use std::io::{self, Write};
+use std::panic;
+use std::sync::Once;
+use std::time::Duration;
+
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, queue, style};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::tutor::Processes;
+use crate::tutor::signals::SharedSession;
+
+pub struct Screen {
+    mouse: bool,
+    /// What the terminal shows; none when it may show anything.
+    shown: Option<Buffer>,
+    /// Where the terminal's cursor is shown.
+    cursor: Option<Position>,
+}
+
+impl Screen {
+    pub fn enter(mouse: bool) -> io::Result<Self> {
+        // Under NO_COLOR crossterm writes sequences that also switch off bold. The mono theme has no colour to write.
+        style::force_color_output(true);
+        let mut screen = Self {
+            mouse,
+            shown: None,
+            cursor: None,
+        };
+        screen.enter_again()?;
+        Ok(screen)
+    }
+
+    /// After another program had the terminal: everything is drawn anew.
+    pub fn enter_again(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        let mut bytes = Vec::new();
+        queue!(
+            bytes,
+            EnterAlternateScreen,
+            cursor::Hide,
+            EnableBracketedPaste
+        )?;
+        if self.mouse {
+            queue!(bytes, EnableMouseCapture)?;
+        }
+        self.shown = None;
+        self.cursor = None;
+        send(&bytes)
+    }
+
+    pub fn leave(&mut self) -> io::Result<()> {
+        self.shown = None;
+        restore()
+    }
+
+    /// Draws what differs from the frame before, as one write that the terminal shows at once; returns its bytes.
+    pub fn draw(
+        &mut self,
+        area: Rect,
+        paint: impl FnOnce(&mut Buffer) -> Option<Position>,
+    ) -> io::Result<usize> {
+        let mut next = Buffer::empty(area);
+        let cursor = paint(&mut next);
+        let mut bytes = Vec::new();
+        queue!(bytes, BeginSynchronizedUpdate)?;
+        let before = self.shown.take().filter(|shown| shown.area == area);
+        let before = match before {
+            Some(before) => before,
+            None => {
+                queue!(bytes, style::ResetColor, Clear(ClearType::All))?;
+                Buffer::empty(area)
+            }
+        };
+        let changes = before.diff(&next);
+        let is_same = changes.is_empty() && cursor == self.cursor && bytes.len() <= SYNC_LENGTH;
+        if !changes.is_empty() {
+            CrosstermBackend::new(&mut bytes).draw(changes.into_iter())?;
+        }
+        match cursor {
+            Some(position) => queue!(bytes, cursor::MoveTo(position.x, position.y), cursor::Show)?,
+            None if self.cursor.is_some() => queue!(bytes, cursor::Hide)?,
+            None => {}
+        }
+        queue!(bytes, EndSynchronizedUpdate)?;
+        self.shown = Some(next);
+        self.cursor = cursor;
+        if is_same {
+            return Ok(0);
+        }
+        send(&bytes)?;
+        Ok(bytes.len())
+    }
+}
+
+/// Bytes that begin a frame, before anything is drawn.
+const SYNC_LENGTH: usize = "\x1b[?2026h".len();
+
+/// Columns and rows, from the system and not from the terminal.
+pub fn size() -> io::Result<(u16, u16)> {
+    crossterm::terminal::size()
+}
+
+fn send(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Leaves the terminal as it was found. Harmless when it never was entered.
+pub fn restore() -> io::Result<()> {
+    let mut bytes = Vec::new();
+    queue!(
+        bytes,
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        style::ResetColor,
+        LeaveAlternateScreen,
+        cursor::Show
+    )?;
+    let sent = send(&bytes);
+    disable_raw_mode()?;
+    sent
+}
+
+/// A panic anywhere ends the tutor with its terminal, its session and its children in order.
+pub fn restore_on_panic(session: SharedSession, processes: Processes) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let _ = restore();
+            usual(info);
+            eprintln!("The tutor has a bug and ends here. Your progress is kept; please report the lines above.");
+            processes.end(Duration::from_millis(200));
+            // The panic may have happened while the session was in use: then its events are on the disk all the same.
+            if let Ok(mut session) = session.try_lock() {
+                drop(session.take());
+            }
+            std::process::exit(101);
+        }));
+    });
+}

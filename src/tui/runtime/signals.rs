@@ -1,0 +1,44 @@
+//! What signals mean to the full screen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc::Sender;
+
+use super::screen;
+use crate::tui::message::Message;
+use crate::tutor::signals::Face;
+
+pub struct Screenful {
+    sender: Sender<Message>,
+    lent: Arc<AtomicBool>,
+}
+
+impl Screenful {
+    /// `lent` says whether another program has the terminal.
+    pub fn new(sender: Sender<Message>, lent: Arc<AtomicBool>) -> Self {
+        Self { sender, lent }
+    }
+}
+
+impl Face for Screenful {
+    fn restore(&self) {
+        // A terminal that is gone needs no restoring.
+        let _ = screen::restore();
+    }
+
+    fn continued(&self) {
+        // A loop that is too busy to listen draws anyway.
+        let _ = self.sender.try_send(Message::Continued);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.lent.load(Ordering::SeqCst)
+    }
+}
+
+/// Stops this process, as Ctrl-Z does, until a shell continues it.
+pub fn stop_here() {
+    // SAFETY: raise takes a number.
+    unsafe { libc::raise(libc::SIGTSTP) };
+}

@@ -1,0 +1,243 @@
+//! How things look: styles by what they mean, and the glyphs of the terminal's character set.
+//!
+//! The 16 colours of the terminal's own palette, so that a learner's light or dark theme is respected; under `NO_COLOR`
+//! attributes alone. Nothing is ever told by colour alone: a verdict has a word and a glyph, too.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::{Marker, border};
+
+/// Which colours may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Palette {
+    /// The terminal's own 16.
+    #[default]
+    Ansi16,
+    /// None: bold, dim, underlined and reversed.
+    Mono,
+}
+
+/// Styles and glyphs; cheap to copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Theme {
+    pub palette: Palette,
+    pub glyphs: Glyphs,
+}
+
+impl Theme {
+    pub fn new(palette: Palette, glyphs: Glyphs) -> Self {
+        Self { palette, glyphs }
+    }
+
+    /// Running text.
+    pub fn text(&self) -> Style {
+        Style::new()
+    }
+
+    /// What may be overlooked: units, times, labels of axes.
+    pub fn muted(&self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// A title.
+    pub fn heading(&self) -> Style {
+        self.coloured(Color::Cyan, Modifier::BOLD, Modifier::UNDERLINED)
+    }
+
+    /// A word that matters in running text.
+    pub fn emphasis(&self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// Passed, faster, within bounds.
+    pub fn good(&self) -> Style {
+        self.coloured(Color::Green, Modifier::empty(), Modifier::BOLD)
+    }
+
+    /// Not yet, undecided, worth a look.
+    pub fn warning(&self) -> Style {
+        self.coloured(Color::Yellow, Modifier::empty(), Modifier::UNDERLINED)
+    }
+
+    /// Failed, slower, out of bounds.
+    pub fn bad(&self) -> Style {
+        self.coloured(Color::Red, Modifier::BOLD, Modifier::UNDERLINED)
+    }
+
+    /// Keys, links and whatever can be acted upon.
+    pub fn accent(&self) -> Style {
+        self.coloured(Color::Cyan, Modifier::empty(), Modifier::BOLD)
+    }
+
+    /// Code within a sentence.
+    pub fn code(&self) -> Style {
+        self.coloured(Color::Magenta, Modifier::empty(), Modifier::BOLD)
+    }
+
+    /// The line or choice that a key would act upon.
+    pub fn selection(&self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    pub fn border(&self) -> Style {
+        self.muted()
+    }
+
+    /// The border of the panel that gets the keys.
+    pub fn border_focused(&self) -> Style {
+        self.accent()
+    }
+
+    /// The `n`th of several series in one picture; tell them apart by [`Theme::marker`] or a label as well.
+    pub fn series(&self, n: usize) -> Style {
+        const COLOURS: [Color; 6] = [
+            Color::Cyan,
+            Color::Yellow,
+            Color::Magenta,
+            Color::Green,
+            Color::Blue,
+            Color::Red,
+        ];
+        const ATTRIBUTES: [Modifier; 3] = [Modifier::BOLD, Modifier::empty(), Modifier::DIM];
+        match self.palette {
+            Palette::Ansi16 => Style::new().fg(COLOURS[n % COLOURS.len()]),
+            Palette::Mono => Style::new().add_modifier(ATTRIBUTES[n % ATTRIBUTES.len()]),
+        }
+    }
+
+    /// How the points of the `n`th series in one picture are drawn.
+    pub fn marker(&self, n: usize) -> Marker {
+        const LETTERS: [char; 6] = ['*', '+', 'x', 'o', '#', '@'];
+        if self.glyphs.unicode {
+            Marker::Braille
+        } else {
+            Marker::Custom(LETTERS[n % LETTERS.len()])
+        }
+    }
+
+    fn coloured(&self, colour: Color, with_colour: Modifier, without: Modifier) -> Style {
+        match self.palette {
+            Palette::Ansi16 => Style::new().fg(colour).add_modifier(with_colour),
+            Palette::Mono => Style::new().add_modifier(with_colour | without),
+        }
+    }
+}
+
+/// Characters beside letters. All are one column wide in every locale that is not East Asian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glyphs {
+    /// Whether characters outside ASCII may be written.
+    pub unicode: bool,
+    pub border: border::Set<'static>,
+    /// Done, passed.
+    pub check: &'static str,
+    /// Failed, wrong.
+    pub cross: &'static str,
+    /// Not decided.
+    pub undecided: &'static str,
+    /// Not open yet.
+    pub locked: &'static str,
+    /// Left out on purpose.
+    pub skipped: &'static str,
+    /// Where the learner is.
+    pub here: &'static str,
+    pub bullet: &'static str,
+    pub arrow: &'static str,
+    pub ellipsis: &'static str,
+    pub horizontal: &'static str,
+    pub vertical: &'static str,
+    pub times: &'static str,
+    /// There is more above, below.
+    pub more_above: &'static str,
+    pub more_below: &'static str,
+    /// Full and empty part of a bar.
+    pub bar: [&'static str; 2],
+    /// From lowest to highest; the first is not blank.
+    pub levels: [&'static str; 8],
+}
+
+impl Glyphs {
+    pub const UNICODE: Self = Self {
+        unicode: true,
+        border: border::PLAIN,
+        check: "✓",
+        cross: "✗",
+        undecided: "?",
+        locked: "×",
+        skipped: "–",
+        here: "▸",
+        bullet: "•",
+        arrow: "→",
+        ellipsis: "…",
+        horizontal: "─",
+        vertical: "│",
+        times: "×",
+        more_above: "↑",
+        more_below: "↓",
+        bar: ["█", "░"],
+        levels: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    };
+
+    pub const ASCII: Self = Self {
+        unicode: false,
+        border: border::Set {
+            top_left: "+",
+            top_right: "+",
+            bottom_left: "+",
+            bottom_right: "+",
+            vertical_left: "|",
+            vertical_right: "|",
+            horizontal_top: "-",
+            horizontal_bottom: "-",
+        },
+        check: "+",
+        cross: "!",
+        undecided: "?",
+        locked: "x",
+        skipped: "-",
+        here: ">",
+        bullet: "*",
+        arrow: "->",
+        ellipsis: "...",
+        horizontal: "-",
+        vertical: "|",
+        times: "x",
+        more_above: "^",
+        more_below: "v",
+        bar: ["#", "."],
+        levels: ["_", ".", ",", "-", "=", "+", "*", "#"],
+    };
+}
+
+impl Default for Glyphs {
+    fn default() -> Self {
+        Self::UNICODE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colour_no_style_names_one_and_all_still_differ_from_plain_text() {
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let styles = [
+            theme.heading(),
+            theme.emphasis(),
+            theme.good(),
+            theme.warning(),
+            theme.bad(),
+            theme.accent(),
+            theme.code(),
+            theme.selection(),
+        ];
+        for style in styles {
+            assert_eq!((style.fg, style.bg), (None, None));
+            assert_ne!(style, theme.text());
+        }
+        for n in 0..12 {
+            assert_eq!(theme.series(n).fg, None);
+        }
+        assert_ne!(theme.marker(0), theme.marker(1));
+    }
+}

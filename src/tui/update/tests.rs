@@ -1,0 +1,347 @@
+//! Whole flows of a learner, by messages, on a real session.
+
+use crate::session::event::RunExit;
+use crate::session::state::Status;
+use crate::tui::message::{Effect, HandOver, Message};
+use crate::tui::model::Screen;
+use crate::tui::model::overlay::Overlay;
+use crate::tui::model::run::Phase;
+use crate::tui::script::Script;
+use crate::tutor::Ending;
+
+fn status(script: &Script, step: &str) -> Status {
+    script
+        .session
+        .state()
+        .step("first", step)
+        .map(|progress| progress.status.clone())
+        .unwrap_or_default()
+}
+
+/// Opens the first lesson at its first step.
+fn in_the_first_lesson() -> Script {
+    let mut script = Script::in_new_folder();
+    script.keys("down enter enter");
+    assert_eq!(script.step(), "text");
+    script
+}
+
+#[test]
+fn a_learner_guesses_runs_passes_and_comes_back_to_the_same_step() {
+    let mut script = in_the_first_lesson();
+    script.keys("n enter");
+    script.type_text("25");
+    script.keys("enter");
+    assert_eq!(status(&script, "guess"), Status::Done);
+    assert!(
+        script.text().contains("You guessed 25"),
+        "{}",
+        script.text()
+    );
+
+    script.keys("enter enter");
+    let id = script.started().expect("the run is started");
+    assert!(
+        script
+            .model
+            .step
+            .as_ref()
+            .is_some_and(|view| view.panel_open)
+    );
+    assert_eq!(status(&script, "baseline"), Status::Open);
+    script.finish(id);
+    assert_eq!(status(&script, "baseline"), Status::Done);
+    let text = script.text();
+    assert!(text.contains("✓ passed  learns"), "{text}");
+    assert!(text.contains("not yet (not required here)"), "{text}");
+
+    script.keys("enter");
+    assert_eq!(script.step(), "results");
+    assert!(
+        !script.text().contains("not measured yet"),
+        "{}",
+        script.text()
+    );
+    let script = script.reopened();
+    assert_eq!(
+        (script.step(), script.model.screen),
+        ("results", Screen::Step)
+    );
+}
+
+#[test]
+fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n n n enter");
+    assert_eq!(script.step(), "question");
+    assert!(script.text().contains("Not so. It says so itself."));
+    assert_eq!(status(&script, "question"), Status::Open);
+    script.keys("2 enter");
+    assert!(script.text().contains("Right. It says so, too."));
+    assert_eq!(status(&script, "question"), Status::Done);
+
+    script.keys("enter enter");
+    script.type_text("six");
+    script.keys("enter");
+    let Some(Overlay::Ask(ask)) = &script.model.overlay else {
+        panic!("the field stays open");
+    };
+    assert!(
+        ask.problem
+            .as_ref()
+            .is_some_and(|text| text.contains("no number"))
+    );
+    script.keys("backspace backspace backspace 5 enter");
+    assert_eq!(status(&script, "number"), Status::Open);
+    assert!(
+        !script.text().contains("Two and two"),
+        "the way is told only to those who went it"
+    );
+    script.keys("enter 6 enter");
+    assert_eq!(status(&script, "number"), Status::Done);
+    assert!(script.text().contains("Two and two and two."));
+}
+
+#[test]
+fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n enter");
+    let id = script.started().unwrap();
+    let run = script.begin_run(id);
+    script.send(Message::RunEnded {
+        id,
+        run: Some(run.clone()),
+        ending: Ending {
+            exit: Some(RunExit::Signal(9)),
+            words: "The run was ended by signal 9 (KILL).".into(),
+            remedy: Some("Lower --batch-size.".into()),
+            stderr: "first line\nlast words".into(),
+        },
+    });
+    let text = script.text();
+    for words in ["signal 9 (KILL)", "Lower --batch-size.", "last words"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    assert_eq!(status(&script, "baseline"), Status::Open);
+    assert_eq!(
+        script.session.state().runs[&run].exit,
+        Some(RunExit::Signal(9))
+    );
+    script.keys("enter");
+    assert!(script.started().is_some(), "it can be started again");
+}
+
+#[test]
+fn stopping_asks_once_and_a_second_run_waits_for_the_first() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n enter");
+    let first = script.started().unwrap();
+    let run = script.begin_run(first);
+    script.keys("v f enter");
+    assert_eq!(
+        script.started(),
+        None,
+        "two runs at once would disturb each other"
+    );
+    assert_eq!(script.model.queued(), 1);
+
+    script.keys("x");
+    assert_eq!(
+        script.model.queued(),
+        0,
+        "a run that only waits is taken out unasked"
+    );
+    script.keys("f enter x");
+    assert_eq!(script.model.queued(), 0);
+
+    script.keys("x");
+    assert!(matches!(script.model.overlay, Some(Overlay::Confirm(_))));
+    script.keys("n");
+    assert!(
+        !script.effects.contains(&Effect::StopRun(first)),
+        "no is no"
+    );
+    script.keys("x y");
+    assert!(script.effects.contains(&Effect::StopRun(first)));
+    script.keys("f enter");
+    let ending = Ending {
+        exit: Some(RunExit::Status(143)),
+        words: "The run was stopped.".into(),
+        remedy: None,
+        stderr: String::new(),
+    };
+    script.send(Message::RunEnded {
+        id: first,
+        run: Some(run),
+        ending,
+    });
+    let second = script.started().expect("the one that waited is started");
+    assert_ne!(first, second);
+    assert!(
+        script
+            .model
+            .running()
+            .is_some_and(|run| run.phase == Phase::Running)
+    );
+}
+
+#[test]
+fn changed_flags_go_to_the_next_run_and_stay() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n f");
+    script.type_text(" --seed 'seven 7'");
+    script.keys("enter");
+    let Some(Effect::StartRun { flags, .. }) = script
+        .effects
+        .iter()
+        .find(|effect| matches!(effect, Effect::StartRun { .. }))
+    else {
+        panic!("no run was started");
+    };
+    let last: Vec<&str> = flags.iter().rev().take(2).map(String::as_str).collect();
+    assert_eq!(last, ["seven 7", "--seed"]);
+    script.keys("v f");
+    let Some(Overlay::Ask(ask)) = &script.model.overlay else {
+        panic!("no form");
+    };
+    assert!(ask.text().ends_with("--seed 'seven 7'"), "{}", ask.text());
+}
+
+#[test]
+fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
+    let mut script = Script::in_new_folder();
+    script.keys("end up up enter enter");
+    assert_eq!(script.step(), "");
+    assert!(
+        script.notice().contains("The first lesson"),
+        "{}",
+        script.notice()
+    );
+
+    let mut script = in_the_first_lesson();
+    script.keys("s");
+    assert!(
+        script.notice().contains("is done"),
+        "what is done cannot be skipped: {}",
+        script.notice()
+    );
+    while script.step() != "again" {
+        let here = script.step().to_string();
+        if status(&script, &here) == Status::Open {
+            script.keys("s");
+            script.type_text("no time");
+            script.keys("enter");
+            assert_eq!(status(&script, &here), Status::Skipped("no time".into()));
+        } else {
+            script.keys("n");
+        }
+        assert_ne!(script.step(), here, "{}", script.notice());
+    }
+    assert_eq!(script.step(), "again", "{}", script.notice());
+}
+
+#[test]
+fn hints_come_one_by_one_and_reflections_are_kept_when_the_field_is_left() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n h");
+    assert!(script.text().contains("Hint 1 of 2"));
+    assert!(!script.text().contains("Another hint."));
+    script.keys("h h");
+    assert!(script.text().contains("Hint 2 of 2"));
+    assert_eq!(script.notice(), "There are no more hints for now.");
+
+    script.keys("n n n n");
+    assert_eq!(script.step(), "thoughts");
+    script.keys("enter");
+    script.type_text("quite a lot");
+    script.keys("enter");
+    script.type_text("q");
+    script.keys("esc");
+    assert!(
+        script.text().contains("quite a lot\n  q"),
+        "{}",
+        script.text()
+    );
+    assert_eq!(status(&script, "thoughts"), Status::Done);
+    script.keys("e");
+    let handed = script.effects.last();
+    assert!(
+        matches!(handed, Some(Effect::HandOver(HandOver::Write { text, .. })) if text == "quite a lot\nq")
+    );
+}
+
+#[test]
+fn what_means_nothing_draws_nothing_and_a_break_is_not_counted_as_work() {
+    let mut script = in_the_first_lesson();
+    script.keys("z");
+    assert!(!script.model.dirty, "an unknown key changes nothing");
+    script.keys("home");
+    script.keys("up");
+    assert!(!script.model.dirty, "there is nothing above the first line");
+
+    script.model.now = std::time::Duration::from_secs(3600);
+    script.keys("n");
+    let seconds = script
+        .session
+        .state()
+        .step("first", "text")
+        .unwrap()
+        .seconds;
+    assert!((1.0..=120.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn quitting_asks_only_while_a_run_is_going() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n enter");
+    let id = script.started().unwrap();
+    script.begin_run(id);
+    script.keys("q");
+    assert!(!script.model.quitting);
+    script.keys("esc q y");
+    assert!(script.model.quitting);
+    assert_eq!(script.effects.last(), Some(&Effect::Quit));
+
+    let mut script = in_the_first_lesson();
+    script.keys("q");
+    assert!(script.model.quitting);
+}
+
+#[test]
+fn the_palette_finds_lessons_pages_and_commands_by_a_few_letters() {
+    let mut script = in_the_first_lesson();
+    script.keys(":");
+    script.type_text("gloss");
+    script.keys("enter");
+    assert!(matches!(&script.model.overlay, Some(Overlay::Page(page)) if page.title == "glossary"));
+    script.keys("esc :");
+    script.type_text("nextstep");
+    script.keys("enter");
+    assert_eq!(script.step(), "guess");
+    script.keys(":");
+    script.type_text("firstless");
+    script.keys("enter");
+    assert_eq!(
+        script.step(),
+        "guess",
+        "a lesson opens at its first unfinished step"
+    );
+}
+
+#[test]
+fn a_search_finds_its_word_and_says_when_there_is_none() {
+    let mut script = in_the_first_lesson();
+    script.model.size = (60, 20);
+    script.keys("/");
+    script.type_text("LOSS");
+    script.keys("enter");
+    assert!(
+        script.notice().starts_with("line 1 of 1"),
+        "{}",
+        script.notice()
+    );
+    script.keys("/ backspace backspace backspace backspace");
+    script.type_text("absent");
+    script.keys("enter");
+    assert!(script.notice().contains("is not in this step"));
+}

@@ -1,0 +1,113 @@
+//! Every screen at every size, with colours, without, and in ASCII.
+
+use super::draw;
+use crate::tui::script::Script;
+use crate::tui::sheet::{sheet, text};
+use crate::tui::theme::Theme;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// The screen after `keys` from a learner's first visit.
+fn shown(keys: &str) -> String {
+    sheet(|area, buffer, theme| {
+        let mut script = Script::in_new_folder();
+        picture(&mut script, keys, area, buffer, theme);
+    })
+}
+
+fn picture(script: &mut Script, keys: &str, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    script.model.theme = *theme;
+    script.model.size = (area.width, area.height);
+    script.keys(keys);
+    draw(&script.model, area, buffer);
+}
+
+#[test]
+fn outline() {
+    insta::assert_snapshot!(shown("down enter"));
+}
+
+#[test]
+fn reading() {
+    insta::assert_snapshot!(shown("down enter enter"));
+}
+
+#[test]
+fn a_question_answered_wrong() {
+    insta::assert_snapshot!(shown("down enter enter n n n n enter"));
+}
+
+#[test]
+fn a_field_with_a_problem() {
+    insta::assert_snapshot!(shown("down enter enter n enter x enter"));
+}
+
+#[test]
+fn help() {
+    insta::assert_snapshot!(shown("down enter enter ?"));
+}
+
+#[test]
+fn palette() {
+    insta::assert_snapshot!(shown(": l e s"));
+}
+
+#[test]
+fn checks_after_a_run() {
+    insta::assert_snapshot!(sheet(|area, buffer, theme| {
+        let mut script = Script::in_new_folder();
+        script.model.size = (area.width, area.height);
+        script.keys("down enter enter n n enter");
+        let id = script.started().expect("a run");
+        script.finish(id);
+        picture(&mut script, "h", area, buffer, theme);
+    }));
+}
+
+#[test]
+fn a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is() {
+    for (width, height) in [(40, 10), (59, 20), (60, 19), (1, 1), (0, 0)] {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        let mut script = Script::in_new_folder();
+        picture(&mut script, "", area, &mut buffer, &Theme::default());
+        if width >= 40 {
+            assert!(
+                text(&buffer).contains("the tutor needs"),
+                "{}",
+                text(&buffer)
+            );
+        }
+    }
+}
+
+#[test]
+fn no_screen_panics_at_any_size() {
+    for keys in [
+        "down enter",
+        "down enter enter",
+        "down enter enter n n n n enter",
+        "?",
+        ": a",
+        "down enter enter n enter",
+    ] {
+        for (width, height) in [
+            (60, 20),
+            (61, 21),
+            (99, 20),
+            (100, 20),
+            (300, 100),
+            (60, 200),
+        ] {
+            let area = Rect::new(0, 0, width, height);
+            let mut buffer = Buffer::empty(area);
+            picture(
+                &mut Script::in_new_folder(),
+                keys,
+                area,
+                &mut buffer,
+                &Theme::default(),
+            );
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Why a tutor cannot begin, with a way out.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::lesson::Problems;
+use crate::session::SessionError;
+
+#[derive(Debug, Error)]
+pub enum TutorError {
+    #[error("the course cannot be read:\n{0}")]
+    Course(#[from] Problems),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("{0} is not a terminal")]
+    NoTerminal(&'static str),
+    #[error("{0}")]
+    Keys(String),
+    #[error("{0}")]
+    Usage(String),
+    #[error("{action}: {source}")]
+    Io {
+        action: &'static str,
+        source: io::Error,
+    },
+}
+
+impl TutorError {
+    pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| TutorError::Io { action, source }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            TutorError::Course(_) => "`tinyllama-tutor lessons lint` shows each line; without --lessons the built-in course opens.".into(),
+            TutorError::Session(error @ SessionError::Held { .. }) => format!(
+                "{} `tinyllama-tutor session show` reads it without opening it.",
+                error.remedy()
+            ),
+            TutorError::Session(error) => error.remedy(),
+            TutorError::NoTerminal(_) => "`tinyllama-tutor --plain` is the same course as lines of text; for scripts every command has --json.".into(),
+            TutorError::Keys(_) => "Correct the file, or remove it to have the usual keys.".into(),
+            TutorError::Usage(_) => "`tinyllama-tutor --help` lists the options.".into(),
+            TutorError::Io { .. } => "`tinyllama-tutor --plain` needs less of a terminal.".into(),
+        }
+    }
+
+    /// Status to end with: 2 where the command line or a file it names is wrong, 3 where this machine lacks something.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            TutorError::Course(_)
+            | TutorError::Keys(_)
+            | TutorError::Usage(_)
+            | TutorError::NoTerminal(_) => 2,
+            TutorError::Session(SessionError::Name { .. }) => 2,
+            TutorError::Session(_) | TutorError::Io { .. } => 3,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A finished run becomes part of the session.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+
+use crate::analysis::metric::Statistic;
+use crate::analysis::{Measurements, Metric};
+use crate::run::folder::RunFolder;
+use crate::session::event::{RunExit, StepRef};
+use crate::session::runs::events_file;
+use crate::session::{Session, SessionError};
+
+/// Notes how `run` ended, with the figures its event stream reports.
+pub fn finish_run(session: &mut Session, run: &str, exit: RunExit) -> Result<(), SessionError> {
+    let path = events_file(&session.place.runs(), run);
+    let measurements = File::open(path)
+        .and_then(|file| Measurements::read(BufReader::new(file)))
+        .unwrap_or_default();
+    session.finish_run(run, exit, values(&measurements))
+}
+
+/// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
+pub fn note_profile(
+    session: &mut Session,
+    at: StepRef,
+    target: &str,
+    command: Vec<String>,
+) -> Result<(), SessionError> {
+    let not_kept = |error: anyhow::Error| SessionError::NoPlace {
+        why: format!("{error:#}"),
+    };
+    let mut folder = RunFolder::create(&session.place.folder, command.clone()).map_err(not_kept)?;
+    folder.record.exit = Some("exit status: 0".into());
+    folder.save().map_err(not_kept)?;
+    let run = folder.id();
+    session.start_run(&run, Some(at), target, command)?;
+    session.finish_run(&run, RunExit::Status(0), BTreeMap::new())
+}
+
+/// Every figure that was reported, by metric name.
+fn values(measurements: &Measurements) -> BTreeMap<String, f64> {
+    Metric::ALL
+        .into_iter()
+        .filter_map(|metric| {
+            let value = measurements.value(metric, Statistic::Median)?;
+            Some((metric.name().to_string(), value))
+        })
+        .collect()
+}

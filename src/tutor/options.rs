@@ -1,0 +1,101 @@
+//! How a tutor is started.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::lesson::Source;
+use crate::run::RunCommand;
+use crate::session::Place;
+
+/// What the command line and the environment say.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub course: Source,
+    pub place: Place,
+    /// Whether the session lies in a class folder, where an instructor may act on it.
+    pub in_class: bool,
+    /// The program that trains; this very one unless something else is named.
+    pub program: Option<PathBuf>,
+    /// Words in front of it, such as `srun --gres=gpu:1`.
+    pub launcher: Vec<OsString>,
+    /// Attributes instead of colours.
+    pub no_color: bool,
+    /// ASCII instead of lines and symbols.
+    pub ascii: bool,
+    /// Whether the mouse scrolls; off, the terminal's own selection works.
+    pub mouse: bool,
+    /// File with keys; none where the usual place is meant.
+    pub keys: Option<PathBuf>,
+}
+
+impl Options {
+    /// Reads from the environment what was not asked for: `NO_COLOR`, `TERM=dumb`, and a locale that is not UTF-8.
+    #[must_use]
+    pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        self.no_color |= set("NO_COLOR").is_some();
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"))
+            .unwrap_or_default()
+            .to_lowercase();
+        self.ascii |= !(locale.contains("utf-8") || locale.contains("utf8"));
+        self
+    }
+
+    /// A run of `target` with `flags`.
+    ///
+    /// # Errors
+    /// When the path of this program cannot be found out.
+    pub fn run_command(&self, target: &str, flags: &[String]) -> Result<RunCommand> {
+        let flags = flags.iter().map(OsString::from).collect();
+        let mut command = match &self.program {
+            Some(program) => RunCommand {
+                launcher: Vec::new(),
+                program: program.clone(),
+                target: target.into(),
+                flags,
+            },
+            None => RunCommand::local(target.into(), flags)?,
+        };
+        command.launcher.clone_from(&self.launcher);
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ascii(variables: &[(&str, &str)]) -> bool {
+        let options = Options {
+            course: Source::BuiltIn,
+            place: Place {
+                folder: PathBuf::new(),
+                learner: "ada".into(),
+            },
+            in_class: false,
+            program: None,
+            launcher: Vec::new(),
+            no_color: false,
+            ascii: false,
+            mouse: false,
+            keys: None,
+        };
+        let found = |name: &str| {
+            let (_, value) = variables.iter().find(|(key, _)| *key == name)?;
+            Some((*value).to_string())
+        };
+        options.with_environment(found).ascii
+    }
+
+    #[test]
+    fn the_first_locale_that_is_set_decides_on_the_glyphs() {
+        assert!(!ascii(&[("LANG", "de_DE.UTF-8")]));
+        assert!(ascii(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")]));
+        assert!(!ascii(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")]));
+        assert!(ascii(&[]));
+    }
+}

@@ -1,0 +1,106 @@
+//! Sentences that both faces of the tutor say.
+
+use std::fmt::Write;
+
+use crate::lesson::check::{Runs, exact};
+use crate::lesson::{Course, Quantity};
+use crate::session::progress::{LessonProgress, progress};
+use crate::session::state::{State, StepProgress};
+
+/// `3 min of 9` for a lesson.
+pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
+    format!("{} of {planned} min", whole(progress.minutes))
+}
+
+/// Whole minutes; the sum of no minutes would print as -0.
+pub fn whole(minutes: f64) -> String {
+    format!("{:.0}", minutes.max(0.0) + 0.0)
+}
+
+/// A guess beside what was measured; none as long as nothing was guessed.
+pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) -> Option<String> {
+    let guess = step?.prediction?;
+    let unit = quantity.unit();
+    let mut text = format!("You guessed {}.", unit.show(guess));
+    match exact(quantity, runs) {
+        Ok(measured) => {
+            let _ = write!(text, " Measured here: {}", unit.show(measured));
+            if guess > 0.0 && measured > 0.0 {
+                let factor = (measured / guess).max(guess / measured);
+                let _ = match factor {
+                    factor if factor < 1.05 => write!(text, ", as good as exact"),
+                    factor => write!(text, ", a factor of {factor:.1} away"),
+                };
+            }
+            text.push('.');
+        }
+        Err(_) => {
+            let _ = write!(
+                text,
+                " The run `{}` will tell.",
+                quantity.numerator.run.step
+            );
+        }
+    }
+    Some(text)
+}
+
+/// What a locked lesson needs, by title.
+pub fn requires(course: &Course, missing: &[String]) -> String {
+    let titles: Vec<&str> = missing
+        .iter()
+        .map(|id| {
+            course
+                .lesson(id)
+                .map_or(id.as_str(), |lesson| &lesson.title)
+        })
+        .collect();
+    format!("opens after: {}", titles.join(", "))
+}
+
+/// Minutes spent and planned, and lessons finished, for all of a course.
+pub fn course_progress(course: &Course, state: &State) -> (f64, u32, usize, usize) {
+    let lessons: Vec<_> = course.lessons().collect();
+    let done: Vec<LessonProgress> = lessons
+        .iter()
+        .map(|lesson| progress(state, lesson))
+        .collect();
+    (
+        done.iter().map(|lesson| lesson.minutes).sum(),
+        lessons.iter().map(|lesson| lesson.minutes).sum(),
+        done.iter().filter(|lesson| lesson.is_finished()).count(),
+        lessons.len(),
+    )
+}
+
+/// Reads a number the way people type one: `1 000`, `1e3`, `2,5`.
+pub fn number(text: &str) -> Option<f64> {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let point = match (compact.contains('.'), compact.matches(',').count()) {
+        (false, 1) => compact.replace(',', "."),
+        _ => compact.replace(',', ""),
+    };
+    point.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_type_them_and_nothing_else_is_one() {
+        for (text, value) in [
+            ("6.9", 6.9),
+            (" 2,5 ", 2.5),
+            ("1 000", 1000.0),
+            ("1,000.5", 1000.5),
+            ("1e3", 1000.0),
+            ("-4", -4.0),
+        ] {
+            assert_eq!(number(text), Some(value), "{text}");
+        }
+        for text in ["", "nan", "inf", "about 5", "1.2.3"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+}

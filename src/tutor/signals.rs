@@ -1,0 +1,166 @@
+//! Signals, on a thread of their own that needs nothing from whatever else goes on.
+//!
+//! When its terminal vanishes, crossterm 0.29's reader spins and never answers: the end has to come from here.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::processes::Processes;
+use crate::session::Session;
+
+/// A session that whoever ends the tutor can close; empty once it was.
+pub type SharedSession = Arc<Mutex<Option<Session>>>;
+
+/// What depends on the face of the tutor.
+pub trait Face: Send + Sync {
+    /// Gives the terminal back as it was found.
+    fn restore(&self);
+
+    /// The tutor goes on after a stop.
+    fn continued(&self);
+
+    /// An interrupt or quit from the keyboard; true when it was not meant for the tutor.
+    fn interrupted(&self) -> bool;
+}
+
+/// How long the children have to end by themselves.
+const GRACE: Duration = Duration::from_millis(800);
+/// How long to wait for an event that is just being written.
+const SAVING: Duration = Duration::from_secs(2);
+/// A terminal that was stopped with Ctrl-S takes no bytes; the end does not wait for it.
+const RESTORING: Duration = Duration::from_millis(300);
+
+/// Lets the tutor say that it is on its way out.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    ending: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// The tutor ends by itself: from now on a signal ends it at once. Does not return when a signal came first, whose
+    /// thread is closing the session and will end the process.
+    pub fn done(&self) {
+        if self.ending.swap(true, Ordering::SeqCst) {
+            thread::sleep(SAVING + GRACE + RESTORING);
+        }
+    }
+}
+
+/// Starts listening: HUP, TERM, INT and QUIT end the tutor in order, CONT has it drawn again.
+pub fn watch(
+    session: SharedSession,
+    processes: Processes,
+    face: Arc<dyn Face>,
+) -> io::Result<Watch> {
+    let watch = Watch::default();
+    let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGCONT])?;
+    let end: Arc<dyn Fn(i32) + Send + Sync> = {
+        let (watch, face) = (watch.clone(), Arc::clone(&face));
+        Arc::new(move |signal| end(signal, &watch, &session, &processes, &face))
+    };
+    watch_terminal(Arc::clone(&end));
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for signal in signals.forever() {
+                match signal {
+                    SIGCONT => face.continued(),
+                    SIGINT | SIGQUIT if face.interrupted() => {}
+                    signal => end(signal),
+                }
+            }
+        })?;
+    Ok(watch)
+}
+
+/// Sleeps until the terminal is gone, also where nobody sends a signal about it.
+fn watch_terminal(end: Arc<dyn Fn(i32) + Send + Sync>) {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return;
+    }
+    thread::spawn(move || {
+        loop {
+            // Without a request nothing wakes this but the end of the terminal.
+            match wait_for_hang_up(stdin.as_fd()) {
+                Ok(true) => return end(SIGHUP),
+                Ok(false) => {}
+                Err(_) => return,
+            }
+        }
+    });
+}
+
+fn wait_for_hang_up(terminal: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut watched = libc::pollfd {
+        fd: terminal.as_raw_fd(),
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one structure that outlives the call, and its count.
+    let ready = unsafe { libc::poll(&raw mut watched, 1, -1) };
+    if ready < 0 {
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(error),
+        };
+    }
+    Ok(watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0)
+}
+
+/// Ends children, saves the session, gives the terminal back and leaves.
+fn end(
+    signal: i32,
+    watch: &Watch,
+    session: &SharedSession,
+    processes: &Processes,
+    face: &Arc<dyn Face>,
+) {
+    if watch.ending.swap(true, Ordering::SeqCst) {
+        // Already on the way out. A lost terminal is often told twice, and anybody else's second signal does not wait.
+        if signal == SIGHUP {
+            return;
+        }
+        std::process::exit(128 + signal);
+    }
+    let children = {
+        let processes = processes.clone();
+        thread::spawn(move || processes.end(GRACE))
+    };
+    save(session);
+    if signal != SIGHUP {
+        let (done, restored) = mpsc::channel();
+        let face = Arc::clone(face);
+        thread::spawn(move || {
+            face.restore();
+            // Whoever waited may have given up.
+            let _ = done.send(());
+        });
+        let _ = restored.recv_timeout(RESTORING);
+    }
+    let _ = children.join();
+    std::process::exit(128 + signal);
+}
+
+/// Closes the session, which writes its cache and lets go of its lock. All acknowledged events are on the disk already.
+fn save(session: &SharedSession) {
+    let until = Instant::now() + SAVING;
+    while Instant::now() < until {
+        match session.try_lock() {
+            Ok(mut session) => {
+                drop(session.take());
+                return;
+            }
+            Err(TryLockError::Poisoned(_)) => return,
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}

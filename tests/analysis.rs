@@ -1,0 +1,515 @@
+//! The commands that compare runs, on a stand-in for the device whose truth is known.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use common::{stderr, stdout, tutor};
+use serde_json::{Value, json};
+
+/// A home with a device of known truth.
+struct Bench {
+    home: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(truth: &Value) -> Self {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(home.path().join("truth.json"), truth.to_string()).expect("written");
+        Bench { home }
+    }
+
+    fn change(&self, truth: &Value) {
+        std::fs::write(self.home.path().join("truth.json"), truth.to_string()).expect("written");
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins/training_run");
+        tutor(self.home.path())
+            .args(arguments)
+            .env(
+                "TINYLLAMA_LAUNCHER",
+                format!("python3 {}", stand_in.display()),
+            )
+            .env("STAND_IN_TRUTH", self.home.path().join("truth.json"))
+            .output()
+            .expect("the program starts")
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        serde_json::from_str(&stdout(&output)).expect("one JSON document")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn runs(&self) -> Vec<String> {
+        let folder = self.path("state/tinyllama-tutor/runs");
+        let mut runs: Vec<String> = std::fs::read_dir(folder)
+            .expect("runs are kept")
+            .map(|entry| {
+                entry
+                    .expect("readable")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        runs.sort();
+        runs
+    }
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("{pointer} is no number in {value:#}"))
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("{pointer} is no text in {value:#}"))
+}
+
+/// v2 takes 0.625 of v1's time, v3 as long as v2; runs differ by 1 %, steps by 2 %.
+fn versions() -> Value {
+    json!({
+        "targets": {"v1": {}, "v2": {"ms": 6.25}, "v3": {"ms": 6.25}},
+        "noise": 0.02, "starts": 0.01,
+    })
+}
+
+#[test]
+fn compare_finds_the_speedup_that_is_there_and_none_that_is_not() {
+    let bench = Bench::new(&versions());
+    let document = bench.json(&[
+        "compare",
+        "v1",
+        "v2",
+        "v1:--seed=7",
+        "--rounds=5",
+        "--num-steps=40",
+    ]);
+    let time = &document["rows"][1]["relative_time"];
+    let (low, high) = (
+        number(time, "/interval/low"),
+        number(time, "/interval/high"),
+    );
+    assert!(low < 0.625 && 0.625 < high && high / low < 1.1, "{time:#}");
+    assert_eq!(text(time, "/finding/finding"), "faster");
+    assert_eq!(text(time, "/interval/basis"), "rounds");
+    let same = text(&document["rows"][2]["relative_time"], "/finding/finding");
+    assert!(["no_difference", "too_noisy"].contains(&same), "{same}");
+    assert!(document["warnings"].to_string().contains("seed"));
+    // Phases come from the run that waits after each.
+    let forward = number(&document, "/rows/0/phases/forward_ms");
+    assert!((2.7..3.3).contains(&forward), "{forward}");
+    let rate = number(&document, "/rows/0/flops_per_s");
+    assert!((1.7e12..1.9e12).contains(&rate), "{rate}");
+
+    // The same runs, read again from disk: not in turns any more.
+    let runs = bench.runs();
+    assert_eq!(runs.len(), 18);
+    let again = bench.json(&["compare", &runs[0], &runs[1]]);
+    assert_eq!(
+        text(&again["rows"][1]["relative_time"], "/interval/basis"),
+        "steps"
+    );
+
+    let mixed = bench.run(&["compare", "v1", &runs[0]]);
+    assert_eq!(mixed.status.code(), Some(2), "{}", stderr(&mixed));
+    let unknown = bench.run(&["compare", "v1", "v9"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("v9"), "{}", stderr(&unknown));
+}
+
+#[test]
+fn compare_warns_of_what_does_not_train_and_shows_the_workshop_apart() {
+    let mut truth = versions();
+    truth["targets"]["v3"] = json!({"ms": 2.0, "with_gradient": 1});
+    let bench = Bench::new(&truth);
+    let output = bench.run(&["compare", "v1", "v3", "--rounds=1", "--workshop"]);
+    let shown = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        shown.contains("1 of 74 parameters have a gradient"),
+        "{shown}"
+    );
+    let claims: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.starts_with("forward pass") && line.contains("v3"))
+        .collect();
+    assert!(
+        claims.len() == 1 && claims[0].contains("33.3 ms") && claims[0].contains("A.1.1"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn ablate_measures_what_each_switch_is_worth() {
+    let bench = Bench::new(&json!({
+        "targets": {"v2": {}},
+        "factors": {"--qkv-fusion=on": 0.9, "--graph-fusion=on": 0.7},
+        "noise": 0.02, "starts": 0.01,
+    }));
+    let document = bench.json(&[
+        "ablate",
+        "v2",
+        "--rounds=2",
+        "--switches=qkv-fusion,flash-attention,graph-fusion",
+    ]);
+    assert_eq!(document["combinations"].as_array().map(Vec::len), Some(8));
+    for (at, truth) in [(0, 0.9), (1, 1.0), (2, 0.7)] {
+        let effect = &document["main_effects"][at];
+        let (low, high) = (
+            number(effect, "/interval/low"),
+            number(effect, "/interval/high"),
+        );
+        assert!(
+            low < truth && truth < high && high / low < 1.08,
+            "{effect:#}"
+        );
+        assert_eq!(
+            text(effect, "/finding/finding") == "faster",
+            truth < 1.0,
+            "{effect:#}"
+        );
+    }
+    assert_eq!(document["interactions"].as_array().map(Vec::len), Some(3));
+
+    bench.change(&json!({"targets": {"v2": {}}, "refused": ["--flash-attention=on"]}));
+    let refused = bench.run(&["ablate", "v2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("--switches"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn scale_fits_the_growth_and_stops_at_the_memory() {
+    let bench = Bench::new(&json!({
+        "targets": {"v1": {}}, "growth": [1.5, 0.8], "capacity": 4096, "noise": 0.01, "starts": 0.01,
+    }));
+    let document = bench.json(&[
+        "scale",
+        "v1",
+        "--seq-len=64,128,256,512",
+        "--batch-size=4,16",
+    ]);
+    let outcomes: Vec<&str> = (0..8)
+        .map(|at| text(&document, &format!("/cells/{at}/outcome")))
+        .collect();
+    assert_eq!(
+        outcomes
+            .iter()
+            .filter(|outcome| **outcome == "measured")
+            .count(),
+        7
+    );
+    assert_eq!(outcomes[7], "out_of_memory");
+    for (at, truth) in [(0, 1.5), (1, 0.8)] {
+        let growth = &document["growths"][at];
+        assert!(
+            (number(growth, "/exponent") - truth).abs() < 0.1,
+            "{growth:#}"
+        );
+    }
+    // What is larger than something that did not fit is not even started.
+    let runs = bench.runs().len();
+    bench.json(&["scale", "v1", "--seq-len=512,1024", "--batch-size=16,32"]);
+    assert_eq!(bench.runs().len(), runs + 1);
+}
+
+#[test]
+fn batch_size_finds_the_limit_of_the_memory() {
+    // 400 MB at 1024 tokens of a device with 1 GB: 128 tokens a sample are 50 MB.
+    let bench = Bench::new(&json!({"targets": {"v1": {}}, "growth": [1.0, 0.5]}));
+    let document = bench.json(&[
+        "batch-size",
+        "v1",
+        "--memory=0.8",
+        "--optimize=memory",
+        "--exact",
+    ]);
+    assert_eq!(number(&document, "/best"), 16.0, "{document:#}");
+    let document = bench.json(&["batch-size", "v1", "--memory=0.8"]);
+    assert_eq!(
+        number(&document, "/best"),
+        16.0,
+        "throughput grows to the end: {document:#}"
+    );
+    let nothing = bench.run(&["batch-size", "v1", "--memory=0.001"]);
+    assert_eq!(nothing.status.code(), Some(1), "{}", stdout(&nothing));
+}
+
+#[test]
+fn regress_fails_on_what_got_worse_and_only_on_that() {
+    let bench = Bench::new(&versions());
+    let file = bench.path("baseline.json");
+    let file = file.to_string_lossy().into_owned();
+    let baseline = ["--baseline", &file];
+    let saved = bench.run(
+        &[
+            &["regress", "v1", "v2", "--save", "--seed=3", "--rounds=4"],
+            &baseline[..],
+        ]
+        .concat(),
+    );
+    assert!(saved.status.success(), "{}", stderr(&saved));
+    // Without targets those of the file run again, with its flags.
+    let same = bench.run(&[&["regress", "--rounds=4"], &baseline[..]].concat());
+    assert_eq!(same.status.code(), Some(0), "{}", stdout(&same));
+
+    let mut slower = versions();
+    slower["targets"]["v2"] = json!({"ms": 8.0, "launches": 600});
+    bench.change(&slower);
+    let report = bench.path("junit.xml");
+    let ci = ["--ci", &*report.to_string_lossy()].map(String::from);
+    let worse = bench.run(&[&["regress", "--rounds=4", &ci[0], &ci[1]], &baseline[..]].concat());
+    assert_eq!(worse.status.code(), Some(1), "{}", stdout(&worse));
+    let regressions: Vec<String> = stdout(&worse)
+        .lines()
+        .filter(|line| line.contains("REGRESSION"))
+        .map(|line| {
+            line.split_whitespace()
+                .take(2)
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(regressions, ["v2 step", "v2 throughput", "v2 launches"]);
+    let xml = std::fs::read_to_string(report).expect("written");
+    assert!(xml.contains("failures=\"3\""), "{xml}");
+
+    let speedup = ["--min-speedup=1.4", "--against=v1", "--rounds=4"];
+    let short = bench.run(
+        &[
+            &["regress", "v2"],
+            &speedup[..],
+            &["--seed=3"],
+            &baseline[..],
+        ]
+        .concat(),
+    );
+    assert!(
+        stdout(&short).contains("speed-up"),
+        "{} {}",
+        stdout(&short),
+        stderr(&short)
+    );
+
+    slower["device"] = json!("Another GPU");
+    bench.change(&slower);
+    let elsewhere = bench.run(&[&["regress"], &baseline[..]].concat());
+    assert_eq!(elsewhere.status.code(), Some(2));
+    assert!(
+        stderr(&elsewhere).contains("device"),
+        "{}",
+        stderr(&elsewhere)
+    );
+}
+
+/// The scenario as it should be: 2 slower than 3, 3's parts short of its total, 4's forward slow, 6 without gradients.
+fn scenario() -> Value {
+    json!({
+        "targets": {
+            "v1": {"ms": 12.0},
+            "stage1": {"ms": 60.0, "loss": [400.0, 300.0], "waits": false},
+            "stage2": {"ms": 60.0, "waits": false},
+            "stage3": {"ms": 20.0, "parts": [0.02, 0.03, 0.01], "waits": false},
+            "stage4": {"ms": 20.0, "parts": [0.7, 0.2, 0.1]},
+            "stage5": {"ms": 8.0},
+            "stage6": {"ms": 3.0, "with_gradient": 1, "loss": [6.9, 6.9]},
+        },
+        "noise": 0.02, "starts": 0.01,
+    })
+}
+
+fn shown(document: &Value) -> Vec<&str> {
+    (0..7)
+        .map(|at| text(document, &format!("/findings/effects/{at}/shows")))
+        .collect()
+}
+
+#[test]
+fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
+    let bench = Bench::new(&scenario());
+    let out = bench.path("kept");
+    let out_flag = format!("--out={}", out.display());
+    let document = bench.json(&["stages", "--num-steps=12", "--profile", &out_flag]);
+    assert_eq!(shown(&document), ["yes"; 7], "{document:#}");
+    for stage in 1..=6 {
+        let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
+        assert!(
+            log.contains("forward") && log.contains("gradients"),
+            "{log}"
+        );
+        assert!(out.join(format!("stage{stage}.events.jsonl")).is_file());
+    }
+    let kept = std::fs::read_to_string(text(&document, "/kept")).expect("findings");
+    assert!(
+        kept.contains("strided_key_value") && kept.contains("Stand-in GPU"),
+        "{kept}"
+    );
+
+    // The same program in all stages: nothing shows, and the parts add up.
+    let mut nothing = scenario();
+    for target in nothing["targets"]
+        .as_object_mut()
+        .expect("targets")
+        .values_mut()
+    {
+        *target = json!({});
+    }
+    // A few per cent between the parts are the loop's own.
+    nothing["targets"]["stage3"] = json!({"parts": [0.3, 0.5, 0.15]});
+    bench.change(&nothing);
+    let document = bench.json(&["stages", &out_flag, "--num-steps=12"]);
+    assert!(!shown(&document).contains(&"yes"), "{document:#}");
+    assert_eq!(shown(&document)[2], "no", "{document:#}");
+}
+
+#[test]
+fn a_stage_that_does_not_run_leaves_the_others_standing() {
+    let mut truth = scenario();
+    truth["targets"]
+        .as_object_mut()
+        .expect("targets")
+        .remove("stage2");
+    let bench = Bench::new(&truth);
+    let output = bench.run(&["stages", "--num-steps=12", "--rounds=3"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = stdout(&output);
+    assert!(shown.contains("stage2 did not run"), "{shown}");
+    let line = |name: &str| {
+        shown
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+            .unwrap_or_default()
+            .to_string()
+    };
+    assert!(line("strided keys").contains("not measured"), "{shown}");
+    assert!(line("naive SwiGLU").contains("yes"), "{shown}");
+}
+
+#[test]
+fn predict_learns_from_kept_runs_and_says_how_far_it_may_be_off() {
+    // The step grows as the counted work does, beyond what the host needs.
+    let bench = Bench::new(&json!({
+        "targets": {"v1": {}}, "growth": [1.0, 1.0], "host_ms": 2.0, "noise": 0.01, "starts": 0.01,
+    }));
+    let nothing = bench.run(&["predict", "v1"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(stderr(&nothing).contains("--learn"), "{}", stderr(&nothing));
+    let document = bench.json(&[
+        "predict",
+        "v1",
+        "--learn",
+        "--seq-len=256",
+        "--batch-size=32",
+    ]);
+    let ms = number(&document, "/step_ms");
+    assert!((65.0..95.0).contains(&ms), "80 ms: {document:#}");
+    assert!(number(&document, "/low_ms") <= ms && ms <= number(&document, "/high_ms"));
+    assert!(
+        number(&document, "/model/median_error") < 0.25,
+        "{document:#}"
+    );
+    assert_eq!(document["seen"], json!(false));
+    // 400 MB at 1024 tokens, as the stand-in says; parameters are small.
+    assert!(number(&document, "/peak_bytes") > 1e9);
+}
+
+#[test]
+fn tune_finds_what_is_faster_and_refuses_what_is_wrong_or_noise() {
+    let truth = json!({
+        "targets": {"v3": {}}, "noise": 0.01, "starts": 0.005,
+        "factors": {
+            "--block-size=rmsnorm=128": 0.8, "--block-size=swiglu=64": 0.9, "--block-size=swiglu=256": 0.5,
+        },
+        "wrong": ["--block-size=swiglu=256"],
+        "refused": ["--block-size=rmsnorm=64"],
+    });
+    let bench = Bench::new(&truth);
+    let space = [
+        "tune",
+        "v3",
+        "--kernels=rmsnorm,swiglu",
+        "--sizes=64,128,256",
+        "--most=4",
+    ];
+    let document = bench.json(&space);
+    assert_eq!(
+        document["winner"],
+        json!(["--block-size=rmsnorm=128", "--block-size=swiglu=64"]),
+        "{document:#}"
+    );
+    let out = document["tried"].to_string();
+    assert!(
+        out.contains("its loss at step") && out.contains("cannot be used here"),
+        "{out}"
+    );
+    let kept = std::fs::read_to_string(text(&document, "/kept")).expect("kept");
+    assert!(kept.contains("rmsnorm=128"), "{kept}");
+
+    bench.change(&json!({"targets": {"v3": {}}, "noise": 0.02, "starts": 0.02}));
+    let document = bench.json(&space);
+    assert_eq!(document["winner"], json!([]), "{document:#}");
+}
+
+#[test]
+fn roofline_stands_under_the_calibrated_ceilings() {
+    let bench = Bench::new(&json!({"targets": {"v3": {}}}));
+    let calibrated = bench.run(&["calibrate"]);
+    assert!(
+        stdout(&calibrated).contains("20.0 TFLOP/s"),
+        "{}",
+        stderr(&calibrated)
+    );
+    let picture = bench.path("roofline.svg");
+    let svg = format!("--svg={}", picture.display());
+    let document = bench.json(&["roofline", "v3", &svg]);
+    let points = document["points"].as_array().expect("points");
+    let find = |name: &str, grain: &str| {
+        points
+            .iter()
+            .find(|point| point["name"] == name && point["grain"] == grain)
+            .unwrap_or_else(|| panic!("no {name} in {document:#}"))
+    };
+    // 3 GFLOP and 10 MB in 1 ms: 300 FLOP/byte, 3 of 40 TFLOP/s.
+    let ffn = find("ffn", "part");
+    assert!((number(ffn, "/intensity") - 300.0).abs() < 1e-6);
+    assert!((number(ffn, "/share") - 3.0 / 40.0).abs() < 1e-6, "{ffn:#}");
+    // 40 MFLOP and 84 MB in 1 ms: 84 of 1000 GB/s.
+    let optimizer = find("optimizer", "part");
+    assert!(
+        (number(optimizer, "/share") - 0.084).abs() < 1e-6,
+        "{optimizer:#}"
+    );
+    assert!(
+        std::fs::read_to_string(picture)
+            .expect("written")
+            .contains("<circle")
+    );
+    assert_eq!(document["stale"], json!([]));
+
+    bench.change(&json!({"targets": {"v3": {}}, "driver": "2.0"}));
+    let document = bench.json(&["roofline", "v3"]);
+    assert!(
+        document["stale"].to_string().contains("driver"),
+        "{document:#}"
+    );
+}

@@ -1,0 +1,225 @@
+//! Learners who never lived: sessions with runs whose figures are made up, written by the real store.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tinyllama_tutor::analysis::metric::Statistic;
+use tinyllama_tutor::analysis::{Measurements, Metric};
+use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
+use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind};
+use tinyllama_tutor::model::{Preset, Target};
+use tinyllama_tutor::session::event::{RunExit, StepRef};
+use tinyllama_tutor::session::{Place, Session};
+use tinyllama_tutor::train::event::{
+    Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
+};
+
+pub fn course() -> Course {
+    Course::load(&Source::BuiltIn).unwrap()
+}
+
+pub fn place(class: &Path, learner: &str) -> Place {
+    Place {
+        folder: class.join(learner),
+        learner: learner.into(),
+    }
+}
+
+/// What a made-up run shows.
+pub struct MadeUp {
+    pub target: &'static str,
+    pub device: String,
+    pub step_ms: f64,
+    /// Relative, half of it to each side.
+    pub noise: f64,
+    pub steps: usize,
+    pub with_gradient: usize,
+    pub batch: usize,
+}
+
+impl MadeUp {
+    pub fn new(target: &'static str, step_ms: f64) -> Self {
+        Self {
+            target,
+            device: "Imagined GPU".into(),
+            step_ms,
+            noise: 0.02,
+            steps: 30,
+            with_gradient: 38,
+            batch: 8,
+        }
+    }
+
+    fn events(&self, random: &mut ChaCha8Rng) -> Vec<Event> {
+        let mut config = Preset::Tiny.config();
+        config.batch_size = self.batch;
+        let hello = Hello {
+            stream: 1,
+            version: "0.0.0".into(),
+            target: self.target.into(),
+            recipe: Target::V1.recipe(),
+            backend: "imagined".into(),
+            device: self.device.clone(),
+            arch: Some("gfx000".into()),
+            driver: Some("1.2".into()),
+            device_memory: Some(1 << 34),
+            config,
+            seed: 42,
+            parameters: config.parameters(),
+            parameter_tensors: 38,
+            dtype: "f32".into(),
+            matmul_precision: "f32".into(),
+            learning_rate: 3e-4,
+            weight_decay: 0.01,
+            steps: self.steps,
+            warmup: 1,
+            data: DataSource::Synthetic,
+            deterministic: false,
+            synchronize: "phases".into(),
+        };
+        let mut events = vec![event(Body::Hello(Box::new(hello)))];
+        let mut losses = Vec::new();
+        for n in 1..=self.steps + 1 {
+            let total = self.step_ms * (1.0 + self.noise * (random.random::<f64>() - 0.5));
+            let loss = 6.95 - 0.03 * n as f64;
+            losses.push(loss);
+            events.push(event(Body::Step(TrainStep {
+                captured: None,
+                n,
+                of: self.steps + 1,
+                measured: n > 1,
+                loss,
+                total_ms: total,
+                forward_ms: Some(total * 0.3),
+                backward_ms: Some(total * 0.6),
+                optimizer_ms: Some(total * 0.1),
+                synchronized: true,
+                launches: Some(700),
+                bytes_in_use: Some(1 << 28),
+                bytes_reserved: Some(1 << 29),
+                samples_per_s: 8e3 / total,
+            })));
+        }
+        let work = |part: &str, flops: f64, bytes: f64| PartWork {
+            part: part.into(),
+            flops,
+            bytes,
+            device_ms: Some(self.step_ms / 4.0),
+        };
+        let batch = self.batch as f64 / 8.0;
+        events.push(event(Body::Parts(Parts {
+            source: "counted from shapes".into(),
+            parts: vec![
+                work("attention", 3e9 * batch, 2e7),
+                work("feed forward", 9e9 * batch, 3e7),
+                work("norm", 1e7 * batch, 4e7),
+            ],
+            flops_per_step: 12.01e9 * batch,
+            bytes_per_step: 9e7,
+            achieved_flops_per_s: Some(12.01e12 * batch / self.step_ms),
+        })));
+        let summary = serde_json::json!({
+            "complete": true, "steps": self.steps + 1, "measured_steps": self.steps,
+            "samples": 8 * self.steps, "samples_per_s": 8e3 / self.step_ms, "tokens_per_s": 1e6 / self.step_ms,
+            "total_ms": null, "forward_ms": null, "backward_ms": null, "optimizer_ms": null,
+            "synchronized": true, "first_step_ms": 900.0, "launches_per_step": 700.0,
+            "peak_bytes_in_use": 1 << 28, "peak_bytes_reserved": 1 << 29,
+            "first_loss": losses.first(), "final_loss": losses.last(), "parameters": config.parameters(),
+            "parameter_tensors": 38, "parameters_with_gradient": self.with_gradient,
+            "repeatability": {"repeats": 2, "identical": true, "loss_difference": 0.0, "gradient_difference": 0.0, "differing_parameter": null},
+        });
+        let summary: Summary = serde_json::from_value(summary).unwrap();
+        events.push(event(Body::Summary(Box::new(summary))));
+        events
+    }
+}
+
+fn event(body: Body) -> Event {
+    Event { t: 1.0, body }
+}
+
+/// A run as the tutor keeps one: its files first, then the records of its start and end.
+pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeUp, seed: u64) {
+    let events = run.events(&mut ChaCha8Rng::seed_from_u64(seed));
+    let folder = session.place.runs().join(id);
+    fs::create_dir_all(&folder).unwrap();
+    let lines: String = events
+        .iter()
+        .map(|event| serde_json::to_string(event).unwrap() + "\n")
+        .collect();
+    fs::write(folder.join("events.jsonl"), lines).unwrap();
+    let words = ["tinyllama-tutor", "run", run.target, "--data", "a text.txt"];
+    let command = words.map(str::to_string).to_vec();
+    session.start_run(id, at, run.target, command).unwrap();
+    let measured = Measurements::collect(&events);
+    let values: BTreeMap<String, f64> = Metric::ALL
+        .into_iter()
+        .filter_map(|metric| {
+            let value = measured.value(metric, Statistic::Median)?;
+            Some((metric.name().to_string(), value))
+        })
+        .collect();
+    session.finish_run(id, RunExit::Status(0), values).unwrap();
+}
+
+/// Walks the first `lessons` lessons of the course, as somebody of this seed would.
+pub fn walk(place: Place, course: &Course, lessons: usize, seed: u64) -> Place {
+    let mut session = Session::open(place.clone()).unwrap();
+    session.opened(&course.title, &course.version).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for lesson in course.lessons().take(lessons) {
+        for step in &lesson.steps {
+            take(&mut session, course, lesson, step, &mut random);
+        }
+    }
+    place
+}
+
+fn take(
+    session: &mut Session,
+    course: &Course,
+    lesson: &Lesson,
+    step: &Step,
+    random: &mut ChaCha8Rng,
+) {
+    let at = StepRef::new(&lesson.id, &step.id);
+    session.enter(lesson, step).unwrap();
+    session
+        .spend(at.clone(), random.random_range(20.0..150.0))
+        .unwrap();
+    match &step.kind {
+        StepKind::Predict { .. } => {
+            session.predict(at, random.random_range(5.0..80.0)).unwrap();
+        }
+        StepKind::Quiz(quiz) => {
+            if let (Quiz::Choices(choices), true) = (quiz, random.random_bool(0.4)) {
+                let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
+                session
+                    .answer(at.clone(), quiz, Answer::Choice(wrong))
+                    .unwrap();
+            }
+            session.answer(at, quiz, quiz.solution().unwrap()).unwrap();
+        }
+        StepKind::Run { .. } => {
+            let id = format!("{:06}-{}", session.state().records, step.id);
+            let run = MadeUp::new("v1", random.random_range(18.0..22.0));
+            make_up(session, &id, Some(at.clone()), &run, random.random());
+            session.check(course, lesson, step).unwrap();
+            if random.random_bool(0.3) {
+                session.next_hint(at, step).unwrap();
+            }
+        }
+        StepKind::Reflect => session
+            .reflect(
+                at,
+                "Memory limits it: <b>not</b> arithmetic | I think.\nSecond line.",
+            )
+            .unwrap(),
+        _ => {}
+    }
+}

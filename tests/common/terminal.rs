@@ -1,0 +1,196 @@
+//! A program on a pseudo-terminal, with the screen a learner would see.
+
+#![allow(dead_code)] // every test binary uses its own part of this
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty, open};
+use vt100::Parser;
+
+/// Machines of a CI are slow and shared; only a failure waits so long.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Terminal {
+    pty: Option<Arc<Pty>>,
+    pub child: Child,
+    screen: Arc<Mutex<Parser>>,
+    bytes: Arc<AtomicUsize>,
+    closed: Arc<AtomicBool>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Terminal {
+    pub fn start(command: Command, columns: u16, rows: u16) -> Self {
+        let (pty, pts) = open().expect("a pseudo-terminal");
+        pty.resize(Size::new(rows, columns)).expect("its size");
+        let child = command.spawn(pts).expect("the program starts");
+        let pty = Arc::new(pty);
+        let screen = Arc::new(Mutex::new(Parser::new(nonzero(rows), nonzero(columns), 0)));
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let closed = Arc::new(AtomicBool::new(false));
+        let reader = {
+            let (pty, screen, bytes, closed) = (
+                Arc::clone(&pty),
+                Arc::clone(&screen),
+                Arc::clone(&bytes),
+                Arc::clone(&closed),
+            );
+            thread::spawn(move || read(&pty, &screen, &bytes, &closed))
+        };
+        Self {
+            pty: Some(pty),
+            child,
+            screen,
+            bytes,
+            closed,
+            reader: Some(reader),
+        }
+    }
+
+    pub fn send(&self, keys: &str) {
+        let mut pty = self.pty.as_deref().expect("an open terminal");
+        pty.write_all(keys.as_bytes()).expect("keys can be sent");
+    }
+
+    pub fn resize(&self, columns: u16, rows: u16) {
+        self.screen
+            .lock()
+            .unwrap()
+            .screen_mut()
+            .set_size(nonzero(rows), nonzero(columns));
+        let pty = self.pty.as_ref().expect("an open terminal");
+        pty.resize(Size::new(rows, columns)).expect("a new size");
+    }
+
+    /// What is on the screen, without blanks at the ends of lines: whether a blank was ever written does not show.
+    pub fn text(&self) -> String {
+        let contents = self.screen.lock().unwrap().screen().contents();
+        let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_string()
+    }
+
+    pub fn is_alternate(&self) -> bool {
+        self.screen.lock().unwrap().screen().alternate_screen()
+    }
+
+    /// Whether any cell is as `wanted`.
+    pub fn any_cell(&self, wanted: impl Fn(&vt100::Cell) -> bool) -> bool {
+        let parser = self.screen.lock().unwrap();
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let (rows, columns) = (rows.get(), columns.get());
+        (0..rows)
+            .any(|row| (0..columns).any(|column| screen.cell(row, column).is_some_and(&wanted)))
+    }
+
+    /// Bytes the program wrote so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the screen shows `text`.
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(text, |terminal| terminal.text().contains(text));
+    }
+
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(
+                Instant::now() < until,
+                "waited for {what}; the screen:\n{}",
+                self.text()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Takes the terminal away, as a lost connection does.
+    pub fn hang_up(&mut self) {
+        self.closed.store(true, Ordering::SeqCst);
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader ends");
+        }
+        self.pty = None;
+    }
+
+    /// Waits until the program has ended.
+    pub fn wait(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its status") {
+                return status;
+            }
+            assert!(
+                Instant::now() < until,
+                "it does not end; the screen:\n{}",
+                self.text()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A failed test leaves nothing behind.
+        drop(self.child.kill());
+        drop(self.child.wait());
+        self.hang_up();
+    }
+}
+
+fn nonzero(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).expect("a terminal has rows and columns")
+}
+
+fn read(pty: &Pty, screen: &Mutex<Parser>, bytes: &AtomicUsize, closed: &AtomicBool) {
+    let mut buffer = [0; 65536];
+    let mut pty_reader = pty;
+    while !closed.load(Ordering::SeqCst) {
+        let mut watched = libc::pollfd {
+            fd: pty.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one structure that outlives the call, and its count.
+        let ready = unsafe { libc::poll(&raw mut watched, 1, 20) };
+        if ready <= 0 {
+            continue;
+        }
+        match pty_reader.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                screen.lock().unwrap().process(&buffer[..count]);
+                bytes.fetch_add(count, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// Processes that were started with `home` in their environment, by number.
+pub fn processes(home: &Path) -> Vec<u32> {
+    let home = home.display().to_string();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|process: &u32| {
+            let is_zombie = std::fs::read_to_string(format!("/proc/{process}/stat"))
+                .is_ok_and(|stat| stat.contains(") Z "));
+            let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+            !is_zombie && String::from_utf8_lossy(&environment).contains(&home)
+        })
+        .collect()
+}

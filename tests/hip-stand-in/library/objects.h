@@ -1,0 +1,123 @@
+// What handles point to. A handle is checked against a list of living objects before it is followed.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../device/abi.h"
+#include "memory.h"
+
+namespace stand_in {
+
+enum class NodeKind : int { Kernel = 0, Copy = 1, Fill = 2, Empty = 5 };
+
+// One piece of captured work.
+struct Node {
+    NodeKind kind;
+    // Which kernel, or how large a copy: what has to stay the same for an update.
+    std::string shape;
+    std::function<int()> run;
+};
+
+struct Graph {
+    std::vector<std::shared_ptr<Node>> nodes;
+};
+
+struct Executable {
+    std::vector<std::shared_ptr<Node>> nodes;
+};
+
+struct Capture {
+    Graph graph;
+    void *origin;
+    // Streams that joined by waiting for an event, and have not been waited for since.
+    std::set<void *> joined;
+    bool invalid = false;
+};
+
+struct Stream {
+    std::shared_ptr<Capture> capture;
+};
+
+struct Event {
+    bool timed = true;
+    bool recorded = false;
+    std::chrono::steady_clock::time_point at;
+    // Where it was recorded during a capture.
+    std::shared_ptr<Capture> capture;
+    void *stream = nullptr;
+};
+
+struct LoadedModule {
+    void *library = nullptr;
+    const Module *module = nullptr;
+};
+
+struct Function {
+    const Module *module;
+    const Kernel *kernel;
+};
+
+// Living objects of one kind.
+template <class T>
+class Living {
+   public:
+    T *make() {
+        auto object = std::make_unique<T>();
+        T *handle = object.get();
+        objects_.push_back(std::move(object));
+        return handle;
+    }
+    T *find(const void *handle) const {
+        for (auto &object : objects_) {
+            if (object.get() == handle) return object.get();
+        }
+        return nullptr;
+    }
+    bool destroy(const void *handle) {
+        for (auto at = objects_.begin(); at != objects_.end(); ++at) {
+            if (at->get() != handle) continue;
+            objects_.erase(at);
+            return true;
+        }
+        return false;
+    }
+    template <class F>
+    void each(F visit) {
+        for (auto &object : objects_) visit(*object);
+    }
+    size_t size() const { return objects_.size(); }
+
+   private:
+    std::vector<std::unique_ptr<T>> objects_;
+};
+
+// All there is. One lock: calls may come from several threads, and kernels run one at a time.
+struct World {
+    std::recursive_mutex lock;
+    DeviceMemory memory;
+    Living<Stream> streams;
+    Living<Event> events;
+    Living<LoadedModule> modules;
+    Living<Function> functions;
+    Living<Graph> graphs;
+    Living<Executable> executables;
+    std::set<void *> pinned;
+    Stream default_stream;
+};
+
+World &world();
+
+// Runs work now, or adds it to the graph that `stream` records.
+int submit(void *stream, NodeKind kind, std::string shape, std::function<int()> run);
+// The stream of a handle; null handle: the default stream; null answer: no such stream.
+Stream *stream_of(void *handle);
+// An error where `stream` records a graph, whose recording is then void: what a call that waits does to it.
+int refuse_while_capturing(Stream *stream);
+
+}  // namespace stand_in

@@ -1,0 +1,31 @@
+// What the environment says about the pretended machine.
+//
+// HIP_STAND_IN_ARCH     gfx90a (default), gfx942, gfx1030 or gfx1100: name and wave size of the device
+// HIP_STAND_IN_DEVICES  how many devices there are; 1
+// HIP_STAND_IN_VERSION  of the runtime, major.minor.patch; 6.4.0
+// HIP_STAND_IN_MEMORY   of the device in MiB; 128
+// HIP_STAND_IN_RECORD   a file that gets one JSON object for each call, and a summary at the end
+// HIP_STAND_IN_FAIL     calls that fail, `CALL#NTH=CODE` separated by commas. NTH counts from 1; without it every call
+//                       fails. `!` behind CODE loses the device: every later call fails too. `hipMalloc#3=2`: out of
+//                       memory at the third allocation; `hipModuleLaunchKernel#5=719!`: a launch that kills the device.
+// HIP_STAND_IN_CXX      the compiler of kernels; clang++-19, or clang++
+// HIP_STAND_IN_CACHE    a folder that keeps compiled kernels; none without it
+// HIP_STAND_IN_CHECK    full (default): accesses are checked for bounds and order; none: they are not, which is faster
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace stand_in {
+
+inline std::string setting(const char *name, const char *otherwise) {
+    const char *value = std::getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+inline std::string architecture() { return setting("HIP_STAND_IN_ARCH", "gfx90a"); }
+
+// CDNA (gfx9) runs 64 lanes together, RDNA 32.
+inline unsigned wave_size() { return architecture().rfind("gfx9", 0) == 0 ? 64 : 32; }
+
+}  // namespace stand_in

@@ -1,0 +1,286 @@
+// Streams, events, captures and graphs. Work runs when it is submitted, so a stream is empty whenever somebody looks.
+
+#include <algorithm>
+
+#include "hip.h"
+#include "objects.h"
+#include "trace.h"
+
+namespace stand_in {
+
+World &world() {
+    // Never destroyed: a library may be called while the process ends.
+    static World &world = *[] {
+        auto *made = new World;
+        count_left_over([] {
+            World &w = stand_in::world();
+            return "\"allocations\":" + number(w.memory.allocations()) + ",\"bytes\":" + number(w.memory.in_use()) +
+                   ",\"pinned\":" + number(w.pinned.size()) + ",\"streams\":" + number(w.streams.size()) +
+                   ",\"events\":" + number(w.events.size()) + ",\"modules\":" + number(w.modules.size()) +
+                   ",\"graphs\":" + number(w.graphs.size()) + ",\"executables\":" + number(w.executables.size());
+        });
+        return made;
+    }();
+    return world;
+}
+
+Stream *stream_of(void *handle) { return handle ? world().streams.find(handle) : &world().default_stream; }
+
+int submit(void *handle, NodeKind kind, std::string shape, std::function<int()> run) {
+    Stream *stream = stream_of(handle);
+    if (!stream) return hipErrorInvalidHandle;
+    if (!stream->capture) return run();
+    if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
+    stream->capture->graph.nodes.push_back(std::make_shared<Node>(Node{kind, std::move(shape), std::move(run)}));
+    return hipSuccess;
+}
+
+int refuse_while_capturing(Stream *stream) {
+    if (!stream || !stream->capture) return hipSuccess;
+    stream->capture->invalid = true;
+    return hipErrorStreamCaptureUnsupported;
+}
+
+}  // namespace stand_in
+
+using namespace stand_in;
+
+#define STAND_IN_ENTER(call)                                              \
+    const std::lock_guard<std::recursive_mutex> guard(world().lock);      \
+    if (int status = enter(call)) return status;
+
+extern "C" {
+
+hipError_t hipStreamCreateWithFlags(void **stream, unsigned) {
+    STAND_IN_ENTER("hipStreamCreateWithFlags")
+    *stream = world().streams.make();
+    return leave("hipStreamCreateWithFlags", hipSuccess);
+}
+
+hipError_t hipStreamCreateWithPriority(void **stream, unsigned, int) {
+    STAND_IN_ENTER("hipStreamCreateWithPriority")
+    *stream = world().streams.make();
+    return leave("hipStreamCreateWithPriority", hipSuccess);
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    STAND_IN_ENTER("hipDeviceGetStreamPriorityRange")
+    *least = 1;
+    *greatest = -1;
+    return leave("hipDeviceGetStreamPriorityRange", hipSuccess);
+}
+
+hipError_t hipStreamDestroy(void *stream) {
+    STAND_IN_ENTER("hipStreamDestroy")
+    return leave("hipStreamDestroy", world().streams.destroy(stream) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+hipError_t hipStreamSynchronize(void *handle) {
+    STAND_IN_ENTER("hipStreamSynchronize")
+    Stream *stream = stream_of(handle);
+    return leave("hipStreamSynchronize", stream ? refuse_while_capturing(stream) : hipErrorInvalidHandle);
+}
+
+hipError_t hipDeviceSynchronize() {
+    STAND_IN_ENTER("hipDeviceSynchronize")
+    return leave("hipDeviceSynchronize", hipSuccess);
+}
+
+hipError_t hipEventCreateWithFlags(void **event, unsigned flags) {
+    STAND_IN_ENTER("hipEventCreateWithFlags")
+    Event *made = world().events.make();
+    made->timed = (flags & 2) == 0;
+    *event = made;
+    return leave("hipEventCreateWithFlags", hipSuccess);
+}
+
+hipError_t hipEventDestroy(void *event) {
+    STAND_IN_ENTER("hipEventDestroy")
+    return leave("hipEventDestroy", world().events.destroy(event) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+hipError_t hipEventRecord(void *handle, void *stream_handle) {
+    STAND_IN_ENTER("hipEventRecord")
+    Event *event = world().events.find(handle);
+    Stream *stream = stream_of(stream_handle);
+    if (!event || !stream) return leave("hipEventRecord", hipErrorInvalidHandle);
+    event->recorded = true;
+    event->at = std::chrono::steady_clock::now();
+    event->capture = stream->capture;
+    event->stream = stream_handle;
+    return leave("hipEventRecord", hipSuccess);
+}
+
+hipError_t hipEventSynchronize(void *handle) {
+    STAND_IN_ENTER("hipEventSynchronize")
+    Event *event = world().events.find(handle);
+    if (!event) return leave("hipEventSynchronize", hipErrorInvalidHandle);
+    return leave("hipEventSynchronize", event->capture ? hipErrorCapturedEvent : hipSuccess);
+}
+
+hipError_t hipEventElapsedTime(float *milliseconds, void *from, void *to) {
+    STAND_IN_ENTER("hipEventElapsedTime")
+    Event *first = world().events.find(from), *last = world().events.find(to);
+    const bool usable = first && last && first->timed && last->timed && first->recorded && last->recorded;
+    if (!usable) return leave("hipEventElapsedTime", hipErrorInvalidHandle);
+    *milliseconds = std::chrono::duration<float, std::milli>(last->at - first->at).count();
+    return leave("hipEventElapsedTime", hipSuccess);
+}
+
+hipError_t hipStreamWaitEvent(void *stream_handle, void *event_handle, unsigned) {
+    STAND_IN_ENTER("hipStreamWaitEvent")
+    Stream *stream = stream_of(stream_handle);
+    Event *event = world().events.find(event_handle);
+    if (!stream || !event) return leave("hipStreamWaitEvent", hipErrorInvalidHandle);
+    int status = hipSuccess;
+    if (event->capture && !event->capture->invalid) {
+        if (!stream->capture) {
+            // The stream takes part in the capture from here on, until somebody of it waits for the stream.
+            stream->capture = event->capture;
+            event->capture->joined.insert(stream_handle);
+        } else if (stream->capture != event->capture) {
+            status = hipErrorStreamCaptureMerge;
+        } else {
+            event->capture->joined.erase(event->stream);
+        }
+    } else if (stream->capture && event->recorded) {
+        status = hipErrorStreamCaptureIsolation;
+    }
+    return leave("hipStreamWaitEvent", status);
+}
+
+hipError_t hipStreamBeginCapture(void *handle, int) {
+    STAND_IN_ENTER("hipStreamBeginCapture")
+    Stream *stream = handle ? stream_of(handle) : nullptr;
+    if (!stream) return leave("hipStreamBeginCapture", hipErrorStreamCaptureUnsupported);
+    if (stream->capture) return leave("hipStreamBeginCapture", hipErrorStreamCaptureUnmatched);
+    stream->capture = std::make_shared<Capture>();
+    stream->capture->origin = handle;
+    return leave("hipStreamBeginCapture", hipSuccess);
+}
+
+hipError_t hipStreamEndCapture(void *handle, void **graph) {
+    STAND_IN_ENTER("hipStreamEndCapture")
+    *graph = nullptr;
+    Stream *stream = handle ? stream_of(handle) : nullptr;
+    if (!stream || !stream->capture) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
+    const std::shared_ptr<Capture> capture = stream->capture;
+    if (capture->origin != handle) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
+    // Over in any case, and every stream of it is free again.
+    stream->capture.reset();
+    const bool unjoined = !capture->joined.empty();
+    world().streams.each([&](Stream &other) {
+        if (other.capture == capture) other.capture.reset();
+    });
+    if (capture->invalid) return leave("hipStreamEndCapture", hipErrorStreamCaptureInvalidated);
+    if (unjoined) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnjoined);
+    Graph *made = world().graphs.make();
+    made->nodes = std::move(capture->graph.nodes);
+    *graph = made;
+    return leave("hipStreamEndCapture", hipSuccess, {{"nodes", number(made->nodes.size())}});
+}
+
+hipError_t hipStreamIsCapturing(void *handle, int *state) {
+    STAND_IN_ENTER("hipStreamIsCapturing")
+    Stream *stream = stream_of(handle);
+    if (!stream) return leave("hipStreamIsCapturing", hipErrorInvalidHandle);
+    *state = !stream->capture ? 0 : stream->capture->invalid ? 2 : 1;
+    return leave("hipStreamIsCapturing", hipSuccess);
+}
+
+hipError_t hipGraphGetNodes(void *handle, void **nodes, size_t *count) {
+    STAND_IN_ENTER("hipGraphGetNodes")
+    Graph *graph = world().graphs.find(handle);
+    if (!graph) return leave("hipGraphGetNodes", hipErrorInvalidHandle);
+    if (!nodes) {
+        *count = graph->nodes.size();
+        return leave("hipGraphGetNodes", hipSuccess);
+    }
+    *count = std::min(*count, graph->nodes.size());
+    for (size_t i = 0; i < *count; i++) nodes[i] = graph->nodes[i].get();
+    return leave("hipGraphGetNodes", hipSuccess);
+}
+
+hipError_t hipGraphNodeGetType(void *node, int *type) {
+    STAND_IN_ENTER("hipGraphNodeGetType")
+    if (!node) return leave("hipGraphNodeGetType", hipErrorInvalidValue);
+    *type = static_cast<int>(static_cast<Node *>(node)->kind);
+    return leave("hipGraphNodeGetType", hipSuccess);
+}
+
+static hipError_t instantiate(const char *call, void **executable, void *handle) {
+    Graph *graph = world().graphs.find(handle);
+    if (!graph) return leave(call, hipErrorInvalidHandle);
+    Executable *made = world().executables.make();
+    made->nodes = graph->nodes;
+    *executable = made;
+    return leave(call, hipSuccess, {{"nodes", number(made->nodes.size())}});
+}
+
+hipError_t hipGraphInstantiate(void **executable, void *graph, void **, char *, size_t) {
+    STAND_IN_ENTER("hipGraphInstantiate")
+    return instantiate("hipGraphInstantiate", executable, graph);
+}
+
+hipError_t hipGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
+    STAND_IN_ENTER("hipGraphInstantiateWithFlags")
+    return instantiate("hipGraphInstantiateWithFlags", executable, graph);
+}
+
+hipError_t hipGraphUpload(void *executable, void *) {
+    STAND_IN_ENTER("hipGraphUpload")
+    return leave("hipGraphUpload", world().executables.find(executable) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+hipError_t hipGraphLaunch(void *handle, void *stream) {
+    STAND_IN_ENTER("hipGraphLaunch")
+    Executable *executable = world().executables.find(handle);
+    Stream *on = stream_of(stream);
+    if (!executable || !on) return leave("hipGraphLaunch", hipErrorInvalidHandle);
+    if (on->capture) return leave("hipGraphLaunch", refuse_while_capturing(on));
+    for (auto &node : executable->nodes) {
+        if (int status = node->run()) return leave("hipGraphLaunch", status);
+    }
+    return leave("hipGraphLaunch", hipSuccess, {{"nodes", number(executable->nodes.size())}});
+}
+
+hipError_t hipGraphExecUpdate(void *handle, void *graph_handle, void **error_node, int *result) {
+    STAND_IN_ENTER("hipGraphExecUpdate")
+    Executable *executable = world().executables.find(handle);
+    Graph *graph = world().graphs.find(graph_handle);
+    if (!executable || !graph) return leave("hipGraphExecUpdate", hipErrorInvalidHandle);
+    bool same = executable->nodes.size() == graph->nodes.size();
+    for (size_t i = 0; same && i < graph->nodes.size(); i++) {
+        same = executable->nodes[i]->kind == graph->nodes[i]->kind && executable->nodes[i]->shape == graph->nodes[i]->shape;
+    }
+    if (error_node) *error_node = nullptr;
+    // hipGraphExecUpdateErrorTopologyChanged.
+    if (result) *result = same ? 0 : 2;
+    if (same) executable->nodes = graph->nodes;
+    return leave("hipGraphExecUpdate", same ? hipSuccess : hipErrorGraphExecUpdateFailure);
+}
+
+hipError_t hipGraphDestroy(void *graph) {
+    STAND_IN_ENTER("hipGraphDestroy")
+    return leave("hipGraphDestroy", world().graphs.destroy(graph) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+hipError_t hipGraphExecDestroy(void *executable) {
+    STAND_IN_ENTER("hipGraphExecDestroy")
+    return leave("hipGraphExecDestroy", world().executables.destroy(executable) ? hipSuccess : hipErrorInvalidHandle);
+}
+
+}  // extern "C"
+
+// For the stand-in's other libraries: work in a stream that is no kernel of a module. Returns an error of HIP.
+extern "C" int hip_stand_in_submit(void *stream, const char *shape, int (*run)(void *), void *data, void (*release)(void *)) {
+    const std::lock_guard<std::recursive_mutex> guard(world().lock);
+    const std::shared_ptr<void> owned(data, release);
+    return submit(stream, NodeKind::Kernel, shape, [=] { return run(owned.get()); });
+}
+
+// Whether `bytes` at `address` are all in one allocation.
+extern "C" int hip_stand_in_inside(const void *address, size_t bytes) {
+    const std::lock_guard<std::recursive_mutex> guard(world().lock);
+    return bytes == 0 || world().memory.find(address, bytes) != nullptr;
+}

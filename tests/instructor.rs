@@ -1,0 +1,685 @@
+//! An instructor and learners on one class folder: orders, rights, and processes killed at any moment.
+
+mod class;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use class::{course, place, walk};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use tempfile::TempDir;
+use tinyllama_tutor::instructor::stuck::Sign;
+use tinyllama_tutor::instructor::view::views;
+use tinyllama_tutor::instructor::{Class, Delivery, deliver};
+use tinyllama_tutor::session::class_file::{self, Pin};
+use tinyllama_tutor::session::event::{Scope, StepRef};
+use tinyllama_tutor::session::progress::next;
+use tinyllama_tutor::session::{
+    Action, Event, Notice, Order, Place, Session, SessionError, State, inbox, scan,
+};
+
+fn order(action: Action) -> Order {
+    Order::new("Teacher", action)
+}
+
+fn message(text: impl ToString) -> Order {
+    order(Action::Message {
+        text: text.to_string(),
+    })
+}
+
+fn reset_lesson(lesson: &str, workbench: &[&str]) -> Order {
+    order(Action::Reset {
+        scope: Scope::Lessons(vec![lesson.into()]),
+        workbench: workbench.iter().map(|file| file.to_string()).collect(),
+    })
+}
+
+#[test]
+fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
+    let folder = TempDir::new().unwrap();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let mut session = Session::open(place.clone()).unwrap();
+    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
+    let before = session.state().clone();
+    assert_eq!(session.poll_notices().unwrap(), []);
+
+    let sent = deliver(&place, &reset_lesson("first-baseline", &["kernel.rs"])).unwrap();
+    assert_eq!(sent, Delivery::Sent);
+    deliver(&place, &message("Look at the loss.")).unwrap();
+    // Nothing is written by anybody but the tutor.
+    assert_eq!(State::of(&scan(&place.events()).unwrap().records), before);
+
+    let notices = session.poll_notices().unwrap();
+    let [Notice::Reset { backup, .. }, Notice::Message { text, .. }] = &notices[..] else {
+        panic!("{notices:?}");
+    };
+    assert_eq!(text, "Look at the loss.");
+    assert!(notices[0].touches(&StepRef::new("first-baseline", "baseline")));
+    assert!(!notices[0].touches(&StepRef::new("welcome", "doctor")));
+    assert_eq!(
+        session.state().lessons.keys().collect::<Vec<_>>(),
+        ["welcome"]
+    );
+    assert!(!place.workbench().join("kernel.rs").exists());
+    assert_eq!(session.poll_notices().unwrap(), [], "taken twice");
+    assert_eq!(inbox::waiting(&place).unwrap(), [""; 0]);
+
+    let restore = Action::Restore {
+        backup: backup.clone(),
+    };
+    deliver(&place, &order(restore.clone())).unwrap();
+    session.poll_notices().unwrap();
+    assert_eq!(session.state().lessons, before.lessons);
+    assert_eq!(
+        fs::read_to_string(place.workbench().join("kernel.rs")).unwrap(),
+        "mine"
+    );
+    drop(session);
+
+    // With nobody there it is done at once; a second undoing is refused and says why.
+    let unlock = Action::Unlock {
+        lesson: "bottleneck".into(),
+    };
+    assert!(matches!(
+        deliver(&place, &order(unlock)).unwrap(),
+        Delivery::Done(Notice::Unlocked { .. })
+    ));
+    assert!(matches!(
+        deliver(&place, &order(restore)),
+        Err(SessionError::AlreadyRestored(_))
+    ));
+    let session = Session::open(place.clone()).unwrap();
+    assert!(session.state().unlocked.contains_key("bottleneck"));
+    assert_eq!(session.damage(), []);
+}
+
+#[test]
+fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
+    let folder = TempDir::new().unwrap();
+    let place = walk(place(folder.path(), "ada"), &course(), 1, 3);
+    let mut session = Session::open(place.clone()).unwrap();
+    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
+    let order = reset_lesson("welcome", &["kernel.rs"]);
+    let name = inbox::send(&place, &order).unwrap();
+    session.obey(&name, &order).unwrap();
+    // As if killed between the record and removing the files: both are still there.
+    fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
+    session
+        .record(Event::Answered {
+            at: StepRef::new("welcome", "which-part-changes"),
+            answer: 1.0,
+            correct: false,
+        })
+        .unwrap();
+    drop(session);
+    let mut session = Session::open(place.clone()).unwrap();
+    assert_eq!(session.poll_notices().unwrap(), []);
+    assert_eq!(session.state().backups.len(), 1);
+    assert!(
+        session
+            .state()
+            .step("welcome", "which-part-changes")
+            .is_some(),
+        "reset a second time"
+    );
+    assert!(!place.workbench().join("kernel.rs").exists());
+    assert_eq!(inbox::waiting(&place).unwrap(), [""; 0]);
+}
+
+#[test]
+fn what_is_no_order_is_set_aside_and_told_once() {
+    let folder = TempDir::new().unwrap();
+    let place = place(folder.path(), "ada");
+    let mut session = Session::open(place.clone()).unwrap();
+    let drop_in = |name: &str, text: &str| fs::write(place.inbox().join(name), text).unwrap();
+    drop_in("1.json", "not json");
+    drop_in(
+        "2.json",
+        r#"{"format":99,"by":"x","action":{"message":{"text":"hi"}}}"#,
+    );
+    drop_in(
+        "3.json",
+        r#"{"format":1,"by":"x","action":{"restore":{"backup":"reset-9"}}}"#,
+    );
+    drop_in(
+        "4.json",
+        r#"{"format":1,"by":"x","action":{"reset":{"scope":"all","workbench":["../../secret"]}}}"#,
+    );
+    drop_in(
+        "5.json",
+        r#"{"format":1,"by":"x","action":{"solve":{"at":{"lesson":"a","step":"b"},"events":[],"run":{"id":"../x","stream":""}}}}"#,
+    );
+    drop_in("note.txt", "not for us");
+    symlink("/etc/passwd", place.inbox().join("6.json")).unwrap();
+    fs::create_dir(place.inbox().join("7.json")).unwrap();
+    let notices = session.poll_notices().unwrap();
+    assert_eq!(notices.len(), 7, "{notices:?}");
+    assert!(
+        notices
+            .iter()
+            .all(|notice| matches!(notice, Notice::Refused { .. })),
+        "{notices:?}"
+    );
+    assert_eq!(session.poll_notices().unwrap(), []);
+    assert!(!folder.path().join("x").exists());
+    // And the session goes on.
+    inbox::send(&place, &message("fine")).unwrap();
+    assert_eq!(session.poll_notices().unwrap().len(), 1);
+}
+
+#[test]
+fn a_class_can_be_pinned_and_set_free() {
+    let folder = TempDir::new().unwrap();
+    let course = course();
+    let place = walk(place(folder.path(), "ada"), &course, 1, 1);
+    let mut session = Session::open(place).unwrap();
+    let pin = |lesson: Option<&str>| {
+        let pin = Pin {
+            lesson: lesson.map(str::to_string),
+            by: "Teacher".into(),
+        };
+        class_file::write(folder.path(), &pin).unwrap();
+    };
+    pin(Some("memory"));
+    assert!(matches!(
+        &session.poll_notices().unwrap()[..],
+        [Notice::Pinned {
+            lesson: Some(_),
+            ..
+        }]
+    ));
+    assert_eq!(next(&course, session.state()).unwrap().0.id, "memory");
+    assert_eq!(session.poll_notices().unwrap(), []);
+    pin(None);
+    assert_eq!(session.poll_notices().unwrap().len(), 1);
+    assert_eq!(
+        next(&course, session.state()).unwrap().0.id,
+        "first-baseline"
+    );
+    fs::write(folder.path().join(".class.json"), "damaged").unwrap();
+    assert_eq!(session.poll_notices().unwrap(), []);
+}
+
+#[test]
+fn the_instructor_sees_who_is_stuck() {
+    let folder = TempDir::new().unwrap();
+    let course = course();
+    walk(place(folder.path(), "ada"), &course, 2, 1);
+    let eve = walk(place(folder.path(), "eve"), &course, 1, 2);
+    let mut session = Session::open(eve).unwrap();
+    let lesson = course.lesson("first-baseline").unwrap();
+    let step = lesson.step("baseline").unwrap();
+    let at = StepRef::new("first-baseline", "baseline");
+    session.enter(lesson, step).unwrap();
+    for _ in 0..3 {
+        let missed = Event::Checked {
+            at: at.clone(),
+            check: "learns".into(),
+            verdict: "not yet".into(),
+            value: Some(1.0),
+        };
+        session.record(missed).unwrap();
+    }
+    session
+        .record_all(vec![
+            Event::HintShown {
+                at: at.clone(),
+                hint: 1,
+            },
+            Event::HintShown {
+                at: at.clone(),
+                hint: 2,
+            },
+            Event::TimeSpent {
+                at,
+                seconds: 3600.0,
+            },
+        ])
+        .unwrap();
+    symlink("/", folder.path().join("link")).unwrap();
+    fs::create_dir(folder.path().join(".hidden")).unwrap();
+    let mut class = Class::open(folder.path()).unwrap();
+    let seen = views(&mut class, &course).unwrap();
+    let names: Vec<&str> = seen.iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["eve", "ada"], "those who need help come first");
+    assert!(
+        seen[0].signs.contains(&Sign::ChecksMissed { times: 3 }),
+        "{:?}",
+        seen[0].signs
+    );
+    assert!(seen[0].signs.contains(&Sign::AllHintsUsed { hints: 2 }));
+    assert!(
+        seen[0]
+            .signs
+            .iter()
+            .any(|sign| matches!(sign, Sign::Slow { .. }))
+    );
+    assert!(seen[0].open_in.is_some() && seen[1].open_in.is_none());
+    assert_eq!(seen[1].signs, []);
+    let position = seen[0].position.as_ref().unwrap();
+    assert_eq!((position.number, position.of), (Some(4), 6));
+    assert!(
+        class.place("../ada").is_err()
+            && class.place("link").is_err()
+            && class.place("nobody").is_err()
+    );
+}
+
+/// Not a test of its own: a tutor or an instructor in a process that can be killed, or that is another user.
+#[test]
+fn child_process() {
+    let Some(folder) = env::var_os("INSTRUCTOR_TEST_CLASS") else {
+        return;
+    };
+    let learner = env::var("INSTRUCTOR_TEST_LEARNER").unwrap();
+    let place = place(Path::new(&folder), &learner);
+    let first: u64 = env::var("INSTRUCTOR_TEST_FIRST").map_or(0, |text| text.parse().unwrap());
+    match env::var("INSTRUCTOR_TEST_ROLE").unwrap().as_str() {
+        "tutor" => tutor_loop(place, first),
+        "instructor" => instructor_loop(&place, first),
+        "open" => println!(
+            "{}",
+            match Session::open(place) {
+                Ok(mut session) =>
+                    format!("opened, {} notices", session.poll_notices().unwrap().len()),
+                Err(error) => format!("refused: {error}"),
+            }
+        ),
+        "send" => println!("{:?}", deliver(&place, &message("hello"))),
+        "look" => println!("{:?}", scan(&place.events()).map(|scan| scan.records.len())),
+        "squat" => fs::create_dir(&place.folder).unwrap(),
+        role => panic!("no role {role}"),
+    }
+}
+
+fn tutor_loop(place: Place, first: u64) {
+    let mut session = loop {
+        match Session::open(place.clone()) {
+            Ok(session) => break session,
+            Err(SessionError::Held { .. }) => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    println!("opened");
+    for number in first..first + 100_000 {
+        session
+            .record(Event::Note {
+                text: number.to_string(),
+            })
+            .unwrap();
+        println!("ack {number}");
+        session.poll_notices().unwrap();
+    }
+}
+
+fn instructor_loop(place: &Place, first: u64) {
+    println!("opened");
+    for number in first..first + 100_000 {
+        let order = match number % 5 {
+            0 => reset_lesson("welcome", &[]),
+            _ => message(number),
+        };
+        deliver(place, &order).unwrap();
+        println!("ack {number}");
+    }
+}
+
+fn child(class: &Path, learner: &str, role: &str, first: u64) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args([
+            "--exact",
+            "child_process",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("INSTRUCTOR_TEST_CLASS", class)
+        .env("INSTRUCTOR_TEST_LEARNER", learner)
+        .env("INSTRUCTOR_TEST_ROLE", role)
+        .env("INSTRUCTOR_TEST_FIRST", first.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Waits until a child is at work and returns what it has said so far.
+fn until_opened(child: &mut Child) -> String {
+    let mut said = Vec::new();
+    let output = child.stdout.as_mut().unwrap();
+    let mut byte = [0];
+    while !said.ends_with(b"opened\n") {
+        assert_eq!(output.read(&mut byte).unwrap(), 1, "the child ended early");
+        said.extend(byte);
+    }
+    String::from_utf8(said).unwrap()
+}
+
+/// What a child said it had done before it was killed.
+fn acknowledged(mut child: Child, mut text: String) -> Vec<u64> {
+    child.kill().unwrap();
+    child.wait().unwrap();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    // The last line may have been cut by the kill.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole
+        .lines()
+        .filter_map(|line| line.split("ack ").nth(1)?.parse().ok())
+        .collect()
+}
+
+/// Both are killed at random moments, now one first and now the other; TINYLLAMA_KILLS says how often.
+#[test]
+fn killing_tutor_and_instructor_at_random_moments_loses_nothing_that_was_promised() {
+    /// Kills of one session; its log would only grow and slow the rest down.
+    const OF_ONE_SESSION: u64 = 40;
+    let kills: u64 = env::var("TINYLLAMA_KILLS").map_or(60, |text| text.parse().unwrap());
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let (mut notes, mut orders) = (0, 0);
+    let mut left = kills;
+    while left > 0 {
+        let now = left.min(OF_ONE_SESSION);
+        let promised = kill_on_one_session(now / 2, &mut random);
+        notes += promised.0;
+        orders += promised.1;
+        left -= now;
+    }
+    println!("{kills} kills: {notes} notes and {orders} orders promised, all there");
+    assert!(notes > 0 && orders > 0);
+}
+
+/// Kills a tutor and an instructor in each round, and returns how much they had promised; all of it is there.
+fn kill_on_one_session(rounds: u64, random: &mut ChaCha8Rng) -> (usize, usize) {
+    let folder = TempDir::new().unwrap();
+    let place = place(folder.path(), "ada");
+    drop(Session::open(place.clone()).unwrap());
+    let (mut notes, mut orders) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let start = |role| {
+            child(folder.path(), "ada", role, round * 1_000_000)
+                .spawn()
+                .unwrap()
+        };
+        let (mut tutor, mut instructor) = (start("tutor"), start("instructor"));
+        // In every other round the tutor may also be killed while it opens.
+        let mut by_tutor = String::new();
+        if random.random_bool(0.5) {
+            by_tutor = until_opened(&mut tutor);
+        }
+        let by_instructor = until_opened(&mut instructor);
+        std::thread::sleep(Duration::from_micros(random.random_range(0..25_000)));
+        let tutor_first = random.random_bool(0.5);
+        let first = if tutor_first {
+            &mut tutor
+        } else {
+            &mut instructor
+        };
+        first.kill().unwrap();
+        std::thread::sleep(Duration::from_micros(random.random_range(0..5_000)));
+        notes.extend(acknowledged(tutor, by_tutor));
+        orders.extend(acknowledged(instructor, by_instructor));
+    }
+    let mut session = Session::open(place).unwrap();
+    session.poll_notices().unwrap();
+    assert_eq!(session.damage(), []);
+    let state = session.state();
+    let kept: BTreeSet<&str> = state.notes.iter().map(String::as_str).collect();
+    let gone: Vec<&u64> = notes
+        .iter()
+        .filter(|number| !kept.contains(number.to_string().as_str()))
+        .collect();
+    assert!(
+        gone.is_empty(),
+        "of {} notes are gone: {gone:?}",
+        notes.len()
+    );
+    let mut taken: BTreeMap<u64, u32> = BTreeMap::new();
+    for message in &state.messages {
+        *taken.entry(message.text.parse().unwrap()).or_default() += 1;
+    }
+    let twice: Vec<_> = taken.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "taken more than once: {twice:?}");
+    let lost: Vec<_> = orders
+        .iter()
+        .filter(|number| *number % 5 != 0 && !taken.contains_key(number))
+        .collect();
+    assert!(
+        lost.is_empty(),
+        "of {} orders are lost: {lost:?}",
+        orders.len()
+    );
+    (notes.len(), orders.len())
+}
+
+#[test]
+fn an_order_is_noticed_within_two_seconds_of_polling() {
+    let folder = TempDir::new().unwrap();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let mut session = Session::open(place.clone()).unwrap();
+    let started = Instant::now();
+    for _ in 0..1_000 {
+        session.poll_notices().unwrap();
+    }
+    println!(
+        "a poll takes {:.0} us",
+        started.elapsed().as_secs_f64() * 1e3
+    );
+    deliver(&place, &message("now")).unwrap();
+    assert_eq!(session.poll_notices().unwrap().len(), 1);
+}
+
+/// Three users that do not exist, as far as rights go.
+const ADA: u32 = 61_001;
+const EVE: u32 = 61_002;
+const TEACHER: u32 = 61_003;
+const STAFF: u32 = 61_100;
+
+/// Runs a role as another user; none where this process may not become one.
+fn as_user(class: &Path, user: u32, group: u32, role: &str, learner: &str) -> Option<String> {
+    let mut command = child(class, learner, role, 0);
+    command.uid(user).gid(group).env("HOME", "/nonexistent");
+    // SAFETY: one system call that is safe between fork and exec: the groups of root would give the child its rights.
+    unsafe {
+        command.pre_exec(|| match libc::setgroups(0, std::ptr::null()) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let output = command.output().ok()?;
+    assert!(
+        output.status.success(),
+        "{role} as {user}: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(text)
+}
+
+#[test]
+fn rights_are_those_of_the_file_system() {
+    let folder = TempDir::new().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let class = folder.path().join("class");
+    fs::create_dir(&class).unwrap();
+    if std::os::unix::fs::chown(&class, Some(TEACHER), Some(STAFF)).is_err() {
+        eprintln!("SKIPPED: only root can try this as several users");
+        return;
+    }
+    fs::set_permissions(&class, Permissions::from_mode(0o3773)).unwrap();
+    let Some(opened) = as_user(&class, ADA, ADA, "open", "ada") else {
+        eprintln!("SKIPPED: this program cannot be started as another user from where it lies");
+        return;
+    };
+    assert!(opened.contains("opened, 0 notices"), "{opened}");
+    let run = |user, group, role, learner| as_user(&class, user, group, role, learner).unwrap();
+    // Another learner sees nothing and does nothing.
+    assert!(run(EVE, EVE, "look", "ada").contains("PermissionDenied"));
+    assert!(run(EVE, EVE, "send", "ada").contains("Err"));
+    assert!(run(EVE, EVE, "open", "ada").contains("refused"));
+    // An instructor sees and orders, and writes nothing but the order.
+    assert!(run(TEACHER, STAFF, "look", "ada").contains("Ok("));
+    assert!(run(TEACHER, STAFF, "send", "ada").contains("Waits"));
+    assert!(run(TEACHER, STAFF, "open", "ada").contains("belongs to another user"));
+    assert!(run(ADA, ADA, "open", "ada").contains("opened, 1 notices"));
+    // A folder that somebody else made under a learner's name is not used.
+    run(EVE, EVE, "squat", "bob");
+    assert!(run(ADA, ADA, "open", "bob").contains("refused"));
+    // Nor is a pin that is not the class owner's.
+    fs::write(
+        class.join(".class.json"),
+        r#"{"lesson":"memory","by":"Eve"}"#,
+    )
+    .unwrap();
+    assert_eq!(class_file::read(&class).unwrap(), None);
+    std::os::unix::fs::chown(class.join(".class.json"), Some(TEACHER), None).unwrap();
+    assert!(class_file::read(&class).unwrap().is_some());
+}
+
+fn tutor(class: &Path, lessons: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .arg("instructor")
+        .args(args)
+        .env("TINYLLAMA_CLASS", class)
+        .env("TINYLLAMA_LESSONS", lessons)
+        .env("USER", "teacher")
+        .output()
+        .unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("{output:?}"))
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// A course whose only lesson has stages to reset.
+fn stages_course(folder: &Path) {
+    fs::create_dir_all(folder.join("first")).unwrap();
+    let workshop = "format: 1\ntitle: T\nversion: \"1\"\nsummary: S\nsessions:\n  - id: first\n    title: F\n    minutes: 60\n    objectives: [o]\n    lessons: [stages]\n";
+    fs::write(folder.join("workshop.yaml"), workshop).unwrap();
+    let mut lesson = String::from(
+        "id: stages\ntitle: Stages\nminutes: 5\nlevel: beginner\nobjectives: [o]\nsteps:\n",
+    );
+    for stage in 2..4 {
+        lesson.push_str(&format!(
+            "  - {{ id: guess{stage}, kind: predict, title: G, text: T, measure: run{stage}.total_ms, golden: {{ number: 20 }} }}\n\
+             \x20 - {{ id: run{stage}, kind: run, title: R, text: T, target: stage{stage}, flags: --config tiny --num-steps 20 }}\n"
+        ));
+    }
+    fs::write(folder.join("first/stages.yaml"), lesson).unwrap();
+}
+
+#[test]
+fn the_commands_act_on_a_class() {
+    let folder = TempDir::new().unwrap();
+    let (class, lessons) = (folder.path().join("class"), folder.path().join("lessons"));
+    stages_course(&lessons);
+    let run = |args: &[&str]| tutor(&class, &lessons, args);
+    assert_eq!(status(&run(&["list"])), 3, "a class that is not there");
+    fs::create_dir(&class).unwrap();
+    assert_eq!(
+        json(&run(&["list", "--json"]))["learners"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
+
+    let ada = place(&class, "ada");
+    let mut session = Session::open(ada.clone()).unwrap();
+    for step in ["guess2", "run2", "guess3", "run3"] {
+        session
+            .record(Event::StepDone {
+                at: StepRef::new("stages", step),
+            })
+            .unwrap();
+    }
+    drop(session);
+    let done = |place: &Place| {
+        State::of(&scan(&place.events()).unwrap().records)
+            .lessons
+            .values()
+            .flat_map(|steps| steps.keys().cloned())
+            .collect::<Vec<_>>()
+    };
+
+    let reset = run(&["reset", "ada", "--stage", "3", "--json"]);
+    assert_eq!(
+        (status(&reset), json(&reset)["state"].as_str()),
+        (0, Some("done"))
+    );
+    assert_eq!(done(&ada), ["guess2", "run2"]);
+    assert_eq!(status(&run(&["restore", "ada"])), 0);
+    assert_eq!(done(&ada), ["guess2", "guess3", "run2", "run3"]);
+    assert_eq!(
+        status(&run(&["restore", "ada"])),
+        2,
+        "nothing left to restore"
+    );
+    assert_eq!(status(&run(&["reset", "ada", "--stage", "5"])), 2);
+    assert_eq!(status(&run(&["reset", "ada"])), 2, "of what?");
+    assert_eq!(status(&run(&["reset", "../ada", "--all"])), 2);
+    assert_eq!(status(&run(&["reset", "eve", "--all"])), 2);
+
+    assert_eq!(
+        status(&run(&["solve", "ada", "stages/guess2", "--by", "Ms Smith"])),
+        0
+    );
+    assert_eq!(status(&run(&["pin", "stages"])), 0);
+    assert_eq!(status(&run(&["pin", "nowhere"])), 2);
+    assert_eq!(json(&run(&["list", "--json"]))["pinned"], "stages");
+    assert_eq!(
+        status(&run(&["message", "--all", "Coffee", "at", "three"])),
+        0
+    );
+    assert_eq!(status(&run(&["message", "Coffee"])), 2, "to whom?");
+    let mut session = Session::open(ada.clone()).unwrap();
+    session.poll_notices().unwrap();
+    assert_eq!(
+        session
+            .state()
+            .step("stages", "guess2")
+            .unwrap()
+            .solved_by
+            .as_deref(),
+        Some("Ms Smith")
+    );
+    assert_eq!(session.state().pinned.as_deref(), Some("stages"));
+    assert_eq!(session.state().messages[0].text, "Coffee at three");
+    // While the tutor is open, orders are sent to it.
+    assert_eq!(
+        json(&run(&["unlock", "ada", "stages", "--json"]))["state"],
+        "sent"
+    );
+    assert_eq!(
+        json(&run(&["list", "--json"]))["learners"][0]["orders_waiting"],
+        1
+    );
+    drop(session);
+
+    let out = folder.path().join("out").display().to_string();
+    assert_eq!(status(&run(&["collect", "-o", &out])), 0);
+    assert_eq!(status(&run(&["collect", "-o", &out])), 0, "a second time");
+    let files: Vec<_> = fs::read_dir(&out)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(String::from_utf8_lossy(&run(&["show", "ada"]).stdout).contains("Session report: ada"));
+}

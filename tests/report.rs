@@ -1,0 +1,504 @@
+//! Reports of made-up sessions: what they hold, how they are shown, and what a changed hand-in gives away.
+
+mod class;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use class::{MadeUp, course, make_up, place, walk};
+use serde_json::Value;
+use tempfile::TempDir;
+use tinyllama_tutor::report::hand_in::{Findings, verify};
+use tinyllama_tutor::report::{Options, Report, class as of_class, collect, html, junit, markdown};
+use tinyllama_tutor::session::event::{RunExit, StepRef};
+use tinyllama_tutor::session::{Event, Place, Session, archive};
+
+fn report(place: &Place) -> Report {
+    collect(place, &course(), Options::default()).unwrap()
+}
+
+/// Six debugging stages, a noisy run, a recording, a failed run, and words that look like markup.
+fn eventful(class: &Path) -> Place {
+    let place = walk(place(class, "ada"), &course(), 2, 7);
+    let mut session = Session::open(place.clone()).unwrap();
+    for (number, step_ms) in (1..).zip([40.0, 36.0, 12.0, 30.0, 20.0, 8.0]) {
+        let target = ["stage1", "stage2", "stage3", "stage4", "stage5", "stage6"][number - 1];
+        let run = MadeUp {
+            with_gradient: if number == 6 { 1 } else { 38 },
+            ..MadeUp::new(target, step_ms)
+        };
+        make_up(
+            &mut session,
+            &format!("7{number:05}-{target}"),
+            None,
+            &run,
+            number as u64,
+        );
+    }
+    let noisy = MadeUp {
+        noise: 0.9,
+        ..MadeUp::new("v2", 10.0)
+    };
+    make_up(&mut session, "800000-v2", None, &noisy, 1);
+    let recorded = MadeUp {
+        device: "Recorded GPU".into(),
+        ..MadeUp::new("v3", 5.0)
+    };
+    make_up(&mut session, "900000-v3", None, &recorded, 2);
+    session
+        .mark_recording("900000-v3", "a machine far away")
+        .unwrap();
+    let words = ["run", "</table><script>alert(1)</script>"].map(str::to_string);
+    session
+        .start_run("950000-v1", None, "v1", words.to_vec())
+        .unwrap();
+    session
+        .finish_run("950000-v1", RunExit::Signal(9), [].into())
+        .unwrap();
+    let at = StepRef::new("first-baseline", "what-v1-does");
+    let text = "</blockquote><script src=\"https://example.org/x.js\"></script> | *x*";
+    session.reflect(at, text).unwrap();
+    place
+}
+
+#[test]
+fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
+    let folder = TempDir::new().unwrap();
+    let report = report(&eventful(folder.path()));
+    assert_eq!(report.learner.as_deref(), Some("ada"));
+    assert_eq!(report.totals.lessons_finished, 2, "{:?}", report.lessons);
+    assert_eq!(report.devices.len(), 2);
+    assert!(report.lessons[0].minutes > 0.5 && report.lessons[0].planned_minutes.is_some());
+
+    let run = |id: &str| report.runs.iter().find(|run| run.id == id).unwrap();
+    assert_eq!(run("950000-v1").exit, "signal 9");
+    assert_eq!(run("950000-v1").step_time, None);
+    let fast = run("700006-stage6").ratio.as_ref().unwrap();
+    let interval = fast.interval.unwrap();
+    assert!(
+        (2.0..3.0).contains(&fast.speedup)
+            && interval.low < fast.speedup
+            && fast.speedup < interval.high,
+        "{fast:?}"
+    );
+    // Another device, and a recording: nothing here to compare it with.
+    assert_eq!(run("900000-v3").ratio, None);
+    assert_eq!(run("800000-v2").samples.total_ms.len(), 30);
+    assert_eq!(
+        run("800000-v2").command,
+        "tinyllama-tutor run v2 --data 'a text.txt'"
+    );
+
+    let stages: Vec<&str> = report.stages.iter().map(|row| row.stage.as_str()).collect();
+    assert_eq!(
+        stages,
+        ["stage1", "stage2", "stage3", "stage4", "stage5", "stage6"]
+    );
+    let step = report.stages[2].to_stage_before.unwrap();
+    assert!((2.7..3.3).contains(&step), "{step}");
+
+    let guess = report
+        .predictions
+        .iter()
+        .find(|guess| guess.step == "guess-time")
+        .unwrap();
+    let measured = guess.measured.unwrap();
+    assert!((17.0..23.0).contains(&measured), "{measured}");
+    assert_eq!(guess.ratio, Some(guess.predicted / measured));
+
+    let warnings = report.warnings.join("\n");
+    for expected in ["recording", "10 %", "no gradient", "800000-v2", "950000-v1"] {
+        assert!(warnings.contains(expected), "{expected}: {warnings}");
+    }
+    let checks: Vec<&str> = report.lessons[1]
+        .steps
+        .iter()
+        .flat_map(|step| &step.checks)
+        .map(|check| check.verdict.as_str())
+        .collect();
+    assert!(
+        !checks.is_empty() && checks.iter().all(|verdict| *verdict == "passed"),
+        "{checks:?}"
+    );
+}
+
+#[test]
+fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
+    let folder = TempDir::new().unwrap();
+    let place = eventful(folder.path());
+    let report = report(&place);
+    let page = html::render(&report);
+    if let Some(kept) = std::env::var_os("REPORT_TEST_KEEP") {
+        fs::write(Path::new(&kept).join("report.html"), &page).unwrap();
+    }
+    assert!(page.len() < html::MOST_BYTES);
+    for forbidden in [
+        "<script",
+        "<img",
+        "<link",
+        "<iframe",
+        "src=",
+        "@import",
+        "url(",
+        "NaN",
+        "javascript:",
+    ] {
+        let hits: Vec<_> = page
+            .match_indices(forbidden)
+            .map(|(at, _)| &page[at.saturating_sub(60)..at + 20])
+            .collect();
+        assert!(
+            hits.is_empty()
+                || forbidden == "src=" && hits.iter().all(|hit| hit.contains("&lt;script")),
+            "{forbidden}: {hits:?}"
+        );
+    }
+    for (at, _) in page.match_indices("href=") {
+        assert!(page[at..].starts_with("href=\"#"), "{}", &page[at..at + 40]);
+    }
+    for (at, _) in page.match_indices("https:") {
+        assert!(
+            page[..at].ends_with("&quot;"),
+            "only the learner's own words may name a site"
+        );
+    }
+    assert_eq!(
+        page.matches("<svg").count(),
+        page.matches("role=\"img\" aria-labelledby=").count()
+    );
+    assert!(page.matches("<svg").count() >= 5);
+    for (open, close) in [
+        ("<table>", "</table>"),
+        ("<section", "</section>"),
+        ("<tr>", "</tr>"),
+        ("<svg", "</svg>"),
+        ("<td", "</td>"),
+    ] {
+        assert_eq!(
+            page.matches(open).count(),
+            page.matches(close).count(),
+            "{open}"
+        );
+    }
+    assert!(page.contains("prefers-color-scheme: dark") && page.contains("@media print"));
+
+    let text = markdown::render(&report);
+    assert!(
+        text.contains("# Session report: ada")
+            && !text.contains("\n<script")
+            && text.contains("\\<script")
+    );
+    let xml = junit::render(&report).unwrap();
+    assert_eq!(
+        xml.matches("<testcase").count(),
+        report
+            .lessons
+            .iter()
+            .flat_map(|lesson| &lesson.steps)
+            .flat_map(|step| &step.checks)
+            .count()
+    );
+
+    let schema: Value = serde_json::from_str(
+        &fs::read_to_string(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/report.schema.json"),
+        )
+        .unwrap(),
+    )
+    .unwrap();
+    let own = serde_json::to_value(schemars::schema_for!(Report)).unwrap();
+    assert!(
+        own == schema,
+        "assets/report.schema.json is out of date: `tinyllama-tutor schema report`"
+    );
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let value = serde_json::to_value(&report).unwrap();
+    assert!(validator.validate(&value).is_ok());
+    let mut broken = value.clone();
+    broken["runs"][0]["samples"]["total_ms"][0] = "fast".into();
+    assert!(validator.validate(&broken).is_err());
+}
+
+#[test]
+fn a_very_long_session_still_makes_a_small_page() {
+    let folder = TempDir::new().unwrap();
+    let place = place(folder.path(), "ada");
+    let mut session = Session::open(place.clone()).unwrap();
+    let mut events = Vec::new();
+    for number in 0..3_000 {
+        let run = format!("{number:06}");
+        let command = vec!["run".to_string(), "v1".repeat(40)];
+        events.push(Event::RunStarted {
+            run: run.clone(),
+            at: None,
+            target: "v1".into(),
+            command,
+            host: "h".into(),
+        });
+        events.push(Event::RunFinished {
+            run,
+            exit: RunExit::Status(1),
+            values: [].into(),
+        });
+    }
+    session.record_all(events).unwrap();
+    session
+        .reflect(
+            StepRef::new("bottleneck", "closing"),
+            &"long ".repeat(60_000),
+        )
+        .unwrap();
+    drop(session);
+    let report = report(&place);
+    let page = html::render(&report);
+    assert!(page.len() < html::MOST_BYTES, "{}", page.len());
+    assert!(page.contains("earlier ones are in the JSON document"));
+    assert_eq!(report.runs.len(), 3_000);
+}
+
+type Change<'a> = &'a dyn Fn(&mut Value);
+
+/// A hand-in with one value changed.
+fn tampered(report: &Value, change: impl Fn(&mut Value)) -> Findings {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("session.json");
+    let mut value = report.clone();
+    change(&mut value);
+    fs::write(&file, value.to_string()).unwrap();
+    verify(&file, None, &course()).unwrap()
+}
+
+#[test]
+fn a_changed_hand_in_is_found_out() {
+    let folder = TempDir::new().unwrap();
+    let place = eventful(folder.path());
+    let report = serde_json::to_value(report(&place)).unwrap();
+    let untouched = tampered(&report, |_| {});
+    assert!(untouched.is_intact(), "{:?}", untouched.problems);
+
+    let changes: [(&str, Change); 9] = [
+        ("attempts", &|value| {
+            value["lessons"][1]["steps"][0]["attempts"] = 17.into()
+        }),
+        ("prediction", &|value| {
+            value["predictions"][0]["predicted"] = 20.into()
+        }),
+        ("figure", &|value| {
+            value["runs"][0]["figures"]["total_ms"] = 1.0.into()
+        }),
+        ("samples", &|value| {
+            for sample in value["runs"][0]["samples"]["total_ms"]
+                .as_array_mut()
+                .unwrap()
+            {
+                *sample = (sample.as_f64().unwrap() / 2.0).into();
+            }
+        }),
+        ("verdict", &|value| {
+            value["lessons"][1]["steps"][3]["checks"][0]["verdict"] = "not yet".into()
+        }),
+        ("learner", &|value| value["learner"] = "eve".into()),
+        ("run left out", &|value| {
+            drop(value["runs"].as_array_mut().unwrap().remove(0))
+        }),
+        ("record left out", &|value| {
+            drop(value["chain"]["lines"].as_array_mut().unwrap().remove(5))
+        }),
+        ("record changed", &|value| {
+            let line = value["chain"]["lines"][4]
+                .as_str()
+                .unwrap()
+                .replacen("ada", "eve", 1)
+                .replacen("\"n\":", "\"n\": ", 1);
+            value["chain"]["lines"][4] = line.into();
+        }),
+    ];
+    for (name, change) in changes {
+        let findings = tampered(&report, change);
+        assert!(!findings.is_intact(), "{name} was not noticed");
+    }
+
+    // A session whose run was edited afterwards.
+    let export = folder.path().join("ada.tar.gz");
+    archive::export(&place, &export).unwrap();
+    let sound = verify(&export, None, &course()).unwrap();
+    assert!(sound.is_intact(), "{:?}", sound.problems);
+    let stream = place.runs().join("800000-v2/events.jsonl");
+    let text = fs::read_to_string(&stream).unwrap();
+    fs::write(&stream, text.replacen("\"loss\":6", "\"loss\":5", 1)).unwrap();
+    let edited = verify(&place.folder, None, &course()).unwrap();
+    assert!(
+        edited.problems.join("").contains("800000-v2"),
+        "{:?}",
+        edited.problems
+    );
+}
+
+#[test]
+fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
+    let folder = TempDir::new().unwrap();
+    let ada = eventful(folder.path());
+    let mut session = Session::open(ada.clone()).unwrap();
+    session
+        .reflect(StepRef::new("bottleneck", "closing"), "I, ada, think so.")
+        .unwrap();
+    drop(session);
+    let anonymous = collect(&ada, &course(), Options { anonymous: true }).unwrap();
+    let text = serde_json::to_string(&anonymous).unwrap();
+    for name in ["\"ada\"", "ada,", &*folder.path().display().to_string()] {
+        assert!(!text.contains(name), "{name}");
+    }
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    assert!(host.len() < 3 || !text.contains(&format!("\"{host}\"")));
+    let file = folder.path().join("anonymous.json");
+    fs::write(&file, text).unwrap();
+    let alone = verify(&file, None, &course()).unwrap();
+    assert!(alone.unchecked.join("").contains("--against"));
+    assert!(
+        verify(&file, Some(&ada.folder), &course())
+            .unwrap()
+            .is_intact()
+    );
+    let eve = walk(place(folder.path(), "eve"), &course(), 1, 1);
+    assert!(
+        !verify(&file, Some(&eve.folder), &course())
+            .unwrap()
+            .is_intact()
+    );
+}
+
+/// Eight learners, or as many as REPORT_TEST_CLASS says; kept in the folder REPORT_TEST_KEEP names.
+#[test]
+fn a_class_is_put_on_one_page() {
+    let size = std::env::var("REPORT_TEST_CLASS").map_or(8, |size| size.parse::<usize>().unwrap());
+    let kept = std::env::var_os("REPORT_TEST_KEEP");
+    let folder = TempDir::new().unwrap();
+    let class = kept.as_ref().map_or(folder.path(), |kept| Path::new(kept));
+    let course = course();
+    for number in 0..size {
+        walk(
+            place(class, &format!("learner-{number:02}")),
+            &course,
+            2 + number % 5,
+            number as u64,
+        );
+    }
+    fs::create_dir(class.join("empty")).unwrap();
+    fs::write(class.join("stray.json"), "{}").unwrap();
+    let started = Instant::now();
+    let found = of_class::sources::read(&[class.to_path_buf()], &course);
+    let merged = of_class::merge(found.hand_ins, &course, found.unreadable);
+    let page = of_class::html::render(&merged);
+    println!(
+        "{size} learners in {:.0} ms, {} kB of HTML",
+        started.elapsed().as_secs_f64() * 1e3,
+        page.len() / 1000
+    );
+
+    assert_eq!(merged.learners.len(), size);
+    assert!(merged.learners.iter().all(|row| row.intact == Some(true)));
+    assert!(
+        merged.warnings.join("").contains("stray.json"),
+        "{:?}",
+        merged.warnings
+    );
+    let first = &merged.lessons[0];
+    assert_eq!((first.begun, first.finished), (size, size));
+    assert!(
+        first
+            .minutes
+            .is_some_and(|minutes| minutes.p10 <= minutes.median && minutes.median <= minutes.p90)
+    );
+    assert_eq!(
+        merged.lessons[5].begun,
+        size.div_ceil(5) - usize::from(!size.is_multiple_of(5))
+    );
+    let device = &merged.devices[0];
+    assert_eq!((device.target.as_str(), device.learners), ("v1", size));
+    assert!((18.0..22.0).contains(&device.step_ms.median), "{device:?}");
+    let wrong = &merged.wrong_answers[0];
+    assert!(
+        wrong.learners > 1 && wrong.learners <= wrong.of,
+        "{wrong:?}"
+    );
+    assert!(
+        merged
+            .predictions
+            .iter()
+            .any(|row| row.step == "guess-time" && row.ratio.count == size)
+    );
+    assert!(page.len() < html::MOST_BYTES && !page.contains("NaN"));
+    let tables = of_class::csv::render(&merged).unwrap();
+    assert_eq!(tables[0].1.lines().count(), size + 1);
+}
+
+fn tutor(state: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(args)
+        .current_dir(state)
+        .env("XDG_STATE_HOME", state)
+        .env("USER", "ada")
+        .env_remove("TINYLLAMA_CLASS")
+        .env_remove("TINYLLAMA_LESSONS")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_commands_write_check_and_merge() {
+    let state = TempDir::new().unwrap();
+    let nothing = tutor(state.path(), &["report"]);
+    assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
+
+    eventful(state.path());
+    let class = ["--class", ".", "--learner", "ada"];
+    let args = [
+        &["report"],
+        &class[..],
+        &["--format", "md,html,json,junit", "-o", "out"],
+    ]
+    .concat();
+    let written = tutor(state.path(), &args);
+    assert_eq!(written.status.code(), Some(0), "{written:?}");
+    for file in ["report.md", "report.html", "session.json", "junit.xml"] {
+        assert!(state.path().join("out").join(file).is_file(), "{file}");
+    }
+    let sound = tutor(state.path(), &["report", "verify", "out/session.json"]);
+    assert_eq!(sound.status.code(), Some(0), "{sound:?}");
+    let text = fs::read_to_string(state.path().join("out/session.json")).unwrap();
+    fs::write(
+        state.path().join("changed.json"),
+        text.replacen("\"attempts\": 1", "\"attempts\": 2", 1),
+    )
+    .unwrap();
+    let changed = tutor(
+        state.path(),
+        &["report", "verify", "changed.json", "--json"],
+    );
+    assert_eq!(changed.status.code(), Some(1), "{changed:?}");
+    let value: Value = serde_json::from_slice(&changed.stdout).unwrap();
+    assert_eq!(value["intact"], false);
+    let missing = tutor(state.path(), &["report", "verify", "no-such-file"]);
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+
+    let merged = tutor(
+        state.path(),
+        &["report", "merge", ".", "out/session.json", "-o", "all"],
+    );
+    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
+    for file in ["class.html", "class.json", "learners.csv", "devices.csv"] {
+        assert!(state.path().join("all").join(file).is_file(), "{file}");
+    }
+    assert!(String::from_utf8_lossy(&merged.stdout).contains("more than once"));
+    fs::write(state.path().join("blocked"), "").unwrap();
+    let blocked = tutor(
+        state.path(),
+        &[&["report"], &class[..], &["-o", "blocked/x"]].concat(),
+    );
+    assert_ne!(blocked.status.code(), Some(0));
+}
