@@ -147,8 +147,8 @@ pub trait DriverApi {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    /// `multiplies` prepares it for the matrix library; `urgent` puts its blocks before those of other streams.
-    fn create_stream(&self, multiplies: bool, urgent: bool) -> Result<StreamHandle>;
+    /// `multiplies` prepares it for the matrix library.
+    fn create_stream(&self, multiplies: bool) -> Result<StreamHandle>;
     unsafe fn destroy_stream(&self, stream: StreamHandle) -> Result<()>;
     unsafe fn synchronize(&self, stream: StreamHandle) -> Result<()>;
     /// Work put into `stream` from now on starts after `event`.

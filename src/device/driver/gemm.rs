@@ -280,29 +280,6 @@ impl Driver {
         spec: GemmSpec,
         selection: Selection,
     ) -> Result<GemmPlan, DriverError> {
-        let plans = self.rank_gemms(stream, spec, selection)?;
-        plans
-            .into_iter()
-            .next()
-            .ok_or_else(|| DriverError::NoAlgorithm {
-                library: self
-                    .gemm_library()
-                    .unwrap_or_else(|error| error.to_string()),
-                gemm: spec.to_string(),
-            })
-    }
-
-    /// As [`plan_gemm`](Self::plan_gemm), but all algorithms that were tried, the fastest first: in its place between
-    /// other work another one may be faster than alone.
-    ///
-    /// # Errors
-    /// As for `plan_gemm`.
-    pub fn rank_gemms(
-        &self,
-        stream: &Stream,
-        spec: GemmSpec,
-        selection: Selection,
-    ) -> Result<Vec<GemmPlan>, DriverError> {
         spec.check()?;
         stream.refuse_while_capturing("choosing a gemm's algorithm")?;
         let limit = match selection {
@@ -319,7 +296,7 @@ impl Driver {
                 shared: Rc::clone(&self.shared),
             })
             .collect();
-        super::tuning::rank(self, stream, spec, candidates)
+        super::tuning::choose(self, stream, spec, candidates)
     }
 }
 

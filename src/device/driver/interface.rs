@@ -31,7 +31,7 @@ interface! {
         fill_bytes(u64, u8, usize, Opaque) = "cuMemsetD8Async" | "hipMemsetD8Async";
         fill_words(u64, c_uint, usize, Opaque) = "cuMemsetD32Async" | "hipMemsetD32Async";
 
-        create_stream(*mut Opaque, c_uint, c_int) = "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority";
+        create_stream(*mut Opaque, c_uint) = "cuStreamCreate" | "hipStreamCreateWithFlags";
         destroy_stream(Opaque) = "cuStreamDestroy_v2" | "hipStreamDestroy";
         synchronize(Opaque) = "cuStreamSynchronize" | "hipStreamSynchronize";
         wait(Opaque, Opaque, c_uint) = "cuStreamWaitEvent" | "hipStreamWaitEvent";
@@ -66,8 +66,6 @@ interface! {
 
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
-/// A stream priority as urgent as any: lower numbers go first.
-pub(super) const URGENT: c_int = -100;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(super) const WITHOUT_TIMING: c_uint = 2;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on using the driver.

@@ -13,8 +13,8 @@ use super::compile::CompileRequest;
 use super::gemm::GemmSpec;
 use super::interface::{
     CAPTURE_THIS_THREAD, CudaInterface, LaunchAttribute, LaunchConfig, NON_BLOCKING, Opaque,
-    PROGRAMMATIC_SERIALIZATION, UPDATE_REFUSED, URGENT, UpdateResult, WITHOUT_TIMING,
-    function_attribute, node_type,
+    PROGRAMMATIC_SERIALIZATION, UPDATE_REFUSED, UpdateResult, WITHOUT_TIMING, function_attribute,
+    node_type,
 };
 use super::matrices::{MatrixLibrary, Product};
 use super::module::{Argument, KernelAttributes, Launch, LaunchMode};
@@ -232,17 +232,10 @@ impl DriverApi for Native {
         unsafe { call!(self.calls, fill_words(to.0, value, count, opaque(stream.0))) }
     }
 
-    fn create_stream(&self, multiplies: bool, urgent: bool) -> Result<StreamHandle> {
+    fn create_stream(&self, multiplies: bool) -> Result<StreamHandle> {
         let mut handle: Opaque = ptr::null_mut();
-        // Drivers take the nearest priority they have.
-        let priority = if urgent { URGENT } else { 0 };
         // SAFETY: a place for the handle.
-        unsafe {
-            call!(
-                self.calls,
-                create_stream(&mut handle, NON_BLOCKING, priority)
-            )?
-        };
+        unsafe { call!(self.calls, create_stream(&mut handle, NON_BLOCKING))? };
         let stream = StreamHandle(handle as usize);
         // Without a library the stream serves for everything else; a gemm planned in it says what is missing.
         if multiplies

@@ -36,21 +36,12 @@ impl Driver {
     /// Opens a stream with `workspace` bytes for the matrix library (32 MiB serve it best on large devices; 0 for a
     /// stream without multiplications).
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
-        self.stream_of(workspace, false)
-    }
-
-    /// A [`stream`](Self::stream) whose blocks go to a free compute unit before those of other streams.
-    pub fn urgent_stream(&self, workspace: usize) -> Result<Stream> {
-        self.stream_of(workspace, true)
-    }
-
-    fn stream_of(&self, workspace: usize, urgent: bool) -> Result<Stream> {
         let workspace = match workspace {
             0 => None,
             bytes => Some(self.allocate(bytes)?),
         };
         Ok(Stream {
-            handle: self.shared.api.create_stream(workspace.is_some(), urgent)?,
+            handle: self.shared.api.create_stream(workspace.is_some())?,
             workspace,
             capturing: Rc::default(),
             joined: Default::default(),

@@ -12,14 +12,13 @@ const RUNS: usize = if cfg!(test) { 2 } else { 20 };
 /// Measurements of a candidate; the shortest counts.
 const ROUNDS: usize = 3;
 
-/// Those of `candidates` that run, which come in the library's order, the fastest first. With one candidate nothing is
-/// measured.
-pub(super) fn rank(
+/// The fastest of `candidates`, which come in the library's order. With one candidate nothing is measured.
+pub(super) fn choose(
     driver: &Driver,
     stream: &Stream,
     spec: GemmSpec,
     candidates: Vec<OwnedGemm>,
-) -> Result<Vec<GemmPlan>> {
+) -> Result<GemmPlan> {
     if candidates.is_empty() {
         return Err(DriverError::NoAlgorithm {
             library: driver.gemm_library()?,
@@ -44,27 +43,35 @@ pub(super) fn rank(
         d: scratch[2].address(),
     };
     let measured = candidates.len() > 1;
-    let mut plans: Vec<(f32, GemmPlan)> = Vec::new();
+    let mut best: Option<(f32, OwnedGemm, GraphContents)> = None;
     let mut refusal = None;
     for candidate in candidates {
         // A library offers algorithms that it then refuses to run; the next one may do.
         match time(driver, stream, &candidate, &operands, measured) {
             Ok((microseconds, contents)) => {
-                let time = measured.then_some(microseconds);
-                plans.push((microseconds, GemmPlan::new(spec, candidate, contents, time)));
+                if best
+                    .as_ref()
+                    .is_none_or(|(least, ..)| microseconds < *least)
+                {
+                    best = Some((microseconds, candidate, contents));
+                }
             }
             Err(error) => refusal = Some(error),
         }
     }
     stream.synchronize()?;
-    if plans.is_empty() {
+    let Some((microseconds, gemm, contents)) = best else {
         return Err(refusal.unwrap_or(DriverError::NoAlgorithm {
             library: driver.gemm_library()?,
             gemm: spec.to_string(),
         }));
-    }
-    plans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Ok(plans.into_iter().map(|(_, plan)| plan).collect())
+    };
+    Ok(GemmPlan::new(
+        spec,
+        gemm,
+        contents,
+        measured.then_some(microseconds),
+    ))
 }
 
 /// Microseconds of one run (0 where not `measured`) and what a run consists of.

@@ -82,8 +82,7 @@ impl Buffers {
             Handle::Buffer(_) => self
                 .get(handle)
                 .map_or(Element::F32, |buffer| buffer.element),
-            Handle::Weight(_) => Element::Operand,
-            Handle::Gradient(_) => Element::F32,
+            Handle::Weight(_) | Handle::Gradient(_) => Element::Operand,
         }
     }
 

@@ -79,6 +79,9 @@ pub struct MemoryHeld {
 pub trait Executor {
     fn schedule(&self) -> &Schedule;
 
+    /// Bytes of an operand of matrix products.
+    fn operand_bytes(&self) -> usize;
+
     /// Replaces the schedule by one for another batch size or sequence length. Parameters and moments stay.
     ///
     /// # Errors

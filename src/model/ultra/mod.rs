@@ -5,6 +5,7 @@
 //! where the whole step is captured once as a graph and replayed. [`Trainer`] is what the rest of the program sees.
 
 pub mod buffers;
+mod cost;
 pub mod device;
 pub mod executor;
 pub mod host;
@@ -19,6 +20,7 @@ mod tests;
 mod trainer;
 mod update;
 
+pub use cost::Cost;
 pub use device::{
     DeviceExecutor, DeviceOptions, MatrixPrecision, SingleBlock, Tuning, single_block,
 };

@@ -768,6 +768,28 @@ mod tests {
     }
 
     #[test]
+    fn writing_conflicts_with_reading_and_writing_and_reading_with_nothing() {
+        let activate = |from: usize, to: usize| Operation::Activate {
+            gate_up: Handle::Buffer(from),
+            activated: Handle::Buffer(to),
+        };
+        assert!(
+            conflicts(&activate(0, 1), &activate(1, 2)),
+            "read after write"
+        );
+        assert!(
+            conflicts(&activate(0, 1), &activate(2, 0)),
+            "write after read"
+        );
+        assert!(
+            conflicts(&activate(0, 1), &activate(2, 1)),
+            "write after write"
+        );
+        assert!(!conflicts(&activate(0, 1), &activate(0, 2)), "both read");
+        assert!(!conflicts(&activate(0, 1), &activate(2, 3)));
+    }
+
+    #[test]
     fn every_parameter_gets_a_gradient_and_one_update() {
         for schedule in schedules() {
             for parameter in 0..schedule.layout.parameters.len() {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+use super::operation::{Operation, Product};
 use super::{
     DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, NamedValues,
     NodeTime, Schedule, Spread, Trainer, Tuning, Wait, single_block,
@@ -399,69 +400,34 @@ fn time(driver: &Driver) {
             spread: Spread::SERIAL,
             tuning: Tuning::default(),
         };
-        let alone = Tuning {
-            in_place: false,
-            ..Tuning::default()
-        };
-        let tuned = |tuning: Tuning| Variant { tuning, ..first };
-        let wide = |spread: Spread| Variant { spread, ..first };
-        let updating = |units: usize, spread: Spread| Variant {
-            tuning: Tuning {
-                update_units: Some(units),
-                ..Tuning::default()
-            },
-            ..wide(spread)
-        };
-        let mut variants = vec![
-            ("1 lane".to_owned(), first),
-            ("1 lane, products chosen alone".to_owned(), tuned(alone)),
-        ];
+        let mut variants = Vec::new();
         for (lanes, early, together) in [
+            (1, false, 1),
             (1, false, 64),
-            (1, false, 4),
+            (2, false, 1),
             (2, true, 1),
             (2, false, 64),
             (2, true, 2),
-            (2, true, 4),
-            (3, true, 1),
-            (3, true, 2),
             (3, true, 4),
             (3, true, 64),
         ] {
             let label = format!("{lanes} lanes, early {early}, {together} layers together");
-            variants.push((label, wide(spread(lanes, early, together))));
+            let spread = spread(lanes, early, together);
+            variants.push((label, Variant { spread, ..first }));
         }
-        for units in [16, 32, 64] {
-            for together in [1, 2, 4] {
-                let label =
-                    format!("3 lanes, early, {together} layers together, updates on {units} units");
-                variants.push((label, updating(units, spread(3, true, together))));
-            }
-        }
-        for (tile, groups) in [(128, 2), (128, 1), (64, 2), (64, 1)] {
-            let tuning = Tuning {
-                backward_tile: Some(tile),
-                groups: Some(groups),
-                ..Tuning::default()
-            };
-            let label = format!("1 lane, backward tiles of {tile}, {groups} groups");
-            variants.push((label, tuned(tuning)));
-        }
-        let ordered = Tuning {
-            overlapping: false,
-            ..Tuning::default()
-        };
-        variants.push(("1 lane, not overlapping".to_owned(), tuned(ordered)));
         let uncaptured = Variant {
             capture: false,
             ..first
         };
         variants.push(("1 lane, not captured".to_owned(), uncaptured));
-        for (label, variant) in &variants {
-            report(
-                format!("{preset:?} {precision} {label}"),
-                timed(driver, variant),
-            );
+        // In turns: clocks and temperature drift.
+        for _ in 0..2 {
+            for (label, variant) in &variants {
+                report(
+                    format!("{preset:?} {precision} {label}"),
+                    timed(driver, variant),
+                );
+            }
         }
     }
     for precision in [MatrixPrecision::Bf16, MatrixPrecision::Tf32] {
@@ -499,6 +465,7 @@ struct Variant {
 }
 
 fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
+    let started = Instant::now();
     let preset = variant.preset;
     let config = preset.config();
     let batch = batch(&config);
@@ -518,6 +485,7 @@ fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
         trainer.step(&batch.tokens, &batch.targets, Wait::Never)?;
     }
     trainer.wait()?;
+    let ready = started.elapsed().as_secs_f64();
     let mut times = Vec::new();
     let mut launches = super::Launches::default();
     for _ in 0..60 {
@@ -536,7 +504,7 @@ fn timed(driver: &Driver, variant: &Variant) -> Result<String> {
     let memory = trainer.memory().map_or(0, |memory| memory.now);
     let captured = trainer.captured().err().filter(|_| variant.capture);
     Ok(format!(
-        "median {:.3} ms, pipelined {pipelined:.3} ms, host launches {}, captured {}, {} MiB{}",
+        "median {:.3} ms, pipelined {pipelined:.3} ms, ready in {ready:.1} s, host launches {}, captured {}, {} MiB{}",
         times[times.len() / 2],
         launches.host,
         launches.captured,
@@ -567,41 +535,52 @@ fn kernels(driver: &Driver, preset: Preset, precision: MatrixPrecision) -> Resul
         rounds.len()
     );
     let schedule = trainer.schedule();
-    let mut groups: Vec<(String, usize, f64)> = Vec::new();
+    let operand = precision.operand_bytes();
+    let mut groups: Vec<(String, usize, f64, super::Cost)> = Vec::new();
     for (index, node) in schedule.nodes.iter().enumerate() {
         let least = rounds
             .iter()
             .map(|round| round[index].milliseconds)
             .fold(f64::INFINITY, f64::min);
         let label = match &node.operation {
-            super::operation::Operation::Product(product) => {
-                format!(
-                    "{} {}x{}x{}",
-                    node.operation.name(),
-                    product.m,
-                    product.n,
-                    product.k
-                )
+            Operation::Product(product) => product_label(&node.operation, product, 1),
+            Operation::WeightGradients(products) => {
+                products.first().map_or_else(String::new, |first| {
+                    product_label(&node.operation, first, products.len())
+                })
             }
             other => other.name().to_owned(),
         };
         let label = format!("{:?} {label}", node.phase);
+        let cost = schedule.cost(index, operand);
         match groups.iter_mut().find(|group| group.0 == label) {
             Some(group) => {
                 group.1 += 1;
                 group.2 += least;
             }
-            None => groups.push((label, 1, least)),
+            None => groups.push((label, 1, least, cost)),
         }
     }
     let total: f64 = groups.iter().map(|group| group.2).sum();
-    for (label, count, milliseconds) in groups {
+    for (label, count, milliseconds, cost) in groups {
+        let each = milliseconds * 1e3 / count as f64;
         println!(
-            "  {label:<50} {count:>4} x {:>8.2} us = {:>8.1} us",
-            milliseconds * 1e3 / count as f64,
-            milliseconds * 1e3
+            "  {label:<52} {count:>4} x {each:>8.2} us = {:>8.1} us  {:>9.1} MFLOP {:>8.2} MB  {:>6.1} TFLOP/s {:>6.2} TB/s",
+            milliseconds * 1e3,
+            cost.flops / 1e6,
+            cost.bytes / 1e6,
+            cost.flops / each / 1e6,
+            cost.bytes / each / 1e6,
         );
     }
     println!("  sum {:.1} us", total * 1e3);
     Ok(())
+}
+
+fn product_label(operation: &Operation, product: &Product, count: usize) -> String {
+    let (m, n, k) = (product.m, product.n, product.k);
+    match count {
+        1 => format!("{} {m}x{n}x{k}", operation.name()),
+        count => format!("{} {count} x {m}x{n}x{k}", operation.name()),
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use thiserror::Error;
 
+use super::cost::Cost;
 use super::device::{DeviceExecutor, DeviceOptions};
 use super::executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
 use super::host::HostExecutor;
@@ -59,6 +60,8 @@ pub struct NodeTime {
     pub part: Part,
     pub phase: Phase,
     pub milliseconds: f64,
+    /// What it must compute and move.
+    pub cost: Cost,
 }
 
 /// A value for each scalar of each parameter, by the parameter's name, in the order of names.
@@ -250,16 +253,15 @@ impl Trainer {
     pub fn kernels(&mut self, tokens: &[i32], targets: &[i32]) -> Result<Vec<NodeTime>> {
         self.place(tokens, targets)?;
         let times = self.executor.profile()?;
-        let nodes = &self.executor.schedule().nodes;
-        let times = nodes
-            .iter()
-            .zip(times)
-            .map(|(node, milliseconds)| NodeTime {
-                name: node.operation.name(),
-                part: node.part,
-                phase: node.phase,
-                milliseconds,
-            });
+        let (schedule, operand) = (self.executor.schedule(), self.executor.operand_bytes());
+        let nodes = schedule.nodes.iter().zip(times).enumerate();
+        let times = nodes.map(|(index, (node, milliseconds))| NodeTime {
+            name: node.operation.name(),
+            part: node.part,
+            phase: node.phase,
+            milliseconds,
+            cost: schedule.cost(index, operand),
+        });
         Ok(times.collect())
     }
 

@@ -196,7 +196,7 @@ impl DriverApi for RecordingApi {
             .put("fill_words", stream.0, operation)
     }
 
-    fn create_stream(&self, _multiplies: bool, _urgent: bool) -> Result<StreamHandle> {
+    fn create_stream(&self, _multiplies: bool) -> Result<StreamHandle> {
         let mut state = self.enter("create_stream")?;
         let handle = state.handle();
         state.streams.insert(handle);

@@ -12,7 +12,8 @@ use crate::model::ultra::schedule::Schedule;
 /// Every buffer starts at a multiple of this.
 const ALIGNMENT: usize = 256;
 
-/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout.
+/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients are in the
+/// operands' type, as matrix products write them.
 pub struct Parameters {
     pub weights: Buffer,
     pub gradients: Buffer,
@@ -37,7 +38,7 @@ impl Parameters {
         };
         Ok(Parameters {
             weights: array()?,
-            gradients: array()?,
+            gradients: driver.allocate(layout.length * precision.operand_bytes())?,
             first_moments: array()?,
             second_moments: array()?,
             copies,
@@ -65,6 +66,25 @@ impl Parameters {
         match &self.copies {
             Some(copies) => self.part(copies, index, self.precision.operand_bytes()),
             None => self.part(&self.weights, index, 4),
+        }
+    }
+
+    fn gradient(&self, index: usize) -> Result<Slice, DriverError> {
+        self.part(&self.gradients, index, self.precision.operand_bytes())
+    }
+
+    /// All gradients, in f32.
+    pub fn read_gradients(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
+        let gradients = self.gradients.whole();
+        match self.precision {
+            MatrixPrecision::F32 | MatrixPrecision::Tf32 => {
+                stream.download(gradients, self.layout.length)
+            }
+            MatrixPrecision::Bf16 => {
+                let halves: Vec<u16> = stream.download(gradients, self.layout.length)?;
+                let widen = |half: &u16| f32::from_bits(u32::from(*half) << 16);
+                Ok(halves.iter().map(widen).collect())
+            }
         }
     }
 
@@ -168,7 +188,7 @@ impl Places<'_> {
                 .slice(handle)
                 .ok_or_else(|| DriverError::Invalid("a buffer of another schedule".into())),
             Handle::Weight(index) => self.parameters.part(&self.parameters.weights, index, 4),
-            Handle::Gradient(index) => self.parameters.part(&self.parameters.gradients, index, 4),
+            Handle::Gradient(index) => self.parameters.gradient(index),
         }
     }
 }

@@ -35,9 +35,6 @@ const ROW_THREADS: usize = 128;
 /// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
 const SUM_THREADS: usize = 256;
 
-/// Threads of a block of `adamw` that has a compute unit for itself.
-const UPDATE_THREADS: usize = 1024;
-
 /// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
 fn vector(columns: usize, precision: MatrixPrecision) -> usize {
     let wide = 16 / precision.operand_bytes();
@@ -91,7 +88,6 @@ pub struct Kernels {
     /// Teams of a block that normalises rows.
     row_teams: usize,
     attention_shared: [usize; 2],
-    update_units: Option<usize>,
     mode: LaunchMode,
     vector: usize,
     tokens_per_partial: usize,
@@ -152,7 +148,6 @@ impl Kernels {
             norm_teams,
             row_teams: rows_per_unit.clamp(1, 8),
             attention_shared,
-            update_units: tuning.update_units,
             mode: match overlapping {
                 true => LaunchMode::Overlapping,
                 false => LaunchMode::Ordered,
@@ -400,13 +395,9 @@ impl Kernels {
             } => {
                 let parameters = places.parameters;
                 let copies = &parameters.copies;
-                let launch = match self.update_units {
-                    Some(units) => linear(units, UPDATE_THREADS),
-                    None => self.by_element(elements.len() / 4),
-                };
                 put(
                     &self.adamw,
-                    launch,
+                    self.by_element(elements.len() / 4),
                     &[
                         parameters.weights.address().into(),
                         parameters.gradients.address().into(),

@@ -17,17 +17,9 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    pub fn new(
-        driver: &Driver,
-        schedule: &Schedule,
-        workspace: usize,
-        urgent: bool,
-    ) -> Result<Self> {
+    pub fn new(driver: &Driver, schedule: &Schedule, workspace: usize) -> Result<Self> {
         let streams = (0..schedule.lanes)
-            .map(|lane| match urgent && lane == 0 {
-                true => driver.urgent_stream(workspace),
-                false => driver.stream(workspace),
-            })
+            .map(|_| driver.stream(workspace))
             .collect::<Result<Vec<_>>>()?;
         let ended = (1..schedule.lanes)
             .map(|_| driver.ordering_event())

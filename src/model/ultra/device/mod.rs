@@ -34,13 +34,6 @@ const WORKSPACE: usize = 32 << 20;
 /// Cycles that a profiled step waits for its launches to be complete in the queue: some milliseconds.
 const HOLD_CYCLES: i64 = 20_000_000;
 
-/// Share of a step's time below which another algorithm counts as faster.
-const NOTICEABLE: f32 = 0.998;
-
-/// Runs of a timing, at most; and milliseconds after which fewer will do.
-const MOST_TIMINGS: usize = 20;
-const ENOUGH_MILLISECONDS: f32 = 30.0;
-
 /// How the device is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
@@ -121,7 +114,7 @@ impl DeviceExecutor {
         options: DeviceOptions,
     ) -> Result<Self> {
         shape::check(&schedule.config, options.precision, driver.properties())?;
-        let lanes = Lanes::new(&driver, &schedule, WORKSPACE, options.tuning.urgent)?;
+        let lanes = Lanes::new(&driver, &schedule, WORKSPACE)?;
         let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
         let batches = Batches::new(&driver, schedule.config.tokens())?;
         let work = Work::new(&driver, lanes.main(), schedule, &parameters, &options)?;
@@ -193,75 +186,8 @@ impl DeviceExecutor {
         }
     }
 
-    /// Chooses the algorithms of matrix products by the time of a step's forward and backward pass: what is fastest alone,
-    /// with everything in cache, need not be fastest between other work. One kind of product after the other.
-    fn tune(&mut self) -> Result<()> {
-        let alternatives = self.work.products.alternatives();
-        if alternatives.iter().all(|count| *count < 2) {
-            return Ok(());
-        }
-        let events = (self.driver.timed_event()?, self.driver.timed_event()?);
-        let mut least = self.time_gradients(&events)?;
-        for (kind, count) in alternatives.into_iter().enumerate() {
-            for algorithm in 1..count {
-                let before = self.work.products.chosen(kind);
-                self.work.products.choose(kind, algorithm);
-                // An algorithm that cannot be captured is none.
-                let time = self.time_gradients(&events).unwrap_or(f32::INFINITY);
-                if time < least * NOTICEABLE {
-                    least = time;
-                } else {
-                    self.work.products.choose(kind, before);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets all losses.
-    fn clear_losses(&mut self) -> Result<()> {
-        if let Some(ring) = self.work.activations.slice(self.work.schedule.losses) {
-            self.lanes.main().upload(ring, &[0.0f32; LOSS_RING + 1])?;
-        }
-        self.runs = 0;
-        Ok(())
-    }
-
-    /// Milliseconds of forward and backward pass, captured: the least of several.
-    fn time_gradients(&self, (start, end): &(Event, Event)) -> Result<f32> {
-        let stream = self.lanes.main();
-        // Libraries load a kernel at its first use, which a capture does not allow.
-        self.enqueue(|phase| phase != Phase::Optimizer)?;
-        stream.synchronize()?;
-        // SAFETY: everything the launches use belongs to this executor, and the graph goes at the end of this function.
-        let graph = unsafe { stream.capture(|| self.enqueue(|phase| phase != Phase::Optimizer))? };
-        let (mut least, mut sum) = (f32::INFINITY, 0.0);
-        for round in 0..MOST_TIMINGS {
-            stream.record(start)?;
-            // SAFETY: as above.
-            unsafe { graph.launch(stream)? };
-            stream.record(end)?;
-            stream.synchronize()?;
-            let time = end.milliseconds_since(start)?;
-            sum += time;
-            if round > 0 {
-                least = least.min(time);
-            }
-            if round > 2 && sum > ENOUGH_MILLISECONDS {
-                break;
-            }
-        }
-        Ok(least)
-    }
-
     /// Captures the step; where that fails, remembers why and goes on without.
     fn capture(&mut self) -> Result<()> {
-        if self.options.tuning.in_place && self.options.selection != Selection::Heuristic {
-            // Where timing fails, what was chosen so far remains.
-            drop(self.tune());
-            // Nobody asked for the losses of all those runs.
-            self.clear_losses()?;
-        }
         // A first step outside: libraries load kernels at their first use, which a capture does not allow. The weights
         // and the counters must not notice.
         self.enqueue(|phase| phase != Phase::Optimizer)?;
@@ -289,6 +215,10 @@ impl DeviceExecutor {
 impl Executor for DeviceExecutor {
     fn schedule(&self) -> &Schedule {
         &self.work.schedule
+    }
+
+    fn operand_bytes(&self) -> usize {
+        self.options.precision.operand_bytes()
     }
 
     fn reshape(&mut self, schedule: Schedule) -> Result<()> {
@@ -440,9 +370,7 @@ impl Executor for DeviceExecutor {
     }
 
     fn gradients(&mut self) -> Result<Vec<f32>> {
-        let length = self.work.schedule.layout.length;
-        let gradients = self.parameters.gradients.whole();
-        Ok(self.lanes.main().download(gradients, length)?)
+        Ok(self.parameters.read_gradients(self.lanes.main())?)
     }
 
     fn logits(&mut self) -> Result<Vec<f32>> {

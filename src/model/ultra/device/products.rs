@@ -12,32 +12,23 @@ use crate::model::ultra::buffers::{Element, Handle};
 use crate::model::ultra::operation::{Operation, Product};
 use crate::model::ultra::schedule::Schedule;
 
-/// Algorithms of a kind of product that are tried in the step itself.
-const ALTERNATIVES: usize = 4;
-
-/// Algorithms for the products of a schedule.
+/// An algorithm for each product of a schedule; products of equal shape share one.
 pub struct Products {
-    /// Of each node: which of `choices` its products take.
+    /// Of each node.
     nodes: Vec<Option<Plan>>,
-    choices: Vec<Choice>,
+    algorithms: Vec<GemmPlan>,
 }
 
 /// How the products of a node are computed: by one call each, or by one for all of them.
 #[derive(Clone, Copy)]
 struct Plan {
-    choice: usize,
+    /// Index into [`Products::algorithms`].
+    algorithm: usize,
     batched: bool,
 }
 
-/// The algorithms that were tried for one kind of product, the fastest by itself first, and the one in use.
-struct Choice {
-    spec: GemmSpec,
-    plans: Vec<GemmPlan>,
-    chosen: usize,
-}
-
 impl Products {
-    /// Tries algorithms for every kind of product. Those of all lanes have the same workspace as `stream`.
+    /// Chooses the algorithms. Products of all lanes have the same workspace as `stream`.
     pub fn new(
         driver: &Driver,
         stream: &Stream,
@@ -47,7 +38,7 @@ impl Products {
     ) -> Result<Self, DriverError> {
         let mut products = Products {
             nodes: Vec::with_capacity(schedule.nodes.len()),
-            choices: Vec::new(),
+            algorithms: Vec::new(),
         };
         for node in &schedule.nodes {
             let list = match &node.operation {
@@ -60,19 +51,19 @@ impl Products {
                 continue;
             };
             let spec = specification(first, schedule, options.precision);
-            let mut choose = |spec| products.choice(driver, stream, spec, options.selection);
+            let mut choose = |spec| products.choose(driver, stream, spec, options.selection);
             // A library may not do what lies at such distances; one by one it may.
             let together = match batched(spec, list, places)? {
                 Some(spec) => choose(spec).ok(),
                 None => None,
             };
             let plan = match together {
-                Some(choice) => Plan {
-                    choice,
+                Some(algorithm) => Plan {
+                    algorithm,
                     batched: true,
                 },
                 None => Plan {
-                    choice: choose(spec)?,
+                    algorithm: choose(spec)?,
                     batched: false,
                 },
             };
@@ -81,44 +72,20 @@ impl Products {
         Ok(products)
     }
 
-    fn choice(
+    fn choose(
         &mut self,
         driver: &Driver,
         stream: &Stream,
         spec: GemmSpec,
         selection: Selection,
     ) -> Result<usize, DriverError> {
-        if let Some(known) = self.choices.iter().position(|choice| choice.spec == spec) {
+        let known = self.algorithms.iter().position(|plan| *plan.spec() == spec);
+        if let Some(known) = known {
             return Ok(known);
         }
-        let mut plans = driver.rank_gemms(stream, spec, selection)?;
-        plans.truncate(ALTERNATIVES);
-        self.choices.push(Choice {
-            spec,
-            plans,
-            chosen: 0,
-        });
-        Ok(self.choices.len() - 1)
-    }
-
-    /// How many algorithms each kind of product has to choose from.
-    pub fn alternatives(&self) -> Vec<usize> {
-        self.choices
-            .iter()
-            .map(|choice| choice.plans.len())
-            .collect()
-    }
-
-    /// Which algorithm a kind of product uses.
-    pub fn chosen(&self, kind: usize) -> usize {
-        self.choices.get(kind).map_or(0, |choice| choice.chosen)
-    }
-
-    /// Lets a kind of product use another of its algorithms.
-    pub fn choose(&mut self, kind: usize, algorithm: usize) {
-        if let Some(choice) = self.choices.get_mut(kind) {
-            choice.chosen = algorithm.min(choice.plans.len() - 1);
-        }
+        self.algorithms
+            .push(driver.plan_gemm(stream, spec, selection)?);
+        Ok(self.algorithms.len() - 1)
     }
 
     /// Puts the products of node `index` into `stream`.
@@ -136,8 +103,7 @@ impl Products {
             .copied()
             .flatten()
             .ok_or_else(missing)?;
-        let choice = self.choices.get(plan.choice).ok_or_else(missing)?;
-        let algorithm = choice.plans.get(choice.chosen).ok_or_else(missing)?;
+        let algorithm = self.algorithms.get(plan.algorithm).ok_or_else(missing)?;
         let calls = if plan.batched { 1 } else { products.len() };
         for product in products.iter().take(calls) {
             let out = places.value(product.out)?.address();

@@ -46,12 +46,6 @@ pub struct Tuning {
     pub groups: Option<usize>,
     /// Kernels are started before the work in front of them has ended, where the device can, and wait by themselves.
     pub overlapping: bool,
-    /// Blocks of the main lane are placed before those of other lanes.
-    pub urgent: bool,
-    /// Compute units that updates beside other work may use; all of them where not said.
-    pub update_units: Option<usize>,
-    /// Choose matrix products' algorithms by the time of the whole step, instead of each by its own.
-    pub in_place: bool,
 }
 
 impl Default for Tuning {
@@ -61,9 +55,6 @@ impl Default for Tuning {
             backward_tile: None,
             groups: None,
             overlapping: true,
-            urgent: true,
-            update_units: None,
-            in_place: true,
         }
     }
 }

@@ -245,6 +245,10 @@ impl Executor for HostExecutor {
         &self.schedule
     }
 
+    fn operand_bytes(&self) -> usize {
+        size_of::<f32>()
+    }
+
     fn reshape(&mut self, schedule: Schedule) -> Result<()> {
         if schedule.layout != self.schedule.layout {
             bail!("only the batch size and the sequence length can change");

@@ -115,7 +115,7 @@ KERNEL loss(const float* losses, float* ring, int count, int places) {
 constexpr int SCATTER_TEAMS = 4;
 constexpr int SCATTER_WORDS = TEAM;
 
-KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, float* table_gradient, int count) {
+KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, Operand* table_gradient, int count) {
     wait_for_earlier();
     constexpr int V = HIDDEN % 4 == 0 ? 4 : 1;
     __shared__ unsigned matches[SCATTER_WORDS];
@@ -123,7 +123,7 @@ KERNEL embedding_gradient(const int* tokens, const float* stream_gradient, float
     __shared__ int total;
     const int lane = lane_of_thread(), team = team_of_thread();
     const int wanted = blockIdx.x;
-    float* row = table_gradient + (size_t)wanted * HIDDEN;
+    Operand* row = table_gradient + (size_t)wanted * HIDDEN;
     for (int begin = 0; begin < count; begin += SCATTER_WORDS * TEAM) {
 #pragma unroll
         for (int round = 0; round < SCATTER_WORDS / SCATTER_TEAMS; ++round) {
@@ -176,29 +176,33 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// One step for four parameters at a time, and their copies for matrix products. `count` is a multiple of four.
-KERNEL adamw(float* weights, const float* gradients, float* first, float* second, Operand* copies, const float* factors,
+// One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four. Nothing but the
+// copies is read again before the next update, so it need not displace what is in cache.
+KERNEL adamw(float* weights, const Operand* gradients, float* first, float* second, Operand* copies, const float* factors,
              long long begin, long long count) {
     wait_for_earlier();
+    const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (at >= count) return;
+    const long long place = begin + at;
     float f[8];
     load(factors, f);
-    const long long stride = (long long)gridDim.x * blockDim.x * 4;
-    for (long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4; at < count; at += stride) {
-        const long long place = begin + at;
-        float w[4], g[4], m[4], v[4];
-        load(weights + place, w);
-        load(gradients + place, g);
-        load(first + place, m);
-        load(second + place, v);
-        for (int i = 0; i < 4; ++i) {
-            m[i] = f[0] * m[i] + f[1] * g[i];
-            v[i] = f[2] * v[i] + f[3] * g[i] * g[i];
-            const float direction = f[4] * m[i] / (sqrtf(f[5] * v[i]) + f[7]);
-            w[i] -= f[6] * w[i] + direction;
-        }
-        store(weights + place, w);
-        store(first + place, m);
-        store(second + place, v);
-        if (copies) store(copies + place, w);
+    Words4 w = load_once(weights + place), m = load_once(first + place), v = load_once(second + place);
+    float g[4];
+    load(gradients + place, g);
+    float updated[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float mean = f[0] * float_of(m.word[i]) + f[1] * g[i];
+        const float square = f[2] * float_of(v.word[i]) + f[3] * g[i] * g[i];
+        const float direction = f[4] * mean / (sqrtf(f[5] * square) + f[7]);
+        const float weight = float_of(w.word[i]);
+        updated[i] = weight - (f[6] * weight + direction);
+        w.word[i] = bits_of(updated[i]);
+        m.word[i] = bits_of(mean);
+        v.word[i] = bits_of(square);
     }
+    store_once(weights + place, w);
+    store_once(first + place, m);
+    store_once(second + place, v);
+    if (copies) store(copies + place, updated);
 }

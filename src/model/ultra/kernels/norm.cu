@@ -160,7 +160,7 @@ normalize_backward(const Operand* dy, const float* x, const float* scales, const
 // Sums the partial rows of every norm: a block takes 32 columns of one norm, each of its teams every eighth row.
 constexpr int PARTIAL_TEAMS = 8;
 
-KERNEL norm_gradients(const float* partials, float* gradients, int rows) {
+KERNEL norm_gradients(const float* partials, Operand* gradients, int rows) {
     wait_for_earlier();
     __shared__ float sums[PARTIAL_TEAMS][TEAM];
     const int lane = lane_of_thread(), team = team_of_thread();
@@ -174,6 +174,6 @@ KERNEL norm_gradients(const float* partials, float* gradients, int rows) {
     __syncthreads();
     if (team == 0 && column < HIDDEN) {
         for (int i = 1; i < PARTIAL_TEAMS; ++i) sum += sums[i][lane];
-        gradients[norm * HIDDEN + column] = sum;
+        gradients[norm * HIDDEN + column] = narrow(sum);
     }
 }

@@ -88,6 +88,36 @@ struct alignas(8) Words2 {
     unsigned word[2];
 };
 
+// Sixteen bytes that nobody needs again soon.
+INLINE Words4 load_once(const float* from) {
+    Words4 words;
+#if defined(TUTOR_CUDA)
+    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.word[0]), "=r"(words.word[1]), "=r"(words.word[2]), "=r"(words.word[3])
+                 : "l"(from));
+#elif defined(TUTOR_HIP)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words.word[i] = __builtin_nontemporal_load(reinterpret_cast<const unsigned*>(from) + i);
+#else
+    words = *reinterpret_cast<const Words4*>(from);
+#endif
+    return words;
+}
+
+INLINE void store_once(float* to, const Words4& words) {
+#if defined(TUTOR_CUDA)
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(to), "r"(words.word[0]), "r"(words.word[1]), "r"(words.word[2]), "r"(words.word[3])
+                 : "memory");
+#elif defined(TUTOR_HIP)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) __builtin_nontemporal_store(words.word[i], reinterpret_cast<unsigned*>(to) + i);
+#else
+    *reinterpret_cast<Words4*>(to) = words;
+#endif
+}
+
 // Operands of one 16-byte access.
 constexpr int WIDE = 16 / sizeof(Operand);
 
