@@ -28,9 +28,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
             why: "it has no events".into(),
         });
     }
-    if !inbox.is_dir() {
-        create_folder(&inbox, place.is_shared())?;
-    }
+    place.create_inbox()?;
     let name = new_name();
     let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
     let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;

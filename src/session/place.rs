@@ -80,11 +80,25 @@ impl Place {
             self.runs(),
             self.workbench(),
             self.backups(),
-            self.inbox(),
         ] {
             create_folder(&folder, shared)?;
         }
+        self.create_inbox()?;
         self.check_owner()
+    }
+
+    /// Makes the inbox, which instructors of a shared class write into.
+    pub(super) fn create_inbox(&self) -> Result<(), SessionError> {
+        let inbox = self.inbox();
+        if inbox.is_dir() {
+            return Ok(());
+        }
+        let shared = self.is_shared();
+        create_folder(&inbox, shared)?;
+        if shared {
+            add_rights(&inbox, PUT)?;
+        }
+        Ok(())
     }
 
     /// Refuses a folder somebody else made under this name: they could read and change everything in it.
@@ -112,15 +126,16 @@ impl Place {
         if !self.is_shared() {
             return Ok(());
         }
-        let mode = match fs::metadata(path) {
-            Ok(found) if found.is_dir() => found.mode() | 0o050,
-            Ok(found) => found.mode() | 0o040,
-            Err(_) => return Ok(()),
-        };
-        fs::set_permissions(path, Permissions::from_mode(mode))
-            .map_err(SessionError::io("sharing", path))
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => add_rights(path, LOOK),
+            Ok(_) => add_rights(path, READ),
+            Err(_) => Ok(()),
+        }
     }
 }
+
+/// Right of the group to read a file.
+const READ: u32 = 0o040;
 
 const ROOT: u32 = 0;
 
@@ -149,21 +164,36 @@ pub(super) fn create_private(folder: &Path) -> Result<(), SessionError> {
     create_folder(folder, false)
 }
 
-/// Creates a folder for its owner alone or, `shared`, for its group, too. One that is there already is left as it is.
+/// Creates a folder for its owner alone or, `shared`, for its group to look into. One that is there is left as it is.
 pub(super) fn create_folder(folder: &Path, shared: bool) -> Result<(), SessionError> {
     if folder.is_dir() {
         return Ok(());
     }
-    let io = || SessionError::io("creating", folder);
+    // The mode goes with the creation: changing it later would take away that the group is handed on, where the
+    // learner is not in that group.
     DirBuilder::new()
         .recursive(true)
-        .mode(0o700)
+        .mode(if shared { 0o770 } else { 0o700 })
         .create(folder)
-        .map_err(io())?;
+        .map_err(SessionError::io("creating", folder))?;
     if shared {
-        fs::set_permissions(folder, Permissions::from_mode(0o2770)).map_err(io())?;
+        add_rights(folder, LOOK)?;
     }
     Ok(())
+}
+
+/// Rights of the group: to look into a folder, and to put files into it.
+const LOOK: u32 = 0o050;
+const PUT: u32 = 0o070;
+
+/// Gives rights that are missing.
+fn add_rights(path: &Path, rights: u32) -> Result<(), SessionError> {
+    let io = || SessionError::io("sharing", path);
+    let mode = fs::metadata(path).map_err(io())?.mode();
+    if mode & rights == rights {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode | rights)).map_err(io())
 }
 
 /// The name this machine gives itself.
