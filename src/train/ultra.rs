@@ -5,8 +5,8 @@ use burn::tensor::FloatDType;
 
 use super::data::{Batch, Data};
 use super::event::{Body, Kernel, Kernels, Note, Phase, PhaseName, Repeatability, Step};
+use super::options::{Ending, Options};
 use super::reporter::Reporter;
-use super::session::{Ending, Options};
 use super::stop::StopSignal;
 use super::telemetry::{KernelLaunch, Recording};
 use super::trainer::Synchronize;

@@ -1,11 +1,13 @@
 use super::*;
 use crate::device::{BackendChoice, open};
-use crate::model::Preset;
+use crate::model::{Preset, Recipe, Target};
 use crate::train::event::{Event, Summary};
 use crate::train::ultra::MatmulPrecision;
-use crate::train::{EventSink, Tally};
+use crate::train::{EventSink, Synchronize, Tally};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use burn::tensor::FloatDType;
 
 #[derive(Clone, Default)]
 struct Collected(Arc<Mutex<Vec<Event>>>);
