@@ -95,6 +95,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
+        block_sizes: BTreeMap::new(),
     }
 }
 
