@@ -4,6 +4,7 @@ mod ablate;
 mod analysis;
 mod batch_size;
 mod bench;
+mod block_sizes;
 mod calibrate;
 mod calibrate_measure;
 mod collect;

@@ -73,6 +73,9 @@ pub struct Hello {
     pub deterministic: bool,
     /// What a step waits for before reading the clock.
     pub synchronize: String,
+    /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub block_sizes: BTreeMap<String, usize>,
 }
 
 /// What the model is trained on.
