@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::id;
+use super::{id, is_id};
 use crate::lesson::course::{Course, Lesson, Step, StepKind, TARGETS};
 use crate::lesson::file::File;
 use crate::lesson::impossible::{impossible, quiz_problems};
@@ -76,6 +76,12 @@ impl LessonCheck<'_> {
 
     fn step(&mut self, index: usize, step: &Step) {
         self.text(index, step);
+        if let Some(recording) = &step.recording
+            && !is_id(recording)
+        {
+            let message = format!("`{recording}` is no id of a recording");
+            self.refuse_in_step(index, &[Part::Key("recording")], message);
+        }
         self.golden(index, step);
         let mut checks = BTreeSet::new();
         for (c, check) in step.checks.iter().enumerate() {
