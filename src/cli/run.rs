@@ -13,7 +13,7 @@ use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
 use super::training_args::TrainingArgs;
-use crate::device::{self, CacheSettings, DeviceFacts};
+use crate::device::{self, CacheSettings, DeviceFacts, Tuning};
 use crate::model::{Target, Weights};
 use crate::panics;
 use crate::train::event::{Body, Failure, FailureCode, Phase, PhaseName};
@@ -147,6 +147,7 @@ fn train_target(
     args.switches.set_block_sizes()?;
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
+        tuning: Tuning::Full,
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     open.require_dtype(options.operand_dtype)?;
