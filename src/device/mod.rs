@@ -14,7 +14,7 @@ mod select;
 mod tuning;
 pub mod vulkan;
 
-pub use cache::{CacheSettings, configure_runtime};
+pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
 pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};
 pub use tuning::{forget_decisions, tuned_operations};
