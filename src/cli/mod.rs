@@ -40,6 +40,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::device;
+
 pub use exit::Exit;
 
 /// A terminal tutor for GPU performance work on a tiny LLaMA.
@@ -162,6 +164,6 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => exit::report(&error).into(),
+        Err(error) => exit::report(&device::explain(error)).into(),
     }
 }

@@ -11,7 +11,7 @@ use super::stop::StopSignal;
 use super::telemetry::{KernelLaunch, Recording};
 use super::trainer::Synchronize;
 use super::{kernel_table, repeatability, trace};
-use crate::device::driver::{self, Driver, Selection, Vendor};
+use crate::device::driver::{self, Driver, GemmSpec, Precision, Selection, Vendor};
 use crate::device::{Backend, BackendChoice, DeviceError, DeviceFacts, cpu_facts, library};
 use crate::model::ultra::{
     DeviceExecutor, DeviceOptions, Executor, HostExecutor, Hyperparameters, MatrixPrecision,
@@ -33,6 +33,8 @@ const CANDIDATES: usize = 8;
 /// How f32 products are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum MatmulPrecision {
+    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs
+    Auto,
     /// Operands keep all their bits
     F32,
     /// Operands are rounded to 11 bits for the matrix units
@@ -51,6 +53,8 @@ pub struct UltraOptions {
 pub struct UltraDevice {
     pub facts: DeviceFacts,
     driver: Option<Driver>,
+    /// Whether its matrix library rounds f32 operands for the matrix units.
+    tf32: bool,
 }
 
 /// Opens a GPU's driver, or the host: V4 does without burn's backends, so none has to be part of the build.
@@ -80,6 +84,7 @@ fn host() -> UltraDevice {
     UltraDevice {
         facts: cpu_facts(),
         driver: None,
+        tf32: false,
     }
 }
 
@@ -98,7 +103,12 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
     };
     let driver = driver::open(vendor, index)?;
     let properties = driver.properties();
+    // Any product tells; without a library there is none, which is said where one is needed.
+    let tf32 = driver
+        .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
+        .unwrap_or(false);
     Ok(UltraDevice {
+        tf32,
         facts: DeviceFacts {
             backend,
             name: properties.name.clone(),
@@ -114,7 +124,7 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
 impl UltraDevice {
     /// How products are carried out, for the first line of a run.
     pub fn matmul_precision(&self, options: &Options) -> String {
-        match (&self.driver, precision(options)) {
+        match (&self.driver, self.precision(options)) {
             (None, _) => "f32".into(),
             (Some(driver), Ok(precision)) => match driver.gemm_library() {
                 Ok(library) => format!("{precision} operands, by {library}"),
@@ -138,7 +148,7 @@ impl UltraDevice {
             return Ok(Box::new(HostExecutor::new(schedule, hyperparameters)));
         };
         let device_options = DeviceOptions {
-            precision: precision(options)?,
+            precision: self.precision(options)?,
             capture: options.ultra.capture,
             selection: if options.deterministic {
                 Selection::Heuristic
@@ -166,20 +176,21 @@ impl UltraDevice {
         };
         Trainer::new(self.executor(options)?, weights, spread)
     }
-}
 
-fn precision(options: &Options) -> Result<MatrixPrecision> {
-    Ok(
-        match (options.operand_dtype, options.ultra.matmul_precision) {
-            (FloatDType::BF16, _) => MatrixPrecision::Bf16,
-            (FloatDType::F32, MatmulPrecision::F32) => MatrixPrecision::F32,
-            (FloatDType::F32, MatmulPrecision::Tf32) => MatrixPrecision::Tf32,
-            _ => bail!(DeviceError::UnsupportedType {
-                device: "v4".into(),
-                dtype: "f16".into(),
-            }),
-        },
-    )
+    fn precision(&self, options: &Options) -> Result<MatrixPrecision> {
+        Ok(
+            match (options.operand_dtype, options.ultra.matmul_precision) {
+                (FloatDType::BF16, _) => MatrixPrecision::Bf16,
+                (FloatDType::F32, MatmulPrecision::Tf32) => MatrixPrecision::Tf32,
+                (FloatDType::F32, MatmulPrecision::Auto) if self.tf32 => MatrixPrecision::Tf32,
+                (FloatDType::F32, _) => MatrixPrecision::F32,
+                _ => bail!(DeviceError::UnsupportedType {
+                    device: "v4".into(),
+                    dtype: "f16".into(),
+                }),
+            },
+        )
+    }
 }
 
 /// Trains and emits every event but the first and the last.
