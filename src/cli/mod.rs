@@ -4,6 +4,8 @@ mod ablate;
 mod analysis;
 mod batch_size;
 mod bench;
+mod benchmark;
+mod block_sizes;
 mod calibrate;
 mod calibrate_measure;
 mod collect;
@@ -69,6 +71,8 @@ enum Command {
     Trace(Box<run::TraceArgs>),
     /// Compare step times of targets, and of other programs, in one go
     Bench(Box<bench::BenchArgs>),
+    /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
+    Benchmark(Box<benchmark::BenchmarkArgs>),
     /// Compare targets or kept runs: phases, launches, memory, ratios with their confidence
     Compare(Box<compare::CompareArgs>),
     /// Switch a version's optimizations on and off in every combination
@@ -137,6 +141,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Trace(args) => run::trace(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Benchmark(args) => benchmark::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Ablate(args) => ablate::run(&args),
         Command::Scale(args) => scale::run(&args),

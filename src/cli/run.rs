@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow};
 use clap::{ArgGroup, Args};
 
+use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
@@ -16,7 +17,7 @@ use super::training_args::TrainingArgs;
 use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts};
 use crate::model::{Target, Weights};
 use crate::panics;
-use crate::train::event::{Body, Failure, FailureCode, Phase, PhaseName};
+use crate::train::event::{Body, Failure, FailureCode, Note, Phase, PhaseName};
 use crate::train::{
     self, Data, Ending, EventSink, Options, Reporter, StopReason, StopSignal, Tally, ultra,
 };
@@ -142,10 +143,10 @@ fn train_target(
             .open(path)
             .with_context(|| format!("cannot write the trace {}", path.display()))?;
     }
+    block_sizes::check(&args.switches.block_size, options)?;
     if options.target == Target::V4 {
         return train_ultra(args, options, tensors, data, reporter, stop);
     }
-    args.switches.set_block_sizes()?;
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
     });
@@ -153,7 +154,7 @@ fn train_target(
     open.require_dtype(options.operand_dtype)?;
     let facts = DeviceFacts::from(&open);
     let precision = train::matmul_precision(options.operand_dtype, &open).to_string();
-    let weights = begin(options, &facts, &data, tensors, precision, reporter)?;
+    let weights = begin(args, options, &facts, &data, tensors, precision, reporter)?;
     train::train(options, &open, &weights, data, reporter, stop)
 }
 
@@ -167,12 +168,21 @@ fn train_ultra(
 ) -> Result<Ending> {
     let open = ultra::open(args.backend, args.device.as_deref())?;
     let precision = open.matmul_precision(options);
-    let weights = begin(options, &open.facts, &data, tensors, precision, reporter)?;
+    let weights = begin(
+        args,
+        options,
+        &open.facts,
+        &data,
+        tensors,
+        precision,
+        reporter,
+    )?;
     ultra::train(options, &open, &weights, data, reporter, stop)
 }
 
 /// Says what will run where, and draws the initial weights.
 fn begin(
+    args: &TrainingArgs,
     options: &Options,
     facts: &DeviceFacts,
     data: &Data,
@@ -183,13 +193,12 @@ fn begin(
     if let Some(memory) = facts.memory {
         options.config.validate_memory(memory, &facts.name)?;
     }
-    reporter.emit(Body::Hello(Box::new(train::hello(
-        options,
-        facts,
-        data,
-        tensors,
-        matmul_precision,
-    ))));
+    let mut hello = train::hello(options, facts, data, tensors, matmul_precision);
+    let note = block_sizes::settle(&args.switches.block_size, options.target, &mut hello)?;
+    reporter.emit(Body::Hello(Box::new(hello)));
+    if let Some(message) = note {
+        reporter.emit(Body::Note(Note { message }));
+    }
     reporter.emit(Body::Phase(Phase {
         phase: PhaseName::Setup,
         progress: None,

@@ -114,14 +114,6 @@ impl Switches {
         }
         Ok(recipe)
     }
-
-    /// Hands the block sizes to the kernels of this process.
-    pub fn set_block_sizes(&self) -> Result<()> {
-        for BlockSize { kernel, units } in &self.block_size {
-            tinyllama_kernels::tunables::set(kernel, *units)?;
-        }
-        Ok(())
-    }
 }
 
 fn projection(switch: Switch) -> Projection {

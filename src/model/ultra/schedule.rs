@@ -91,6 +91,30 @@ impl Schedule {
         Builder::new(config, spread).build()
     }
 
+    /// The products of a step by shape, each with how many there are; those of several layers together one by one.
+    pub fn products(&self) -> Vec<(Product, usize)> {
+        let mut kinds: Vec<(Product, usize)> = Vec::new();
+        let of_node = |node: &Node| match &node.operation {
+            Operation::Product(product) => vec![*product],
+            Operation::WeightGradients(products) => products.clone(),
+            _ => vec![],
+        };
+        for product in self.nodes.iter().flat_map(of_node) {
+            let alike = |other: &Product| {
+                let shape = |product: &Product| {
+                    let transposed = (product.a_transposed, product.b_transposed);
+                    (product.m, product.n, product.k, transposed)
+                };
+                shape(other) == shape(&product)
+            };
+            match kinds.iter_mut().find(|(kind, _)| alike(kind)) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((product, 1)),
+            }
+        }
+        kinds
+    }
+
     /// Partial sums of a norm.
     pub fn partials(&self) -> usize {
         self.config.tokens().div_ceil(self.tokens_per_partial)
