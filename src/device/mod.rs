@@ -8,6 +8,7 @@ mod cpu;
 pub mod diagnosis;
 pub mod driver;
 mod error;
+mod failure;
 pub mod kfd;
 pub mod library;
 mod select;
@@ -16,5 +17,6 @@ pub mod vulkan;
 
 pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
+pub use failure::{BackendFailure, explain};
 pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};
 pub use tuning::{forget_decisions, tuned_operations};
