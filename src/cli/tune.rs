@@ -30,6 +30,11 @@ use crate::run::folder;
 const DTYPE: &str = "--dtype=";
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor tune v3 --config small
+      every block size of every kernel
+  tinyllama-tutor tune v3 --kernels rmsnorm,adamw --sizes 64,128,256 --dtypes bf16
+      a smaller search")]
 pub struct TuneArgs {
     /// What to tune, with flags of its own after a colon: v3, v3:--graph-fusion=on
     target: Entry,
