@@ -42,6 +42,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::device;
+
 pub use exit::Exit;
 
 /// A terminal tutor for GPU performance work on a tiny LLaMA.
@@ -167,6 +169,6 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => exit::report(&error).into(),
+        Err(error) => exit::report(&device::explain(error)).into(),
     }
 }

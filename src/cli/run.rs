@@ -14,7 +14,7 @@ use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
 use super::training_args::TrainingArgs;
-use crate::device::{self, CacheSettings, DeviceFacts};
+use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts, Tuning};
 use crate::model::{Target, Weights};
 use crate::panics;
 use crate::train::event::{Body, Failure, FailureCode, Note, Phase, PhaseName};
@@ -117,6 +117,7 @@ fn execute(args: &TrainingArgs, options: &Options, sink: Box<dyn EventSink>) -> 
     match result {
         Ok(ending) => Ok(conclude(ending, &reporter)),
         Err(error) => {
+            let error = device::explain(error);
             reporter.fail(failure(&error));
             Err(error)
         }
@@ -148,6 +149,7 @@ fn train_target(
     }
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
+        tuning: Tuning::Full,
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     open.require_dtype(options.operand_dtype)?;
@@ -287,6 +289,8 @@ fn failure(error: &anyhow::Error) -> Failure {
             FailureCode::OutOfMemory,
             "Lower --batch-size or --seq-len, or end other programs on this device.".to_string(),
         )
+    } else if let Some(failure) = error.downcast_ref::<BackendFailure>() {
+        (FailureCode::Device, failure.remedy().to_owned())
     } else {
         match exit::classify(error) {
             Exit::Usage => (FailureCode::Usage, "Correct the flag named above.".into()),
