@@ -23,7 +23,7 @@ use crate::analysis::tuning::{
 };
 use crate::analysis::turns::{Turn, run_one, take_turns};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
-use crate::model::{Operations, Target};
+use crate::model::Target;
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
@@ -100,7 +100,7 @@ pub fn run(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
 
 fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
     let (rounds, confidence) = args.measure.checked()?;
-    let choices = choices(args, of_target(&args.target, tunables)?)?;
+    let choices = choices(args, &of_target(&args.target, tunables)?)?;
     let root = folder::state_folder()?;
     let stop = Stop::default();
     let mut runner = args.flags.runner(stop.clone())?;
@@ -141,14 +141,16 @@ fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The kernels with a block size that the target launches.
-fn of_target<'a>(
-    entry: &Entry,
-    tunables: &'a [Tunable<'a>],
-) -> Result<&'a [Tunable<'a>], UsageError> {
+/// The kernels with a block size that the target launches, as far as its own flags leave it as it is.
+fn of_target<'a>(entry: &Entry, tunables: &[Tunable<'a>]) -> Result<Vec<Tunable<'a>>, UsageError> {
     let target: Target = entry.target.parse().map_err(UsageError)?;
-    let launches_them = target != Target::V4 && target.recipe().operations == Operations::Kernels;
-    Ok(if launches_them { tunables } else { &[] })
+    // V4 sizes its blocks itself.
+    let launched = match target {
+        Target::V4 => vec![],
+        target => target.recipe().kernels(),
+    };
+    let launched = |tunable: &&Tunable<'_>| launched.contains(&tunable.kernel);
+    Ok(tunables.iter().filter(launched).copied().collect())
 }
 
 fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {
