@@ -181,6 +181,31 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
     }
 }
 
+/// A weight's gradient may lean on the wait of an update in front of it in its lane.
+#[test]
+fn gradients_without_updates_wait_as_often_as_a_step_does() {
+    let config = config([11, 12, 2, 2, 1, 10, 5, 1]);
+    let (tokens, targets) = batch(&config, 5);
+    for layers_together in [1, 2] {
+        let spread = Spread {
+            lanes: 2,
+            update_early: true,
+            layers_together,
+        };
+        let Setup {
+            mut trainer,
+            recording,
+        } = setup(&config, MatrixPrecision::F32, false, spread, 5);
+        trainer.step(&tokens, &targets, Wait::Step).unwrap();
+        let before = recording.count("wait");
+        trainer.step(&tokens, &targets, Wait::Step).unwrap();
+        let of_step = recording.count("wait") - before;
+        trainer.gradients(&tokens, &targets).unwrap();
+        assert!(of_step > 2);
+        assert_eq!(recording.count("wait") - before - of_step, of_step);
+    }
+}
+
 #[test]
 fn replays_are_compared_step_by_step_and_a_difference_is_found() {
     let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
