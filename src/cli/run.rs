@@ -14,7 +14,7 @@ use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
 use super::training_args::TrainingArgs;
-use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts};
+use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts, Tuning};
 use crate::model::{Target, Weights};
 use crate::panics;
 use crate::train::event::{Body, Failure, FailureCode, Note, Phase, PhaseName};
@@ -149,6 +149,7 @@ fn train_target(
     }
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
+        tuning: Tuning::Full,
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     open.require_dtype(options.operand_dtype)?;

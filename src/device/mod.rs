@@ -15,7 +15,7 @@ mod select;
 mod tuning;
 pub mod vulkan;
 
-pub use cache::{CacheSettings, configure_runtime};
+pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
 pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};

@@ -842,6 +842,29 @@ mod tests {
     }
 
     #[test]
+    fn products_by_shape_are_all_products_of_the_step() {
+        let config = Preset::Small.config();
+        let schedule = Schedule::new(&config, Spread::SERIAL);
+        let kinds = schedule.products();
+        let operations: f64 = kinds
+            .iter()
+            .map(|(p, count)| 2.0 * (p.m * p.n * p.k * count) as f64)
+            .sum();
+        let matrices =
+            (config.parameters() as usize - (2 * config.layers + 1) * config.hidden) as f64;
+        assert_eq!(operations, 6.0 * config.tokens() as f64 * matrices);
+        let together = Spread {
+            layers_together: config.layers,
+            ..Spread::SERIAL
+        };
+        let count = |kinds: &[(Product, usize)]| kinds.iter().map(|kind| kind.1).sum::<usize>();
+        assert_eq!(
+            count(&Schedule::new(&config, together).products()),
+            count(&kinds)
+        );
+    }
+
+    #[test]
     fn nothing_reads_what_nothing_wrote() {
         for schedule in schedules() {
             let mut written = vec![schedule.tokens, schedule.targets];

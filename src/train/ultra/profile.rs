@@ -58,6 +58,8 @@ pub fn recording(times: &[NodeTime]) -> Recording {
             KernelLaunch {
                 kernel: time.name,
                 part: match time.phase {
+                    // Counted work has every norm that is launched by itself under one part.
+                    Phase::Forward if time.name == "normalize" => Part::Norm,
                     Phase::Forward => time.part,
                     Phase::Backward => Part::Backward,
                     Phase::Optimizer => Part::Optimizer,
