@@ -31,9 +31,11 @@ class Gate:
         (home / "cubecl.toml").write_text('[memory]\npersistent_memory = "enforced"\n')
         return home
 
-    def run(self, architecture, *arguments, rocm=None, **extra):
-        """Runs the program on `architecture`; its result has the calls of HIP as `.record`."""
-        home = self.home()
+    def run(self, architecture, *arguments, rocm=None, kept=None, **extra):
+        """Runs the program on `architecture`; its result has the calls of HIP as `.record`. With `kept` the runtime finds the
+        caches of the runs before it there."""
+        home = kept or self.home()
+        (home / "record").unlink(missing_ok=True)
         rocm = str(rocm or self.stand_in)
         environment = {
             **os.environ,
@@ -61,8 +63,9 @@ class Gate:
         except subprocess.TimeoutExpired as ended:
             done = subprocess.CompletedProcess(ended.args, 124, "", f"ended after {TIMEOUT_SECONDS} s")
         done.record = Record(home / "record")
-        done.kept = [path.read_text() for path in home.glob("cache/tinyllama-tutor/refused/*")]
-        shutil.rmtree(home)
+        done.refused = [path.read_text() for path in home.glob("cache/tinyllama-tutor/refused/*")]
+        if not kept:
+            shutil.rmtree(home)
         return done
 
     def without(self, *libraries):
