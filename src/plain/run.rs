@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::dialogue::Dialogue;
 use crate::analysis::metric::Statistic;
 use crate::lesson::{Runs, StepKind};
+use crate::profiler::live::meter::EnergyMeter;
 use crate::profiler::read::import;
-use crate::run::{Line, RunChild};
+use crate::run::{Exited, Line, RunChild};
 use crate::session::event::RunExit;
 use crate::train::event::{Body, Event};
 use crate::tutor::finish::{finish_run, note_profile};
@@ -40,9 +41,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let started = self
             .options
             .run_command(&target, &flags)
-            .and_then(|command| RunChild::start(&command, &self.options.place.folder));
-        let mut child = match started {
-            Ok(child) => child,
+            .and_then(|command| {
+                let child = RunChild::start(&command, &self.options.place.folder)?;
+                Ok((child, EnergyMeter::beside(&command)))
+            });
+        let (mut child, mut meter) = match started {
+            Ok(started) => started,
             Err(error) => return self.say_ending(&Ending::not_started(&error)),
         };
         let registered = self.processes.add(child.id());
@@ -52,7 +56,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let mut last = None;
         loop {
             match child.next_line() {
-                Ok(Some(line)) => self.say_line(&line, &mut last)?,
+                Ok(Some(line)) => {
+                    if let Line::Event(event) = &line {
+                        meter.hear(event);
+                    }
+                    self.say_line(&line, &mut last)?;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     self.say(&format!("{error:#}"))?;
@@ -60,7 +69,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 }
             }
         }
-        let exited = match child.wait() {
+        let noted = |mut exited: Exited| exited.note_energy(meter.finish()).map(|()| exited);
+        let exited = match child.wait().and_then(noted) {
             Ok(exited) => exited,
             Err(error) => return self.say_ending(&Ending::not_started(&error)),
         };

@@ -11,6 +11,7 @@ use super::state::State;
 use crate::analysis::metric::Statistic;
 use crate::analysis::{Measurements, Metric};
 use crate::lesson::{Course, RunName, Runs, StepKind};
+use crate::run::folder::RunFolder;
 
 /// Repeats of a command that are compared with each other; older ones are left aside.
 const MOST_REPEATS: usize = 12;
@@ -29,6 +30,30 @@ pub fn figures(measurements: &Measurements) -> BTreeMap<String, f64> {
             Some((metric.name().to_string(), value))
         })
         .collect()
+}
+
+/// The figures of a run's energy, joules; the uncertainty is half the 95 % interval.
+pub const ENERGY: [&str; 4] = [
+    "joules_per_step",
+    "joules_per_step_uncertainty",
+    "joules_per_sample",
+    "joules_per_sample_uncertainty",
+];
+
+/// What the keeper of a run measured beside it, under the names of [`ENERGY`]; empty where nothing was.
+pub fn energy_figures(runs: &Path, run: &str) -> BTreeMap<String, f64> {
+    let energy = RunFolder::read_record(&runs.join(run)).and_then(|record| record.energy);
+    let figures = energy.and_then(|energy| {
+        let (step, sample) = (energy.per_step()?, energy.per_sample()?);
+        Some([
+            step.joules,
+            step.uncertainty,
+            sample.joules,
+            sample.uncertainty,
+        ])
+    });
+    let names = ENERGY.map(str::to_string).into_iter();
+    names.zip(figures.into_iter().flatten()).collect()
 }
 
 /// Measurements of every run step of a course, read from the session's files.
