@@ -266,6 +266,40 @@ pub struct Work {
     pub bytes_per_step: f64,
     pub achieved_flops_per_s: Option<f64>,
     pub parts: Vec<PartWork>,
+    /// Lines of the roofline; of each kind the first is the one that counts. Empty where the device was not calibrated and is
+    /// in no table.
+    #[serde(default)]
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// What arithmetic or memory reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    pub kind: CeilingKind,
+    pub label: String,
+    /// FLOP/s for arithmetic, bytes/s for a bandwidth.
+    pub value: f64,
+    /// `measured` by `calibrate` on this device, or `data sheet`.
+    pub source: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingKind {
+    Arithmetic,
+    Bandwidth,
+}
+
+impl Work {
+    /// FLOP/s that the ceilings allow for work of so many FLOP a byte.
+    pub fn attainable(&self, intensity: f64) -> Option<f64> {
+        let first = |kind| {
+            let line = self.ceilings.iter().find(|line| line.kind == kind)?;
+            Some(line.value)
+        };
+        let arithmetic = first(CeilingKind::Arithmetic)?;
+        Some(arithmetic.min(intensity * first(CeilingKind::Bandwidth)?))
+    }
 }
 
 /// A stage of the debugging scenario.

@@ -1,9 +1,13 @@
 //! Values in words, the same in every format.
 
-use super::document::{Device, HotspotRow, Ratio, RunReport, StageRow};
+use super::document::{
+    Ceiling, CeilingKind, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
+};
 use crate::analysis::Metric;
 use crate::model::human_bytes;
+use crate::run::folder::Joules;
 use crate::session::event::RunExit;
+use crate::session::runs::ENERGY;
 use crate::train::event::PartWork;
 
 /// What stands for a figure that a backend cannot report.
@@ -116,6 +120,60 @@ pub fn ratio(ratio: Option<&Ratio>) -> String {
     }
 }
 
+pub const RUN_HEAD: [&str; 8] = [
+    "Run",
+    "Target",
+    "Exit",
+    "Step, median",
+    "p10 to p90",
+    "Launches",
+    "Peak memory",
+    "Speed-up",
+];
+
+pub fn run_row(run: &RunReport) -> Vec<String> {
+    vec![
+        run.id.clone(),
+        run.target.clone(),
+        run.exit.clone(),
+        milliseconds(run.step_time.map(|time| time.median)),
+        run.step_time.map_or_else(
+            || NOT_REPORTED.into(),
+            |time| {
+                format!(
+                    "{} to {}",
+                    milliseconds(Some(time.p10)),
+                    milliseconds(Some(time.p90))
+                )
+            },
+        ),
+        figure(run, Metric::LaunchesPerStep),
+        figure(run, Metric::PeakBytesInUse),
+        ratio(run.ratio.as_ref()),
+    ]
+}
+
+pub const PREDICTION_HEAD: [&str; 5] = [
+    "Question",
+    "Quantity",
+    "Predicted",
+    "Measured",
+    "Predicted / measured",
+];
+
+pub fn prediction_row(guess: &Prediction) -> Vec<String> {
+    vec![
+        guess.title.clone(),
+        guess.quantity.clone(),
+        guess.predicted_text.clone(),
+        guess
+            .measured_text
+            .clone()
+            .unwrap_or_else(|| "not measured yet".into()),
+        guess.ratio.map_or("-".into(), times),
+    ]
+}
+
 pub const STAGE_HEAD: [&str; 8] = [
     "Stage",
     "Step, median",
@@ -153,16 +211,18 @@ pub fn stage_row(row: &StageRow) -> Vec<String> {
     ]
 }
 
-pub const WORK_HEAD: [&str; 6] = [
+pub const WORK_HEAD: [&str; 7] = [
     "Part",
     "FLOP",
     "Bytes",
     "FLOP/byte",
     "Device time",
     "FLOP/s",
+    "Of its limit",
 ];
 
-pub fn work_row(part: &PartWork) -> Vec<String> {
+/// The limit is that of the work's ceilings at the part's intensity.
+pub fn work_row(part: &PartWork, work: &Work) -> Vec<String> {
     let rate = part
         .device_ms
         .filter(|ms| *ms > 0.0)
@@ -180,7 +240,51 @@ pub fn work_row(part: &PartWork) -> Vec<String> {
         rate.map_or(NOT_REPORTED.into(), |rate| {
             Metric::AchievedFlopsPerS.unit().show(rate)
         }),
+        rate.zip(work.attainable(part.flops / part.bytes))
+            .map_or("-".into(), |(rate, limit)| percent(rate / limit)),
     ]
+}
+
+/// `memory 4.0 TB/s (measured)`.
+pub fn ceiling(line: &Ceiling) -> String {
+    let value = match line.kind {
+        CeilingKind::Arithmetic => Metric::AchievedFlopsPerS.unit().show(line.value),
+        CeilingKind::Bandwidth => format!("{:.0} GB/s", line.value / 1e9),
+    };
+    format!("{} {value} ({})", line.label, line.source)
+}
+
+/// The ceilings in a sentence.
+pub fn ceilings(work: &Work) -> String {
+    if work.ceilings.is_empty() {
+        return "No ceilings are known: `calibrate` measures them.".into();
+    }
+    let lines: Vec<String> = work.ceilings.iter().map(ceiling).collect();
+    format!("Ceilings: {}.", lines.join(", "))
+}
+
+pub const ENERGY_HEAD: [&str; 4] = ["Run", "Target", "A step", "A training sample"];
+
+pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
+     beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
+
+/// None for a run whose energy was not measured.
+pub fn energy_row(run: &RunReport) -> Option<Vec<String>> {
+    let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
+    let joules = |value, error| {
+        let (joules, uncertainty) = figure(value).zip(figure(error))?;
+        let joules = Joules {
+            joules,
+            uncertainty,
+        };
+        Some(joules.to_string())
+    };
+    Some(vec![
+        run.id.clone(),
+        run.target.clone(),
+        joules(0, 1)?,
+        joules(2, 3)?,
+    ])
 }
 
 pub const HOTSPOT_HEAD: [&str; 5] = ["Kernel", "Part of the model", "Calls", "Time", "Share"];
