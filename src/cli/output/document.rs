@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::train::EventSink;
 use crate::train::event::{
-    Activations, Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Step, Summary,
+    Activations, Block, Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Step, Summary,
 };
 
 /// `--json`: everything at the end.
@@ -18,6 +18,7 @@ pub struct FinalDocument {
     pub kernels: Option<Kernels>,
     pub parts: Option<Parts>,
     pub activations: Option<Activations>,
+    pub block: Option<Block>,
     pub sample: Option<Sample>,
     pub notes: Vec<Note>,
     pub summary: Option<Summary>,
@@ -49,6 +50,7 @@ impl<W: Write + Send> EventSink for Document<W> {
             Body::Kernels(kernels) => document.kernels = Some(kernels),
             Body::Parts(parts) => document.parts = Some(parts),
             Body::Activations(activations) => document.activations = Some(activations),
+            Body::Block(block) => document.block = Some(block),
             Body::Sample(sample) => document.sample = Some(sample),
             Body::Note(note) => document.notes.push(note),
             Body::Summary(summary) => document.summary = Some(*summary),

@@ -72,6 +72,7 @@ impl<W: Write + Send> EventSink for Lines<W> {
             Body::Activations(activations) => {
                 self.print(&format!("\n{}", activations.lines().join("\n")))
             }
+            Body::Block(block) => self.print(&format!("\n{}", block.lines().join("\n"))),
             Body::Sample(sample) => self.print(&format!(
                 "\nSample\n  {:?} continued as\n  {:?}",
                 sample.prompt, sample.continuation

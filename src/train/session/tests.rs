@@ -1,9 +1,9 @@
 use super::*;
 use crate::device::{BackendChoice, open};
-use crate::model::{Preset, Recipe, Target};
+use crate::model::{Preset, Target};
 use crate::train::event::{Event, Summary};
-use crate::train::ultra::MatmulPrecision;
-use crate::train::{EventSink, Synchronize, Tally};
+use crate::train::ultra::{Gemm, MatmulPrecision, UltraOptions};
+use crate::train::{EventSink, Tally};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -43,6 +43,8 @@ fn options_of(target: Target) -> Options {
         ultra: UltraOptions {
             capture: true,
             matmul_precision: MatmulPrecision::F32,
+            gemm: Gemm::Auto,
+            block: None,
         },
         diagnose: false,
         deterministic: true,
