@@ -350,28 +350,18 @@ impl<'a> Page<'a> {
             let text = format!("the busiest of {several}");
             self.line("", text, self.theme.muted());
         }
-        let Some(hello) = self.state.hello.as_ref().filter(|run| run.backend != "cpu") else {
-            return;
-        };
-        let Some((start, end, steps)) = self.state.measured_interval() else {
-            return;
-        };
-        let samples = steps * hello.config.batch_size as u64;
-        for (at, (count, piece)) in [(steps, "step"), (samples, "sample")]
-            .into_iter()
-            .enumerate()
-        {
-            let Some(energy) = self.state.gpu.energy_per(start, end, count) else {
-                return;
-            };
+        let energy = self
+            .state
+            .measured_interval()
+            .and_then(|(start, end, steps)| self.state.gpu.energy_per(start, end, steps));
+        if let Some(energy) = energy {
             let text = format!(
-                "{} {} {} J a {piece}",
+                "{} {} {} J a step",
                 three_digits(energy.joules),
                 plus_minus(self.theme),
                 three_digits(energy.uncertainty)
             );
-            let name = if at == 0 { "energy" } else { "" };
-            self.line(name, text, self.theme.text());
+            self.line("energy", text, self.theme.text());
         }
     }
 }
