@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use super::Progress;
 use super::faults;
 use super::flags::{overridden, shrunk};
+use super::report::CheckReport;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::Metric;
@@ -73,6 +74,12 @@ impl Walk<'_> {
                 visit.notes.push(note);
                 refuse_faults(visit, index, check, None);
             } else {
+                visit.checks.push(CheckReport {
+                    id: check.id.clone(),
+                    required: check.required,
+                    verdict: outcome.verdict.name(),
+                    value: outcome.value,
+                });
                 judge(visit, index, check, outcome);
                 refuse_faults(visit, index, check, outcome.value);
             }
