@@ -42,6 +42,29 @@ fn gradients_agree_with_f64_on_fresh_input_and_awkward_shapes() {
 }
 
 #[test]
+fn the_librarys_attention_and_its_plain_products_have_gradients_too() {
+    let flags = [
+        "gradcheck",
+        "v2",
+        "--json",
+        "--flash-attention=library",
+        "--tuning=off",
+    ];
+    for shape in &SHAPES[..2] {
+        let output = run(&[&flags[..], *shape, REST].concat());
+        let text = stdout(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{shape:?}: {text}{}",
+            stderr(&output)
+        );
+        let report: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(report["library"], "plain");
+    }
+}
+
+#[test]
 fn reduced_precision_is_told_from_f32() {
     let shape = SHAPES[1];
     let output = run(&[&["gradcheck", "--json", "--dtype=bf16"], shape, REST].concat());

@@ -225,6 +225,12 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
                 made == Made::InTurns || base.synchronize == hello.synchronize,
             ),
             ("learning rate", base.learning_rate == hello.learning_rate),
+            (
+                "block sizes",
+                made == Made::InTurns
+                    || base.target != hello.target
+                    || base.block_sizes == hello.block_sizes,
+            ),
         ];
         let differing: Vec<&str> = facts
             .iter()

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Exit;
 use super::analysis::{
     Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, kept_run,
-    number_or_not, print_json, print_table, rate, timed,
+    number_or_not, print_json, print_table, rate, timed, workshop_table,
 };
 use super::training_args::UsageError;
 use crate::analysis::comparison::{Comparison, Made, Side, compare};
@@ -188,7 +188,7 @@ fn print(
     print_table(out, &times(comparison))?;
     print_table(out, &figures(comparison))?;
     if let Some(confronted) = confronted {
-        print_table(out, &workshop_table(confronted))?;
+        print_table(out, &workshop_table(confronted, &workshop::NOTES))?;
     }
     for warning in &comparison.warnings {
         writeln!(out, "warning: {warning}")?;
@@ -279,32 +279,5 @@ fn figures(comparison: &Comparison) -> TextTable {
          memory: taken from the device; achieved: FLOP counted from shapes over the median step"
             .into(),
     );
-    table
-}
-
-fn workshop_table(confronted: &[Confronted]) -> TextTable {
-    let mut table = TextTable::new(
-        "The workshop's figures beside this machine's",
-        &[
-            ("", Align::Left),
-            ("version", Align::Left),
-            ("workshop", Align::Right),
-            ("measured", Align::Right),
-            ("where in the workshop", Align::Left),
-        ],
-    );
-    table.rows = confronted
-        .iter()
-        .map(|claim| {
-            vec![
-                claim.what.into(),
-                claim.version.clone(),
-                claim.workshop.into(),
-                claim.measured_text.clone(),
-                claim.source.into(),
-            ]
-        })
-        .collect();
-    table.notes = workshop::NOTES.iter().map(ToString::to_string).collect();
     table
 }

@@ -12,7 +12,7 @@ use tinyllama_kernels::{CATALOG, Entry, binding};
 use super::Exit;
 use super::kernels_arch::{self, ArchArgs, Selection};
 use super::training_args::{Dtype, UsageError};
-use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice};
+use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
 use crate::model::{Preset, kernel_cost};
 
 #[derive(Debug, Args)]
@@ -238,7 +238,10 @@ fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
 
 /// The device, which has to be one that runs kernels.
 fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
-    device::configure_runtime(CacheSettings { fusion: true });
+    device::configure_runtime(CacheSettings {
+        fusion: true,
+        tuning: Tuning::Full,
+    });
     let open = device::open(args.backend, args.device.as_deref())?;
     if !open.backend.is_asynchronous() {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.

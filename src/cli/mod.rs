@@ -4,6 +4,8 @@ mod ablate;
 mod analysis;
 mod batch_size;
 mod bench;
+mod benchmark;
+mod block_sizes;
 mod calibrate;
 mod calibrate_measure;
 mod collect;
@@ -40,6 +42,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::device;
+
 pub use exit::Exit;
 
 /// A terminal tutor for GPU performance work on a tiny LLaMA.
@@ -67,6 +71,8 @@ enum Command {
     Trace(Box<run::TraceArgs>),
     /// Compare step times of targets, and of other programs, in one go
     Bench(Box<bench::BenchArgs>),
+    /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
+    Benchmark(Box<benchmark::BenchmarkArgs>),
     /// Compare targets or kept runs: phases, launches, memory, ratios with their confidence
     Compare(Box<compare::CompareArgs>),
     /// Switch a version's optimizations on and off in every combination
@@ -135,6 +141,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Trace(args) => run::trace(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Benchmark(args) => benchmark::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Ablate(args) => ablate::run(&args),
         Command::Scale(args) => scale::run(&args),
@@ -162,6 +169,6 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => exit::report(&error).into(),
+        Err(error) => exit::report(&device::explain(error)).into(),
     }
 }

@@ -13,7 +13,7 @@ use super::training_args::UsageError;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::comparison::total_series;
 use crate::analysis::prediction::{
-    Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches,
+    Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
 use crate::analysis::relative::middle;
 use crate::analysis::turns::take_turns_without;
@@ -22,6 +22,9 @@ use crate::model::{ModelConfig, human_bytes};
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
+/// Median error on held-out sizes beyond which a prediction says too little.
+const USEFUL_ERROR: f64 = 0.25;
+
 /// Kept runs that are looked at, newest first.
 const MOST_RUNS: usize = 400;
 
@@ -29,13 +32,13 @@ const MOST_RUNS: usize = 400;
 pub struct PredictArgs {
     /// What would run, with flags of its own after a colon
     target: Entry,
-    /// Samples per step; of the newest run if not given
+    /// Samples per step [default: those of the newest run, as for every number of the model]
     #[arg(long, value_name = "N", help_heading = "Model")]
     batch_size: Option<usize>,
     /// Tokens per sample
     #[arg(long, value_name = "N", help_heading = "Model")]
     seq_len: Option<usize>,
-    /// Run a handful of small sizes first, so that there is something to learn from
+    /// Run the target in eight sizes first (sequence 32 to 512, batch 2 to 8), so that there is something to learn from
     #[arg(long)]
     learn: bool,
     /// Print one JSON document
@@ -51,6 +54,11 @@ struct Prediction {
     target: String,
     device: String,
     backend: String,
+    /// Of the runs that were learned from: type of the products' operands, how products were carried out, and what a step
+    /// waited for.
+    dtype: String,
+    matmul_precision: String,
+    synchronize: String,
     config: ModelConfig,
     features: Features,
     /// Of the model fitted to runs; null where there were too few.
@@ -137,7 +145,8 @@ fn learn(args: &PredictArgs) -> Result<()> {
     Ok(())
 }
 
-/// Finished, synchronised runs of the target under the conditions of the newest one, newest first.
+/// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
+/// enough sizes, or where there are none, of the newest.
 fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
     let entries = match std::fs::read_dir(root.join("runs")) {
         Ok(entries) => entries,
@@ -150,7 +159,7 @@ fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
         .collect();
     // Names begin with the time.
     folders.sort();
-    let mut runs: Vec<MeasuredRun> = Vec::new();
+    let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
     for folder in folders.iter().rev().take(MOST_RUNS) {
         // A run that failed, or still goes on, tells no time.
         let Ok(run) = MeasuredRun::read(folder) else {
@@ -168,11 +177,20 @@ fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
                 .backend
                 .as_ref()
                 .is_none_or(|backend| backend == "auto" || *backend == run.hello.backend);
-        if wanted && runs.first().is_none_or(|newest| alike(newest, &run)) {
-            runs.push(run);
+        if !wanted {
+            continue;
+        }
+        match groups.iter_mut().find(|group| alike(&group[0], &run)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
         }
     }
-    Ok(runs)
+    let enough = groups.iter().position(|runs| {
+        let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
+        merged(&observations).len() >= LEAST_CONFIGURATIONS
+    });
+    let chosen = enough.unwrap_or(0);
+    Ok(groups.into_iter().nth(chosen).unwrap_or_default())
 }
 
 fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
@@ -184,6 +202,7 @@ fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
         && a.matmul_precision == b.matmul_precision
         && a.recipe == b.recipe
         && a.synchronize == b.synchronize
+        && a.block_sizes == b.block_sizes
 }
 
 fn from_runs(
@@ -211,11 +230,14 @@ fn from_runs(
     let ceiling_ms = Calibration::load(root, &hello.backend, &hello.device)?
         .and_then(|calibration| Coefficients::of_ceilings(&calibration, &hello.dtype))
         .map(|coefficients| coefficients.step_ms(&features));
-    let configurations = crate::analysis::prediction::merged(&observations).len();
+    let configurations = merged(&observations).len();
     Ok(Prediction {
         target: hello.target.clone(),
         device: hello.device.clone(),
         backend: hello.backend.clone(),
+        dtype: hello.dtype.clone(),
+        matmul_precision: hello.matmul_precision.clone(),
+        synchronize: hello.synchronize.clone(),
         config,
         features,
         step_ms,
@@ -324,8 +346,27 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
     };
     writeln!(
         out,
-        "learned from {} runs of {} sizes:",
-        prediction.runs, prediction.configurations
+        "held-out error: {:.1} % in the median, {:.1} % at most (each size predicted by a model that had not seen it)",
+        100.0 * model.median_error,
+        100.0 * model.largest_error
+    )?;
+    if model.median_error > USEFUL_ERROR {
+        writeln!(
+            out,
+            "  That is too much to plan with. Run sizes closer to this one, or more of them."
+        )?;
+    }
+    writeln!(
+        out,
+        "learned from {} runs in {} sizes, products in {}, waiting {}:",
+        prediction.runs,
+        prediction.configurations,
+        prediction.matmul_precision,
+        match prediction.synchronize.as_str() {
+            "step" => "once a step",
+            "phases" => "after every phase",
+            other => other,
+        }
     )?;
     explain(out, &model.coefficients)?;
     print_table(out, &held_out(model))
@@ -374,10 +415,5 @@ fn held_out(model: &TimeModel) -> TextTable {
             format!("{:+.1} %", 100.0 * held.error),
         ]);
     }
-    table.notes.push(format!(
-        "half of the errors are below {:.1} %, the largest is {:.1} %",
-        100.0 * model.median_error,
-        100.0 * model.largest_error
-    ));
     table
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
 use crate::model::{ConfigError, ModelConfig, Preset, Target};
-use crate::train::ultra::{MatmulPrecision, UltraOptions};
+use crate::train::ultra::{BlockForm, Gemm, MatmulPrecision, UltraOptions};
 use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
@@ -110,10 +110,22 @@ pub struct TrainingArgs {
         long,
         value_enum,
         value_name = "PRECISION",
-        default_value = "tf32",
+        default_value = "auto",
         help_heading = "Optimizations"
     )]
     pub matmul_precision: MatmulPrecision,
+    /// Whose matrix products to take
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIBRARY",
+        default_value = "auto",
+        help_heading = "Optimizations"
+    )]
+    pub gemm: Gemm,
+    /// v4: compare another form of a block with the schedule's at the end
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Optimizations")]
+    pub block: Option<BlockForm>,
 
     /// Where to compute
     #[arg(
@@ -162,6 +174,25 @@ impl TrainingArgs {
         Ok(config)
     }
 
+    /// Refuses what only V4 has of other targets, and what it cannot have.
+    fn check_ultra(&self, target: Target) -> Result<(), UsageError> {
+        let refused = match (target, self.gemm, self.block) {
+            (Target::V4, Gemm::Cubek, _) => {
+                "--gemm cubek: v4 puts its launches into a stream of its own and captures them there, and cubek's go \
+                 through cubecl, which hands out no stream. `benchmark gemm` times both on v4's products; v1 to v3 train \
+                 with cubek"
+                    .into()
+            }
+            (Target::V4, ..) => return Ok(()),
+            (_, Gemm::Vendor, _) => {
+                format!("--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4")
+            }
+            (_, _, Some(_)) => format!("--block single is v4's: {target} has no other form of a block"),
+            _ => return Ok(()),
+        };
+        Err(UsageError(refused))
+    }
+
     /// What `target` trains with under these flags; profile pass, trace and sample are left off.
     pub fn options(&self, target: Target) -> Result<Options> {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
@@ -175,6 +206,7 @@ impl TrainingArgs {
                 "--num-steps is 0: at least one step has to be counted".into()
             ));
         }
+        self.check_ultra(target)?;
         Ok(Options {
             target,
             recipe: self.switches.apply(target)?,
@@ -190,6 +222,8 @@ impl TrainingArgs {
             ultra: UltraOptions {
                 capture: self.ultra.is_on(),
                 matmul_precision: self.matmul_precision,
+                gemm: self.gemm,
+                block: self.block,
             },
             diagnose: false,
             deterministic: self.deterministic,

@@ -102,6 +102,7 @@ fn attention(a: Recipe, b: Recipe) -> Setting {
         name: "attention",
         words: [a, b].map(|recipe| match recipe.attention {
             Attention::Materialised => "writes its scores to memory, S x S for every head",
+            Attention::Library => "the library's kernels: scores never leave the chip, key and value heads are repeated for them",
             Attention::Kernel => "one kernel whose scores never leave the chip",
         }),
         places: &[(

@@ -32,6 +32,8 @@ impl Projection {
 pub enum Attention {
     /// Scores are written to memory, S x S of them for every head.
     Materialised,
+    /// The library's kernels, forward and backward: scores never leave the chip, key and value heads are repeated.
+    Library,
     /// This project's kernel: scores never leave the chip, key and value heads are not repeated.
     Kernel,
 }

@@ -101,6 +101,13 @@ fn attention(config: &ModelConfig, recipe: &Recipe, layer: usize) -> Work {
             flops: scores * (4.0 * config.head_dim() as f64 + 6.0),
             bytes: (2.0 * n * d + 2.0 * n * d + 8.0 * scores) * ELEMENT,
         },
+        // As below, with keys and values repeated for every query head: read from where they were projected, written and
+        // read again; and scores computed a second time for the log-sum-exp, from queries and keys.
+        Attention::Library => Work {
+            part,
+            flops: scores / 2.0 * (6.0 * config.head_dim() as f64 + 7.0),
+            bytes: (2.0 * n * kv + 8.0 * n * d) * ELEMENT,
+        },
         // Only pairs up to the diagonal are worked on, and only queries, keys, values and results are moved.
         Attention::Kernel => Work {
             part,

@@ -32,6 +32,7 @@ pub enum Body {
     Kernels(Kernels),
     Parts(Parts),
     Activations(Activations),
+    Block(Block),
     Sample(Sample),
     Note(Note),
     Summary(Box<Summary>),
@@ -73,6 +74,9 @@ pub struct Hello {
     pub deterministic: bool,
     /// What a step waits for before reading the clock.
     pub synchronize: String,
+    /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub block_sizes: BTreeMap<String, usize>,
 }
 
 /// What the model is trained on.
@@ -247,6 +251,67 @@ pub struct Activation {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub within_bounds: bool,
+}
+
+/// The forward pass of a transformer block in one launch, beside the launches that V4's schedule has for it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Block {
+    /// Milliseconds of the one launch.
+    pub single_ms: f64,
+    /// Milliseconds of the schedule's launches, replayed from a graph.
+    pub schedule_ms: f64,
+    pub schedule_launches: usize,
+    /// ‖a-b‖/‖b‖ of the two results.
+    pub difference: f64,
+    /// Floating-point operations of the block, counted from its shapes.
+    pub flops: f64,
+    /// What the one launch computes again on top of those.
+    pub recomputed_flops: f64,
+    /// The block's weights.
+    pub weight_bytes: f64,
+    /// What all thread blocks of the one launch read of them.
+    pub weight_bytes_read: f64,
+    pub thread_blocks: usize,
+    pub compute_units: usize,
+    /// In words.
+    pub verdict: String,
+}
+
+impl Block {
+    /// As a table for people.
+    pub fn lines(&self) -> Vec<String> {
+        let row = |name: &str, single: String, schedule: String| {
+            format!("  {name:<28} {single:>14} {schedule:>14}")
+        };
+        let mega = |value: f64| format!("{:.1} M", value / 1e6);
+        vec![
+            "The forward pass of one block".into(),
+            row("", "in one launch".into(), "as scheduled".into()),
+            row("launches", "1".into(), self.schedule_launches.to_string()),
+            row(
+                "time",
+                format!("{:.1} us", self.single_ms * 1e3),
+                format!("{:.1} us", self.schedule_ms * 1e3),
+            ),
+            row(
+                "operations",
+                mega(self.flops + self.recomputed_flops),
+                mega(self.flops),
+            ),
+            row(
+                "  of these done again",
+                mega(self.recomputed_flops),
+                mega(0.0),
+            ),
+            row(
+                "bytes of weights read",
+                mega(self.weight_bytes_read),
+                mega(self.weight_bytes),
+            ),
+            format!("  the results differ by {:.1e}", self.difference),
+            format!("  {}", self.verdict),
+        ]
+    }
 }
 
 /// Text the trained model continues.

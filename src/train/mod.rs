@@ -7,6 +7,7 @@ pub mod event;
 pub mod gradient_check;
 mod kernel_table;
 mod optimizer;
+mod options;
 mod repeatability;
 mod reporter;
 mod sample;
@@ -20,8 +21,9 @@ pub mod ultra;
 
 pub use data::{BYTE_TOKENS, Batch, Data, DataError, order_0_entropy};
 pub use kernel_table::short_name;
+pub use options::{Ending, Options, hello, matmul_precision};
 pub use reporter::{EventSink, Reporter};
-pub use session::{Ending, Options, hello, matmul_precision, train};
+pub use session::train;
 pub use stop::{StopReason, StopSignal};
 pub use tally::Tally;
 pub use trace::write_chrome_trace;

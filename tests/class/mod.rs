@@ -81,6 +81,7 @@ impl MadeUp {
             data: DataSource::Synthetic,
             deterministic: false,
             synchronize: "phases".into(),
+            block_sizes: Default::default(),
         };
         let mut events = vec![event(Body::Hello(Box::new(hello)))];
         let mut losses = Vec::new();

@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
 
-use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LibraryChoice, LlamaOps};
 
 /// See [`LlamaOps::llama_rms_norm`].
 pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
@@ -24,6 +24,30 @@ pub fn rotary_attention(
     let (output, _, _) =
         Dispatch::llama_attention(qkv.into_dispatch(), table.into_dispatch(), sizes, layout);
     Tensor::from_dispatch(output)
+}
+
+/// See [`LlamaOps::llama_library_attention`].
+pub fn library_attention(
+    query: Tensor<4>,
+    key: Tensor<4>,
+    value: Tensor<4>,
+    choice: LibraryChoice,
+) -> Tensor<4> {
+    let (output, ..) = Dispatch::llama_library_attention(
+        query.into_dispatch(),
+        key.into_dispatch(),
+        value.into_dispatch(),
+        choice,
+    );
+    Tensor::from_dispatch(output)
+}
+
+/// See [`LlamaOps::llama_plain_product`].
+pub fn plain_product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::llama_plain_product(
+        lhs.into_dispatch(),
+        rhs.into_dispatch(),
+    ))
 }
 
 /// See [`LlamaOps::llama_swiglu`].

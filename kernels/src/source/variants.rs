@@ -410,6 +410,12 @@ fn attention(
         log_sum_exp: &log_sum_exp,
     };
     flash_attention::forward(client, forward, shape, dtype, &block)?;
+    let alone = flash_attention::LogSumExp {
+        query: &query,
+        key: &key,
+        log_sum_exp: &log_sum_exp,
+    };
+    flash_attention::log_sum_exp(client, alone, shape, dtype, &block)?;
     let backward = flash_attention::Backward {
         query: &query,
         key: &key,

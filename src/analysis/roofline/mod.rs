@@ -61,6 +61,8 @@ pub struct Point {
     /// A step, measured.
     pub ms: f64,
     pub launches: Option<f64>,
+    /// Names of the kernels that did it, as the run reported them; empty for what is coarser.
+    pub kernels: Vec<String>,
     /// FLOP a byte.
     pub intensity: f64,
     pub flops_per_s: f64,
@@ -138,6 +140,7 @@ impl Point {
             bytes,
             ms,
             launches,
+            kernels: vec![],
             intensity: flops / bytes,
             flops_per_s: flops / (ms / 1e3),
             bytes_per_s: bytes / (ms / 1e3),

@@ -200,7 +200,11 @@ impl Group {
             "adamw" => "adamw".into(),
             name => format!("{name} {pass}"),
         };
-        Point::new(name, Grain::Kernel, work, self.ms, Some(launches))
+        let kernels = self.launches.iter().map(|(name, _)| name.clone());
+        Some(Point {
+            kernels: kernels.collect(),
+            ..Point::new(name, Grain::Kernel, work, self.ms, Some(launches))?
+        })
     }
 }
 

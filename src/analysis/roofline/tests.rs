@@ -207,3 +207,80 @@ fn diagrams_show_every_point_and_label_their_sources() {
         "{svg}"
     );
 }
+
+/// What `rocprofv3 --pmc` writes, a row a counter and launch.
+fn counter_file(kernels: &[(&str, &[(&str, f64)])]) -> tempfile::TempDir {
+    const NEEDED: [&str; 18] = [
+        "SQ_INSTS_VALU_ADD_F16",
+        "SQ_INSTS_VALU_MUL_F16",
+        "SQ_INSTS_VALU_TRANS_F16",
+        "SQ_INSTS_VALU_FMA_F16",
+        "SQ_INSTS_VALU_ADD_F32",
+        "SQ_INSTS_VALU_MUL_F32",
+        "SQ_INSTS_VALU_TRANS_F32",
+        "SQ_INSTS_VALU_FMA_F32",
+        "SQ_INSTS_VALU_ADD_F64",
+        "SQ_INSTS_VALU_MUL_F64",
+        "SQ_INSTS_VALU_TRANS_F64",
+        "SQ_INSTS_VALU_FMA_F64",
+        "SQ_INSTS_VALU_MFMA_MOPS_F16",
+        "SQ_INSTS_VALU_MFMA_MOPS_BF16",
+        "SQ_INSTS_VALU_MFMA_MOPS_F32",
+        "SQ_INSTS_VALU_MFMA_MOPS_F64",
+        "FETCH_SIZE",
+        "WRITE_SIZE",
+    ];
+    let mut text = String::from(
+        r#""Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp","End_Timestamp""#,
+    );
+    for (dispatch, (kernel, values)) in kernels.iter().enumerate() {
+        for counter in NEEDED {
+            let value = values.iter().find(|(name, _)| *name == counter);
+            let value = value.map_or(0.0, |(_, value)| *value);
+            let start = 1000 * dispatch;
+            text.push_str(&format!(
+                "\n{dispatch},{dispatch},\"Agent 1\",1,1,1,65536,{dispatch},\"{kernel}\",256,0,0,8,0,16,\"{counter}\",{value:.6},{start},{}",
+                start + 500
+            ));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("1_counter_collection.csv"), text).unwrap();
+    folder
+}
+
+#[test]
+fn counted_work_is_held_against_hardware_counters_kernel_by_kernel() {
+    // 12 000 wave instructions of 64 lanes with 2 operations, 1000 with one: 1.6 MFLOP; 20 000 + 10 000 KiB.
+    let seen: &[(&str, f64)] = &[
+        ("SQ_INSTS_VALU_FMA_F32", 12_000.0),
+        ("SQ_INSTS_VALU_ADD_F32", 1000.0),
+        ("FETCH_SIZE", 20_000.0),
+        ("WRITE_SIZE", 10_000.0),
+    ];
+    let folder = counter_file(&[
+        ("swiglu_forward_f_f32", seen),
+        ("swiglu_naive_forward_f_f32", seen),
+        ("rmsnorm_backward_f_f32", seen),
+        ("matmul_entry_2", seen),
+        ("somebody_elses", seen),
+    ]);
+    let imported = crate::profiler::read::import(folder.path()).unwrap();
+    let checks = against_counters(&roofline(), &imported.profile);
+    let matched: Vec<(&str, &str)> = checks
+        .iter()
+        .map(|check| (check.kernel.as_str(), check.point.as_str()))
+        .collect();
+    // RMSNorm's backward pass takes a second kernel, and matrix products have many shapes.
+    assert_eq!(
+        matched,
+        [
+            ("swiglu_forward_f_f32", "swiglu forward"),
+            ("swiglu_naive_forward_f_f32", "swiglu_naive forward"),
+        ]
+    );
+    let swiglu = &checks[0];
+    assert_eq!((swiglu.counted_flops, swiglu.counted_bytes), (1e7, 2.5e7));
+    assert_eq!(swiglu.counter_flops, 64.0 * 25_000.0);
+    assert_eq!(swiglu.counter_bytes, 30_000.0 * 1024.0);
+}

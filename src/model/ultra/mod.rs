@@ -7,6 +7,7 @@
 pub mod buffers;
 mod cost;
 pub mod device;
+pub mod endurance;
 pub mod executor;
 pub mod host;
 pub mod layout;
@@ -14,7 +15,6 @@ pub mod operation;
 #[cfg(test)]
 mod oracle;
 pub mod schedule;
-pub mod selftest;
 #[cfg(test)]
 mod tests;
 mod trainer;
@@ -22,8 +22,9 @@ mod update;
 
 pub use cost::Cost;
 pub use device::{
-    DeviceExecutor, DeviceOptions, MatrixPrecision, SingleBlock, Tuning, single_block,
+    DeviceExecutor, DeviceOptions, LaunchTimes, MatrixPrecision, SingleBlock, Tuning, single_block,
 };
+pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Hyperparameters, Launches, MemoryHeld, PhaseTimes, Span};
 pub use host::HostExecutor;
 pub use schedule::{Node, Phase, Schedule, Spread};

@@ -91,6 +91,30 @@ impl Schedule {
         Builder::new(config, spread).build()
     }
 
+    /// The products of a step by shape, each with how many there are; those of several layers together one by one.
+    pub fn products(&self) -> Vec<(Product, usize)> {
+        let mut kinds: Vec<(Product, usize)> = Vec::new();
+        let of_node = |node: &Node| match &node.operation {
+            Operation::Product(product) => vec![*product],
+            Operation::WeightGradients(products) => products.clone(),
+            _ => vec![],
+        };
+        for product in self.nodes.iter().flat_map(of_node) {
+            let alike = |other: &Product| {
+                let shape = |product: &Product| {
+                    let transposed = (product.a_transposed, product.b_transposed);
+                    (product.m, product.n, product.k, transposed)
+                };
+                shape(other) == shape(&product)
+            };
+            match kinds.iter_mut().find(|(kind, _)| alike(kind)) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((product, 1)),
+            }
+        }
+        kinds
+    }
+
     /// Partial sums of a norm.
     pub fn partials(&self) -> usize {
         self.config.tokens().div_ceil(self.tokens_per_partial)
@@ -815,6 +839,28 @@ mod tests {
             assert_eq!(elements.last().unwrap().end, schedule.layout.length);
             assert!(elements.windows(2).all(|pair| pair[0].end == pair[1].start));
         }
+    }
+
+    #[test]
+    fn products_by_shape_are_all_products_of_the_step() {
+        let config = Preset::Small.config();
+        let schedule = Schedule::new(&config, Spread::SERIAL);
+        let kinds = schedule.products();
+        let operations: f64 = kinds
+            .iter()
+            .map(|(p, count)| 2.0 * (p.m * p.n * p.k * count) as f64)
+            .sum();
+        let matrices = (config.parameters() as usize - (2 * config.layers + 1) * config.hidden) as f64;
+        assert_eq!(operations, 6.0 * config.tokens() as f64 * matrices);
+        let together = Spread {
+            layers_together: config.layers,
+            ..Spread::SERIAL
+        };
+        let count = |kinds: &[(Product, usize)]| kinds.iter().map(|kind| kind.1).sum::<usize>();
+        assert_eq!(
+            count(&Schedule::new(&config, together).products()),
+            count(&kinds)
+        );
     }
 
     #[test]

@@ -195,6 +195,30 @@ fn another_shape_keeps_the_parameters() {
 }
 
 #[test]
+fn many_shapes_in_turn_leave_nothing_behind() {
+    let config = awkward()[0];
+    let mut trainer = host(&config, &weights(&config, 5, 1.0), Spread::SERIAL);
+    let mut seen = 0;
+    let free = || Some(1 << 30);
+    let shapes = reshapes(&mut trainer, 10, false, &free, &mut |done| seen = done).unwrap();
+    assert_eq!(seen, 10);
+    assert!(shapes.healthy && shapes.held_before > 0);
+    assert!(shapes.kept_nothing(0));
+    let leaking = Reshapes {
+        free_after: Some((1 << 30) - 2),
+        ..shapes.clone()
+    };
+    assert!(leaking.kept_nothing(2) && !leaking.kept_nothing(1));
+    let holding = Reshapes {
+        held_after: shapes.held_after + 4,
+        ..shapes
+    };
+    assert!(!holding.kept_nothing(1 << 20));
+    // No graph, though one was asked for.
+    assert!(!reshapes(&mut trainer, 1, true, &free, &mut |_| {}).unwrap().healthy);
+}
+
+#[test]
 fn batches_that_do_not_fit_are_refused() {
     let config = awkward()[3];
     let mut trainer = host(&config, &weights(&config, 3, 15.0), Spread::SERIAL);

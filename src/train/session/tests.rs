@@ -1,11 +1,13 @@
 use super::*;
 use crate::device::{BackendChoice, open};
-use crate::model::Preset;
+use crate::model::{Preset, Target};
 use crate::train::event::{Event, Summary};
-use crate::train::ultra::MatmulPrecision;
+use crate::train::ultra::{Gemm, MatmulPrecision, UltraOptions};
 use crate::train::{EventSink, Tally};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use burn::tensor::FloatDType;
 
 #[derive(Clone, Default)]
 struct Collected(Arc<Mutex<Vec<Event>>>);
@@ -41,6 +43,8 @@ fn options_of(target: Target) -> Options {
         ultra: UltraOptions {
             capture: true,
             matmul_precision: MatmulPrecision::F32,
+            gemm: Gemm::Auto,
+            block: None,
         },
         diagnose: false,
         deterministic: true,

@@ -92,6 +92,11 @@ impl RunState {
                     self.journal.add(Some(t), Voice::Note, &text);
                 }
             }
+            Body::Block(block) => {
+                for text in block.lines() {
+                    self.journal.add(Some(t), Voice::Note, &text);
+                }
+            }
             Body::Sample(sample) => {
                 let text = format!("{:?} continued as {:?}", sample.prompt, sample.continuation);
                 self.journal.add(Some(t), Voice::Sample, &text);

@@ -5,6 +5,7 @@ mod arena;
 mod emulation;
 mod kernels;
 mod lanes;
+mod launch_times;
 mod products;
 mod shape;
 mod single_block;
@@ -24,6 +25,7 @@ use crate::device::driver::{
 use arena::{Activations, Parameters};
 use kernels::Kernels;
 use lanes::Lanes;
+pub use launch_times::LaunchTimes;
 use products::Products;
 pub use shape::{MatrixPrecision, Tuning};
 pub use single_block::{SingleBlock, single_block};

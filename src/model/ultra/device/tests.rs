@@ -4,7 +4,7 @@ use super::*;
 use crate::device::driver::recording::Recording;
 use crate::model::ModelConfig;
 use crate::model::ultra::tests::{batch, difference, fresh_seed, weights};
-use crate::model::ultra::{HostExecutor, Spread, Trainer, Wait, oracle};
+use crate::model::ultra::{HostExecutor, Spread, Trainer, Wait, oracle, replays};
 
 const PRECISIONS: [MatrixPrecision; 3] = [
     MatrixPrecision::F32,
@@ -179,6 +179,30 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
             "{precision}: {loss} and {expected}"
         );
     }
+}
+
+#[test]
+fn replays_are_compared_step_by_step_and_a_difference_is_found() {
+    let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
+    let (tokens, targets) = batch(&config, 5);
+    let trainer = |capture: bool, spread: Spread, seed: u64| {
+        setup(&config, MatrixPrecision::F32, capture, spread, seed).trainer
+    };
+    let mut compare = |captured: bool, seed: u64| {
+        let mut replayed = trainer(captured, PARALLEL, seed);
+        let mut launched = trainer(false, Spread::SERIAL, 5);
+        let mut seen = 0;
+        let batch = (&tokens[..], &targets[..]);
+        replays(&mut replayed, &mut launched, batch, 6, &mut |done| seen = done)
+            .inspect(|_| assert_eq!(seen, 6))
+    };
+    let equal = compare(true, 5).unwrap();
+    assert!(equal.identical && equal.steps == 6 && equal.first_difference.is_none());
+    let other = compare(true, 6).unwrap();
+    assert!(!other.identical);
+    assert_eq!(other.first_difference, Some(1));
+    let refused = compare(false, 5).unwrap_err().to_string();
+    assert!(refused.contains("not replayed"), "{refused}");
 }
 
 #[test]

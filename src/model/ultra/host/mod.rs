@@ -19,6 +19,7 @@ use crate::model::NORM_EPSILON;
 use crate::model::ultra::ROTARY_BASE;
 use memory::Memory;
 use norm::Norms;
+pub use product::product;
 
 /// Runs a schedule on this machine's cores.
 pub struct HostExecutor {

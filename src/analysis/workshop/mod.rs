@@ -1,5 +1,7 @@
 //! What the original workshop's documents state, as figures of the workshop: never mixed with what is measured here.
 
+pub mod scaling;
+
 use serde::Serialize;
 
 use super::comparison::Row;
@@ -129,9 +131,9 @@ pub const NOTES: [&str; 4] = [
 /// A claim beside what was measured for one version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Confronted {
-    pub what: &'static str,
+    pub what: String,
     pub version: String,
-    pub workshop: &'static str,
+    pub workshop: String,
     pub source: &'static str,
     /// Null where it was not reported here.
     pub measured: Option<f64>,
@@ -153,9 +155,9 @@ pub fn confront(rows: &[Row]) -> Vec<Confronted> {
             }
             let measured = (claim.measured)(row).filter(|value| value.is_finite());
             confronted.push(Confronted {
-                what: claim.what,
+                what: claim.what.into(),
                 version: row.name.clone(),
-                workshop,
+                workshop: workshop.into(),
                 source: claim.source,
                 measured,
                 measured_text: measured.map_or("not reported".into(), |value| claim.show(value)),

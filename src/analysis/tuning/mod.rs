@@ -4,14 +4,13 @@
 //! measurements decide: the first ones were chosen for looking good. A candidate whose losses leave the usual ones is wrong,
 //! however fast it is.
 
-use std::path::{Path, PathBuf};
+mod kept;
 
-use anyhow::Result;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+pub use kept::{TakenOver, Tuned, TunedTarget};
 
 use super::runner::MeasuredRun;
-use super::store::{device_file, read_json, write_json};
-use crate::model::ModelConfig;
 
 /// One thing that can be chosen: flags, of which one is taken or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -161,88 +160,9 @@ fn tolerance(dtype: &str) -> f64 {
     if dtype == "f32" { 1e-3 } else { 3e-2 }
 }
 
-const VERSION: u32 = 1;
-const KIND: &str = "tuning";
-
-/// What was found for one target and model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TunedTarget {
-    pub target: String,
-    pub config: ModelConfig,
-    /// To run it with; empty when nothing beat the usual flags.
-    pub flags: Vec<String>,
-    /// Usual time over tuned time, with its interval; null when nothing beat the usual flags.
-    pub speedup: Option<[f64; 3]>,
-    /// Seconds since 1970.
-    pub found: u64,
-    pub program: String,
-    pub driver: Option<String>,
-}
-
-/// Everything that was found on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tuned {
-    version: u32,
-    pub backend: String,
-    pub device: String,
-    pub targets: Vec<TunedTarget>,
-}
-
-impl Tuned {
-    fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
-        device_file(root, KIND, backend, device)
-    }
-
-    /// What was found on a device; nothing when it was never tuned, or by a version that meant something else.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn load(root: &Path, backend: &str, device: &str) -> Result<Self> {
-        let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
-        Ok(found
-            .filter(|found| found.version == VERSION)
-            .unwrap_or_else(|| Tuned {
-                version: VERSION,
-                backend: backend.into(),
-                device: device.into(),
-                targets: vec![],
-            }))
-    }
-
-    /// The entry for a target and model under today's driver: block sizes that fit one driver's compiler may not fit the next.
-    pub fn of(
-        &self,
-        target: &str,
-        config: &ModelConfig,
-        driver: Option<&str>,
-    ) -> Option<&TunedTarget> {
-        self.targets.iter().find(|tuned| {
-            tuned.target == target && tuned.config == *config && tuned.driver.as_deref() == driver
-        })
-    }
-
-    /// Takes the place of an earlier entry for the same target and model.
-    pub fn put(&mut self, entry: TunedTarget) {
-        self.targets
-            .retain(|old| old.target != entry.target || old.config != entry.config);
-        self.targets.push(entry);
-    }
-
-    /// Keeps it, whole or not at all, and says where.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn save(&self, root: &Path) -> Result<PathBuf> {
-        let path = Self::path(root, &self.backend, &self.device);
-        write_json(&path, self)?;
-        Ok(path)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Preset;
 
     fn choice(name: &str, sizes: &[usize]) -> Choice {
         Choice {
@@ -300,33 +220,5 @@ mod tests {
             finalists(Search::OneByOne, &choices, &runs[1..]).is_empty(),
             "no usual run"
         );
-    }
-
-    #[test]
-    fn what_was_found_is_kept_by_target_model_and_driver() {
-        let root = tempfile::tempdir().unwrap();
-        let mut tuned = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
-        let entry = |flags: &[&str]| TunedTarget {
-            target: "v3".into(),
-            config: Preset::Small.config(),
-            flags: flags.iter().map(ToString::to_string).collect(),
-            speedup: Some([1.1, 1.05, 1.15]),
-            found: 1,
-            program: "0.1.0".into(),
-            driver: Some("1".into()),
-        };
-        tuned.put(entry(&["--block-size=a=32"]));
-        tuned.put(entry(&["--block-size=a=64"]));
-        tuned.save(root.path()).unwrap();
-        let read = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
-        assert_eq!(read.targets.len(), 1);
-        let of =
-            |config: &ModelConfig, driver| read.of("v3", config, driver).map(|t| t.flags.clone());
-        assert_eq!(
-            of(&Preset::Small.config(), Some("1")).unwrap(),
-            ["--block-size=a=64"]
-        );
-        assert_eq!(of(&Preset::Small.config(), Some("2")), None);
-        assert_eq!(of(&Preset::Tiny.config(), Some("1")), None);
     }
 }

@@ -1,0 +1,38 @@
+//! `benchmark`: what V4 gains and what it is made of, measured.
+
+mod gemm;
+mod launches;
+mod replays;
+mod shapes;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::Exit;
+
+#[derive(Debug, Args)]
+pub struct BenchmarkArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// V4 replayed from a graph beside the same step launch by launch, and beside others, at several shapes
+    V4(Box<shapes::ShapesArgs>),
+    /// Each launch of V4's schedule: time, operations, bytes, and the share of what the device can do
+    Launches(Box<launches::LaunchesArgs>),
+    /// V4's matrix products by the vendor's library and by burn's own
+    Gemm(Box<gemm::GemmArgs>),
+    /// Whether thousands of replays equal the launches bit for bit, and many shapes leave nothing behind
+    Replays(Box<replays::ReplaysArgs>),
+}
+
+pub fn run(args: &BenchmarkArgs) -> Result<Exit> {
+    match &args.what {
+        What::V4(args) => shapes::run(args),
+        What::Launches(args) => launches::run(args),
+        What::Gemm(args) => gemm::run(args),
+        What::Replays(args) => replays::run(args),
+    }
+}

@@ -1,0 +1,89 @@
+//! The block sizes of a run: those given, and for the other kernels those `tune` found on this device.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use tinyllama_kernels::tunables;
+
+use super::switches::BlockSize;
+use super::training_args::UsageError;
+use crate::analysis::tuning::{TakenOver, Tuned};
+use crate::model::{Operations, Target};
+use crate::run::folder;
+use crate::train::Options;
+use crate::train::event::Hello;
+
+/// `off` leaves aside what was found.
+const TUNING: &str = "TINYLLAMA_TUNING";
+
+/// Refuses block sizes that would change nothing.
+///
+/// # Errors
+/// [`UsageError`] when the target launches none of the kernels that take one.
+pub fn check(given: &[BlockSize], options: &Options) -> Result<(), UsageError> {
+    if given.is_empty() || takes_them(options.target, options.recipe.operations) {
+        return Ok(());
+    }
+    Err(UsageError(match options.target {
+        Target::V4 => "v4 sizes its blocks itself: --block-size is for v3 and the stages".into(),
+        target => format!(
+            "{target} launches none of this project's kernels, so --block-size would change nothing; v3 and the stages do"
+        ),
+    }))
+}
+
+fn takes_them(target: Target, operations: Operations) -> bool {
+    target != Target::V4 && operations == Operations::Kernels
+}
+
+/// Hands the block sizes to the kernels of this process and enters them in `hello`; returns what a reader should know of them.
+///
+/// # Errors
+/// When a kernel refuses a size that was given, or the switch is neither on nor off.
+pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<Option<String>> {
+    let mut sizes: BTreeMap<String, usize> = given
+        .iter()
+        .map(|size| (size.kernel.clone(), size.units))
+        .collect();
+    let mut note = None;
+    // The CPU runs the model without these kernels.
+    let is_wanted =
+        takes_them(target, hello.recipe.operations) && hello.backend != "cpu" && tuning_is_on()?;
+    if is_wanted {
+        match found(hello, &sizes) {
+            Ok(Some(taken)) => {
+                sizes.extend(taken.block_sizes);
+                note = Some(taken.note);
+            }
+            Ok(None) => {}
+            // A file that cannot be read must not keep anybody from training.
+            Err(error) => {
+                note = Some(format!("what `tune` found is left aside: {error:#}"));
+            }
+        }
+    }
+    for (kernel, size) in &sizes {
+        tunables::set(kernel, *size)?;
+    }
+    hello.block_sizes = sizes;
+    Ok(note)
+}
+
+fn tuning_is_on() -> Result<bool> {
+    match std::env::var(TUNING).as_deref() {
+        Ok("off") => Ok(false),
+        Ok("on" | "") | Err(_) => Ok(true),
+        Ok(other) => bail!(UsageError(format!("{TUNING}={other}: it is on or off"))),
+    }
+}
+
+fn found(hello: &Hello, given: &BTreeMap<String, usize>) -> Result<Option<TakenOver>> {
+    let root = folder::state_folder()?;
+    let taken = Tuned::load(&root, &hello.backend, &hello.device)?.taken_over(hello, given);
+    if let Some(taken) = &taken {
+        for (kernel, size) in &taken.block_sizes {
+            tunables::check(kernel, *size)?;
+        }
+    }
+    Ok(taken)
+}

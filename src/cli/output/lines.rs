@@ -1,0 +1,181 @@
+//! A run as lines for people.
+
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::summary::summary_text;
+use super::tables::{grouped, kernels_text, parts_text};
+use crate::model::human_bytes;
+use crate::train::EventSink;
+use crate::train::event::{Body, Event, Hello, Step};
+
+/// Lines for people: progress on the terminal's error stream, results on its output.
+pub struct Lines<W: Write + Send> {
+    out: W,
+    progress: ProgressBar,
+    /// Whether the heads of the step lines have been printed.
+    has_header: bool,
+}
+
+impl<W: Write + Send> Lines<W> {
+    pub fn new(out: W) -> Self {
+        // A spinner in a log file is noise; phases are printed as lines there.
+        let progress = if io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{spinner} {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner())
+                .tick_chars("|/-\\ ");
+            ProgressBar::new_spinner().with_style(style)
+        } else {
+            ProgressBar::hidden()
+        };
+        Lines {
+            out,
+            progress,
+            has_header: false,
+        }
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        let Lines { out, progress, .. } = self;
+        progress.suspend(|| {
+            writeln!(out, "{text}")?;
+            out.flush()
+        })
+    }
+}
+
+impl<W: Write + Send> EventSink for Lines<W> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match &event.body {
+            Body::Hello(hello) => self.print(&hello_text(hello)),
+            Body::Phase(phase) => {
+                let eta = phase
+                    .eta_s
+                    .map(|s| format!(", about {s:.0} s left"))
+                    .unwrap_or_default();
+                self.progress.set_message(format!("{}{eta}", phase.message));
+                self.progress.tick();
+                Ok(())
+            }
+            Body::Step(step) => {
+                self.progress
+                    .set_message(format!("step {} of {}", step.n, step.of));
+                if !self.has_header {
+                    self.has_header = true;
+                    self.print(&step_header(step))?;
+                }
+                self.print(&step_text(step))
+            }
+            Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
+            Body::Parts(parts) => self.print(&parts_text(parts)),
+            Body::Activations(activations) => {
+                self.print(&format!("\n{}", activations.lines().join("\n")))
+            }
+            Body::Block(block) => self.print(&format!("\n{}", block.lines().join("\n"))),
+            Body::Sample(sample) => self.print(&format!(
+                "\nSample\n  {:?} continued as\n  {:?}",
+                sample.prompt, sample.continuation
+            )),
+            Body::Note(note) => self.print(&format!("note: {}", note.message)),
+            Body::Summary(summary) => {
+                self.progress.finish_and_clear();
+                // A run that failed before its first step has nothing to sum up.
+                if summary.steps == 0 {
+                    return Ok(());
+                }
+                self.print(&summary_text(summary))
+            }
+            // The command prints errors itself, with the remedy.
+            Body::Error(_) => {
+                self.progress.finish_and_clear();
+                Ok(())
+            }
+        }
+    }
+}
+
+fn hello_text(hello: &Hello) -> String {
+    let config = &hello.config;
+    let mut lines = vec![
+        format!("{} on {} ({})", hello.target, hello.device, hello.backend),
+        format!(
+            "  {} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}\n  {} parameters in {} tensors",
+            config.hidden,
+            config.layers,
+            config.heads,
+            config.kv_heads,
+            config.ffn,
+            config.vocabulary,
+            grouped(hello.parameters),
+            hello.parameter_tensors,
+        ),
+        format!(
+            "  batch {} x {} tokens, {} steps to warm up (w) + {}, seed {}",
+            config.batch_size, config.sequence_length, hello.warmup, hello.steps, hello.seed
+        ),
+        format!("  products in {}", hello.matmul_precision),
+    ];
+    lines.push(match &hello.data {
+        crate::train::event::DataSource::Synthetic => {
+            "  data: one batch of random tokens, repeated; memorising it is all there is to learn"
+                .into()
+        }
+        crate::train::event::DataSource::Text {
+            path,
+            bytes,
+            order_0_entropy,
+        } => format!(
+            "  data: {path}, {bytes} bytes; entropy of single bytes {order_0_entropy:.3} nats"
+        ),
+    });
+    lines.join("\n")
+}
+
+/// Column heads of [`step_text`], for what this run reports: at most 80 columns, so the rate, which follows from the time,
+/// gives way to launches and memory.
+fn step_header(step: &Step) -> String {
+    let mut line = format!("{:>10} {:>8} {:>9}", "step", "loss", "ms");
+    for (name, ms) in ["forward", "backward", "update"].iter().zip(phases(step)) {
+        if ms.is_some() {
+            line += &format!(" {name:>9}");
+        }
+    }
+    if step.launches.is_none() && step.bytes_in_use.is_none() {
+        line += &format!(" {:>10}", "samples/s");
+    }
+    if step.launches.is_some() {
+        line += &format!(" {:>8}", "launches");
+    }
+    if step.bytes_in_use.is_some() {
+        line += &format!(" {:>10}", "memory");
+    }
+    line
+}
+
+fn step_text(step: &Step) -> String {
+    let mut line = format!(
+        "{}{:>9} {:>8.4} {:>9.2}",
+        if step.measured { " " } else { "w" },
+        format!("{}/{}", step.n, step.of),
+        step.loss,
+        step.total_ms
+    );
+    for ms in phases(step).into_iter().flatten() {
+        line += &format!(" {ms:>9.2}");
+    }
+    if step.launches.is_none() && step.bytes_in_use.is_none() {
+        line += &format!(" {:>10.1}", step.samples_per_s);
+    }
+    if let Some(launches) = step.launches {
+        line += &format!(" {launches:>8}");
+    }
+    if let Some(bytes) = step.bytes_in_use {
+        line += &format!(" {:>10}", human_bytes(bytes));
+    }
+    line
+}
+
+fn phases(step: &Step) -> [Option<f64>; 3] {
+    [step.forward_ms, step.backward_ms, step.optimizer_ms]
+}

@@ -1,0 +1,27 @@
+//! The three ways a run is shown: lines for people, events for programs, one document.
+
+mod document;
+mod lines;
+mod summary;
+mod tables;
+
+use std::io::{self, Write};
+
+use crate::train::EventSink;
+use crate::train::event::Event;
+
+pub use document::{Document, FinalDocument};
+pub use lines::Lines;
+
+const NOT_REPORTED: &str = "not reported";
+
+/// `--events`: one JSON object a line.
+pub struct JsonLines<W: Write + Send>(pub W);
+
+impl<W: Write + Send> EventSink for JsonLines<W> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, event)?;
+        self.0.write_all(b"\n")?;
+        self.0.flush()
+    }
+}

@@ -1,0 +1,99 @@
+//! The tables of the profile pass.
+
+use super::NOT_REPORTED;
+use crate::train::event::{Kernels, Parts};
+
+/// Kernels shown in the table for people; the event stream has all.
+const KERNELS_SHOWN: usize = 15;
+
+pub(super) fn kernels_text(kernels: &Kernels) -> String {
+    let time = |ms: Option<f64>| ms.map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}"));
+    let mut lines = vec![
+        format!(
+            "\nKernels, per step over {} profiled step(s): {:.0} launches, {} ms of device time, {} ms from first to last",
+            kernels.steps,
+            kernels.launches_per_step,
+            time(kernels.device_ms_per_step),
+            time(kernels.span_ms_per_step)
+        ),
+        format!("  {:>12} {:>9}  {:<20} kernel", "ms", "launches", "part"),
+    ];
+    for kernel in kernels.kernels.iter().take(KERNELS_SHOWN) {
+        lines.push(format!(
+            "  {:>12} {:>9.1}  {:<20} {}{}",
+            time(kernel.device_ms_per_step),
+            kernel.launches_per_step,
+            kernel.part,
+            kernel.name,
+            kernel
+                .fused_operations
+                .filter(|operations| *operations > 1.0)
+                .map(|operations| format!(" ({operations:.0} operations)"))
+                .unwrap_or_default()
+        ));
+    }
+    if kernels.kernels.len() > KERNELS_SHOWN {
+        lines.push(format!(
+            "  … and {} more",
+            kernels.kernels.len() - KERNELS_SHOWN
+        ));
+    }
+    lines.join("\n")
+}
+
+pub(super) fn parts_text(parts: &Parts) -> String {
+    let mut lines = vec![
+        format!(
+            "\nWork per step, {}: {:.3} GFLOP, {:.3} GB at least; achieved {}",
+            parts.source,
+            parts.flops_per_step / 1e9,
+            parts.bytes_per_step / 1e9,
+            parts
+                .achieved_flops_per_s
+                .map_or(NOT_REPORTED.into(), |rate| format!(
+                    "{:.1} GFLOP/s",
+                    rate / 1e9
+                )),
+        ),
+        format!(
+            "  {:<20} {:>12} {:>12} {:>14} {:>12}",
+            "part", "GFLOP", "GB", "FLOP per byte", "device ms"
+        ),
+    ];
+    for part in &parts.parts {
+        lines.push(format!(
+            "  {:<20} {:>12.4} {:>12.4} {:>14.1} {:>12}",
+            part.part,
+            part.flops / 1e9,
+            part.bytes / 1e9,
+            part.flops / part.bytes,
+            part.device_ms
+                .map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}")),
+        ));
+    }
+    lines.join("\n")
+}
+
+/// `1234567` as `1 234 567`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(31_977_984), "31 977 984");
+        assert_eq!(grouped(12), "12");
+    }
+}
