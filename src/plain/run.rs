@@ -12,10 +12,10 @@ use crate::profiler::live::meter::EnergyMeter;
 use crate::profiler::read::import;
 use crate::run::{Exited, Line, RunChild};
 use crate::session::event::RunExit;
-use crate::train::event::{Body, Event};
+use crate::train::event::Body;
 use crate::tutor::finish::{finish_run, note_profile};
 use crate::tutor::profile::{folder_for, prepare, tables};
-use crate::tutor::{Ending, TutorError};
+use crate::tutor::{Ending, TutorError, say};
 
 /// Between two lines about steps: a screen reader reads them all.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);
@@ -85,7 +85,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(())
     }
 
-    fn say_line(&mut self, line: &Line, last: &mut Option<Instant>) -> Result<(), TutorError> {
+    pub(super) fn say_line(
+        &mut self,
+        line: &Line,
+        last: &mut Option<Instant>,
+    ) -> Result<(), TutorError> {
         let Line::Event(event) = line else {
             return Ok(());
         };
@@ -95,7 +99,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             }
             *last = Some(Instant::now());
         }
-        match words(event) {
+        match say::event(event) {
             Some(words) => self.say(&words),
             None => Ok(()),
         }
@@ -189,28 +193,4 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.with(|session| note_profile(session, at, &target, command))?;
         self.check()
     }
-}
-
-/// An event in a line; none for those that only a screen can show.
-fn words(event: &Event) -> Option<String> {
-    Some(match &event.body {
-        Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
-        Body::Phase(phase) => phase.message.clone(),
-        Body::Step(step) => format!(
-            "step {} of {}: loss {:.3}, {:.1} ms",
-            step.n, step.of, step.loss, step.total_ms
-        ),
-        Body::Note(note) => note.message.clone(),
-        Body::Summary(summary) => {
-            let median = summary.total_ms.map_or("not reported".into(), |spread| {
-                format!("{:.1} ms", spread.median)
-            });
-            let loss = match (summary.first_loss, summary.final_loss) {
-                (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
-                _ => "loss not reported".into(),
-            };
-            format!("{} steps, median {median}, {loss}", summary.measured_steps)
-        }
-        _ => return None,
-    })
 }
