@@ -143,30 +143,15 @@ fn render_list(dashboard: &Dashboard, area: Rect, buffer: &mut Buffer, theme: &T
 }
 
 fn cells(view: &LearnerView) -> [String; 8] {
-    let position = view.position.as_ref().map_or("-".into(), |position| {
-        let number = position
-            .number
-            .map_or("?".into(), |number| number.to_string());
-        format!(
-            "{}/{} ({number} of {})",
-            position.at.lesson, position.at.step, position.of
-        )
-    });
-    let last = view
-        .idle_minutes
-        .map_or("-".into(), |minutes| match minutes {
-            minutes if minutes < 1.0 => "now".into(),
-            minutes if minutes < 120.0 => format!("{minutes:.0} min"),
-            minutes => format!("{:.0} h", minutes / 60.0),
-        });
+    let position = view.position.as_ref();
     [
         view.name.clone(),
-        position,
+        position.map_or("-".into(), ToString::to_string),
         format!("{}/{}", view.steps_finished, view.steps),
         view.attempts.to_string(),
         view.hints.to_string(),
         format!("{:.0}", view.minutes),
-        last,
+        view.last_seen(),
         remarks(view),
     ]
 }

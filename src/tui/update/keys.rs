@@ -16,7 +16,9 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     }
     let mut effects = sign_of_life(model);
     let key = Key::of(&event);
-    let had_notice = model.notice.take().is_some();
+    // While something is typed, a notice that came meanwhile stays to be read.
+    let types = matches!(model.overlay, Some(Overlay::Ask(_)));
+    let had_notice = !types && model.notice.take().is_some();
     effects.extend(match &model.overlay {
         Some(Overlay::Ask(_)) => ask::key(model, event),
         Some(Overlay::Palette(_)) => palette::key(model, event),

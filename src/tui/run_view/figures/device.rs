@@ -107,18 +107,30 @@ impl Page<'_> {
             let text = format!("the busiest of {several}");
             self.line("", text, self.theme.muted());
         }
-        let energy = self
-            .state
-            .measured_interval()
-            .and_then(|(start, end, steps)| self.state.gpu.energy_per(start, end, steps));
-        if let Some(energy) = energy {
+        self.energy();
+    }
+
+    /// A GPU beside a run on the CPU idles: its power is not the run's.
+    fn energy(&mut self) {
+        let hello = self.state.hello.as_ref();
+        let Some(hello) = hello.filter(|hello| hello.backend != "cpu") else {
+            return;
+        };
+        let Some((start, end, steps)) = self.state.measured_interval() else {
+            return;
+        };
+        let samples = steps * hello.config.batch_size as u64;
+        for (name, count, piece) in [("energy", steps, "step"), ("", samples, "sample")] {
+            let Some(energy) = self.state.gpu.energy_per(start, end, count) else {
+                return;
+            };
             let text = format!(
-                "{} {} {} J a step",
+                "{} {} {} J a {piece}",
                 three_digits(energy.joules),
                 plus_minus(self.theme),
                 three_digits(energy.uncertainty)
             );
-            self.line("energy", text, self.theme.text());
+            self.line(name, text, self.theme.text());
         }
     }
 }
