@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::parts::{PartSum, by_kind};
 use crate::model::ModelConfig;
-use crate::train::event::{Kernel, PartWork};
+use crate::train::event::{Kernel, PartWork, Parts};
 
 /// Version of the document; it changes when a reader of the old one would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -291,14 +292,26 @@ pub enum CeilingKind {
 }
 
 impl Work {
-    /// FLOP/s that the ceilings allow for work of so many FLOP a byte.
-    pub fn attainable(&self, intensity: f64) -> Option<f64> {
+    /// Alike parts of all layers taken together.
+    pub fn by_kind(&self) -> Vec<PartSum> {
+        by_kind(&Parts {
+            source: self.source.clone(),
+            parts: self.parts.clone(),
+            flops_per_step: self.flops_per_step,
+            bytes_per_step: self.bytes_per_step,
+            achieved_flops_per_s: self.achieved_flops_per_s,
+        })
+    }
+
+    /// Milliseconds that work of so many FLOP and bytes takes at the ceilings; none where they are not known.
+    pub fn least_ms(&self, flops: f64, bytes: f64) -> Option<f64> {
         let first = |kind| {
             let line = self.ceilings.iter().find(|line| line.kind == kind)?;
             Some(line.value)
         };
-        let arithmetic = first(CeilingKind::Arithmetic)?;
-        Some(arithmetic.min(intensity * first(CeilingKind::Bandwidth)?))
+        let arithmetic = flops / first(CeilingKind::Arithmetic)?;
+        let memory = bytes / first(CeilingKind::Bandwidth)?;
+        Some(1e3 * arithmetic.max(memory))
     }
 }
 

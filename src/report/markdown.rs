@@ -182,11 +182,7 @@ fn work(out: &mut String, report: &Report) -> fmt::Result {
         .filter_map(|run| Some((run, run.work.as_ref()?)));
     for (run, work) in counted.take(words::MOST_ROOFLINES) {
         writeln!(out, "## Work of {} ({})\n", run.target, run.id)?;
-        table(
-            out,
-            &words::WORK_HEAD,
-            work.parts.iter().map(|part| words::work_row(part, work)),
-        )?;
+        table(out, &words::WORK_HEAD, words::work_rows(work))?;
         writeln!(out, "{}\n", text(&words::ceilings(work)))?;
         writeln!(out, "{}\n", text(&work.source))?;
     }

@@ -4,11 +4,11 @@ use super::document::{
     Ceiling, CeilingKind, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
 };
 use crate::analysis::Metric;
+use crate::analysis::parts::PartSum;
 use crate::model::human_bytes;
 use crate::run::folder::Joules;
 use crate::session::event::RunExit;
 use crate::session::runs::ENERGY;
-use crate::train::event::PartWork;
 
 /// What stands for a figure that a backend cannot report.
 pub const NOT_REPORTED: &str = "not reported";
@@ -27,11 +27,15 @@ pub fn milliseconds(value: Option<f64>) -> String {
 }
 
 pub fn minutes(value: f64) -> String {
-    format!("{value:.0} min")
+    // The sum of nothing is -0.
+    format!("{:.0} min", value.abs())
 }
 
 pub fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    match 100.0 * share {
+        percent if percent != 0.0 && percent.abs() < 1.0 => format!("{percent:.2} %"),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// A speed-up with two decimals, such as `2.31x`.
@@ -221,12 +225,19 @@ pub const WORK_HEAD: [&str; 7] = [
     "Of its limit",
 ];
 
-/// The limit is that of the work's ceilings at the part's intensity.
-pub fn work_row(part: &PartWork, work: &Work) -> Vec<String> {
-    let rate = part
-        .device_ms
-        .filter(|ms| *ms > 0.0)
-        .map(|ms| part.flops / (ms / 1e3));
+/// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
+pub fn work_rows(work: &Work) -> Vec<Vec<String>> {
+    work.by_kind()
+        .iter()
+        .map(|part| work_row(part, work))
+        .collect()
+}
+
+fn work_row(part: &PartSum, work: &Work) -> Vec<String> {
+    let ms = part.device_ms.filter(|ms| *ms > 0.0);
+    let rate = ms.map(|ms| part.flops / (ms / 1e3));
+    let least = work.least_ms(part.flops, part.bytes);
+    let limit = least.zip(ms).map(|(least, ms)| least / ms);
     vec![
         part.part.clone(),
         Metric::FlopsPerStep.unit().show(part.flops),
@@ -240,8 +251,7 @@ pub fn work_row(part: &PartWork, work: &Work) -> Vec<String> {
         rate.map_or(NOT_REPORTED.into(), |rate| {
             Metric::AchievedFlopsPerS.unit().show(rate)
         }),
-        rate.zip(work.attainable(part.flops / part.bytes))
-            .map_or("-".into(), |(rate, limit)| percent(rate / limit)),
+        limit.map_or("-".into(), percent),
     ]
 }
 

@@ -115,12 +115,13 @@ impl MadeUp {
         events.push(event(Body::Parts(Parts {
             source: "counted from shapes".into(),
             parts: vec![
+                work("embedding", 0.0, 8e6),
                 work("attention", 3e9 * batch, 2e7),
                 work("feed forward", 9e9 * batch, 3e7),
                 work("norm", 1e7 * batch, 4e7),
             ],
             flops_per_step: 12.01e9 * batch,
-            bytes_per_step: 9e7,
+            bytes_per_step: 9.8e7,
             achieved_flops_per_s: Some(12.01e12 * batch / self.step_ms),
         })));
         let summary = serde_json::json!({

@@ -6,8 +6,8 @@ use super::markup::Text;
 use crate::report::document::{Ceiling, CeilingKind};
 use crate::report::words;
 
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = WIDTH - 150.0;
+const LEFT: f64 = 96.0;
+const RIGHT: f64 = WIDTH - 176.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 300.0;
 
@@ -43,20 +43,38 @@ pub fn chart(
     window.bandwidths(&mut out);
     window.arithmetic(&mut out);
     points.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-    let mut lowest = f64::NEG_INFINITY;
+    let mut labels: Vec<(f64, f64)> = Vec::new();
     for point in points {
         let (px, py) = (window.x.at(point.intensity), window.y.at(point.rate));
-        // Labels stand beside the points; crowded ones move down.
-        let text = (py + 4.0).max(lowest + 13.0);
-        lowest = text;
+        let text = free_place(&labels, px, py + 4.0);
+        labels.push((px, text));
         out.push_str(&format!(
             "<circle class=\"dot\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"5\"/><text x=\"{:.1}\" y=\"{text:.1}\">{}</text>",
             px + 9.0,
             Text(&short(&point.name))
         ));
     }
+    let lowest = labels.iter().map(|(_, y)| *y).fold(BOTTOM, f64::max);
     let height = (BOTTOM + 22.0).max(lowest + 10.0);
     figure(id, title, description, height, &out)
+}
+
+/// Labels stand beside their points; one that would lie on another moves down.
+fn free_place(labels: &[(f64, f64)], x: f64, mut y: f64) -> f64 {
+    const LENGTH: f64 = 110.0;
+    const LINE: f64 = 13.0;
+    let mut others: Vec<f64> = labels
+        .iter()
+        .filter(|(other, _)| (other - x).abs() < LENGTH)
+        .map(|(_, y)| *y)
+        .collect();
+    others.sort_by(f64::total_cmp);
+    for other in others {
+        if (other - y).abs() < LINE {
+            y = other + LINE;
+        }
+    }
+    y
 }
 
 /// The axes and what limits the points in them.
@@ -97,7 +115,8 @@ impl<'a> Window<'a> {
         for (value, at) in self.y.ticks() {
             out.push_str(&format!(
                 "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-                 <text class=\"label\" x=\"64\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                 <text class=\"label\" x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                LEFT - 6.0,
                 at + 4.0,
                 giga(value)
             ));
@@ -136,7 +155,7 @@ impl<'a> Window<'a> {
             out.push_str(&format!(
                 "<text class=\"label\" x=\"{:.0}\" y=\"{text:.1}\">{}</text>",
                 RIGHT + 4.0,
-                Text(&short(&line.label))
+                Text(&short(&format!("{}, {}", line.label, line.source)))
             ));
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn runs(report: &Report, limits: Limits) -> String {
         &ranges,
     );
     let kind = |name| match name {
-        "Run" => Cell::Code,
+        "Run" => Cell::Id,
         "Target" | "Exit" | "Device" => Cell::Text,
         _ => Cell::Number,
     };
@@ -45,7 +45,7 @@ pub(super) fn runs(report: &Report, limits: Limits) -> String {
     let columns: Vec<_> = names.map(|name| (name, kind(name))).collect();
     let rows = shown.iter().map(|run| run_row(run, report));
     let commands = [
-        ("Run", Cell::Code),
+        ("Run", Cell::Id),
         ("Command", Cell::Code),
         ("Remarks", Cell::Text),
     ];
@@ -105,7 +105,7 @@ fn loss_curve(runs: &[RunReport]) -> String {
 
 pub(super) fn energy(report: &Report) -> String {
     let columns = words::ENERGY_HEAD.map(|name| match name {
-        "Run" => (name, Cell::Code),
+        "Run" => (name, Cell::Id),
         "Target" => (name, Cell::Text),
         _ => (name, Cell::Number),
     });

@@ -21,11 +21,11 @@ pub(super) fn work(report: &Report) -> String {
 
 fn one_work(place: usize, run: &RunReport, work: &Work) -> String {
     let points: Vec<Point> = work
-        .parts
-        .iter()
+        .by_kind()
+        .into_iter()
         .filter_map(|part| {
             Some(Point {
-                name: part.part.clone(),
+                name: part.part,
                 intensity: part.flops / part.bytes,
                 rate: part.flops / (part.device_ms? / 1e3),
             })
@@ -60,14 +60,18 @@ fn one_work(place: usize, run: &RunReport, work: &Work) -> String {
         Text(&work.source),
     );
     let ceilings = format!("<p class=\"soft\">{}</p>\n", Text(&words::ceilings(work)));
-    let rows = work.parts.iter().map(|part| words::work_row(part, work));
+    let rows = words::work_rows(work);
     let title = format!("<h3>{} ({})</h3>\n", Text(&run.target), Text(&run.id));
     [
         title,
         sum,
         chart,
         ceilings,
-        table("Work per step and part of the model", &columns, rows),
+        table(
+            "Work per step by part of the model, its layers together",
+            &columns,
+            rows,
+        ),
     ]
     .concat()
 }
