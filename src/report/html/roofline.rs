@@ -143,7 +143,9 @@ impl<'a> Window<'a> {
         let (left, right) = self.x.range();
         let feeds = highest(&self.bandwidth);
         let mut lowest = f64::NEG_INFINITY;
-        for line in &self.arithmetic {
+        let mut lines = self.arithmetic.clone();
+        lines.sort_by(|a, b| b.value.total_cmp(&a.value));
+        for line in lines {
             let from = feeds.map_or(left, |feeds| left.max(line.value / feeds));
             if from >= right {
                 continue;
