@@ -261,6 +261,7 @@ fn figures(comparison: &Comparison) -> TextTable {
             ("memory", Align::Right),
             ("samples/s", Align::Right),
             ("achieved", Align::Right),
+            ("energy", Align::Right),
             ("loss", Align::Right),
             ("gradients", Align::Right),
         ],
@@ -276,6 +277,8 @@ fn figures(comparison: &Comparison) -> TextTable {
             number_or_not(row.samples_per_s, 1),
             row.flops_per_s
                 .map_or("not counted".into(), |flops| rate(flops, "FLOP")),
+            row.energy_per_step
+                .map_or("not measured".into(), |energy| energy.to_string()),
             number_or_not(row.final_loss, 4),
             row.parameters_with_gradient
                 .map_or("not reported".into(), |with| {
@@ -285,7 +288,8 @@ fn figures(comparison: &Comparison) -> TextTable {
     }
     table.notes.push(
         "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
-         memory: taken from the device; achieved: FLOP counted from shapes over the median step"
+         memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
+         with the 95 % interval of its mean"
             .into(),
     );
     table

@@ -4,6 +4,7 @@ use crate::analysis::statistics::{
     Basis, CompareError, Interval, Series, interval_of_median, ratio_of_medians,
 };
 use crate::analysis::{Measurements, statistics};
+use crate::recording::label;
 
 use super::quantity::{Quantity, RunName, Term};
 
@@ -29,6 +30,12 @@ pub struct Check {
 pub trait Runs {
     /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
     fn of(&self, name: &RunName) -> &[Measurements];
+
+    /// Where and when these runs were recorded; none where they were made here.
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        let _ = name;
+        None
+    }
 }
 
 /// What a check says.
@@ -52,6 +59,8 @@ pub enum Undecided {
     Spread { further_steps: Option<usize> },
     /// Too little was measured to know the spread.
     TooLittle(CompareError),
+    /// One of the runs is a recording of another machine.
+    OtherMachine { recording: RunName },
 }
 
 /// A verdict and what it rests on.
@@ -62,26 +71,26 @@ pub struct Outcome {
     pub value: Option<f64>,
     /// Where a spread is known.
     pub interval: Option<Interval>,
+    /// Where and when the runs were recorded; none where they were made here.
+    pub recorded: Option<String>,
 }
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
-        match self.measured(runs) {
-            Err(undecided) => Outcome {
-                verdict: Verdict::Inconclusive(undecided),
-                value: None,
-                interval: None,
-            },
-            Ok(Measured::One(value)) => Outcome {
-                verdict: self.judge_exact(value),
-                value: Some(value),
-                interval: None,
-            },
-            Ok(Measured::Spread(interval)) => Outcome {
-                verdict: interval.judge(self.at_least, self.at_most).into(),
-                value: Some(interval.value),
-                interval: Some(interval),
-            },
+        let (verdict, value, interval) = match self.measured(runs) {
+            Err(undecided) => (Verdict::Inconclusive(undecided), None, None),
+            Ok(Measured::One(value)) => (self.judge_exact(value), Some(value), None),
+            Ok(Measured::Spread(interval)) => (
+                interval.judge(self.at_least, self.at_most).into(),
+                Some(interval.value),
+                Some(interval),
+            ),
+        };
+        Outcome {
+            verdict,
+            value,
+            interval,
+            recorded: recorded(&self.measure, runs).map(str::to_owned),
         }
     }
 
@@ -114,6 +123,7 @@ impl Check {
     }
 
     fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
+        on_one_machine(&self.measure, runs)?;
         match self.confidence {
             Some(confidence) => self.with_spread(runs, confidence).map(Measured::Spread),
             None => exact(&self.measure, runs).map(Measured::One),
@@ -138,8 +148,28 @@ enum Measured {
     Spread(Interval),
 }
 
+/// Where the first of `quantity`'s runs that is a recording was recorded.
+pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> {
+    quantity.runs().find_map(|run| runs.recorded(run))
+}
+
+/// A ratio of runs of two machines says nothing about the runs.
+fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let were_run = quantity.runs().all(|run| !runs.of(run).is_empty());
+    let first = quantity.runs().next().and_then(|run| runs.recorded(run));
+    let differ = quantity.runs().any(|run| runs.recorded(run) != first);
+    let recording = quantity.runs().find(|run| runs.recorded(run).is_some());
+    match recording {
+        Some(recording) if were_run && differ => Err(Undecided::OtherMachine {
+            recording: recording.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// The value of `quantity` in the newest runs, without regard to spread.
 pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
+    on_one_machine(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {
         Some(denominator) => numerator / newest(denominator, runs)?,
@@ -223,8 +253,10 @@ impl Outcome {
                 100.0 * interval.confidence
             )
         });
+        let recorded = self.recorded.as_deref().map(label);
+        let recorded = recorded.map_or(String::new(), |label| format!(" ({label})"));
         format!(
-            "{} is {}{spread}; asked for: {}.",
+            "{} is {}{spread}; asked for: {}.{recorded}",
             check.measure,
             unit.show(value),
             check.bounds()
@@ -248,6 +280,10 @@ impl Undecided {
             Undecided::Spread { further_steps: None } => {
                 "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
             }
+            Undecided::OtherMachine { recording } => format!(
+                "The run of step `{}` is a recording of another machine: play recordings of both, or run both here.",
+                recording.step
+            ),
             Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
         }
     }

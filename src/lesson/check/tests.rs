@@ -184,3 +184,69 @@ fn three_runs_of_each_side_are_compared_by_run() {
         40
     );
 }
+
+/// Runs of which some were recorded elsewhere.
+struct Played(Fixed, HashMap<RunName, &'static str>);
+
+impl Runs for Played {
+    fn of(&self, name: &RunName) -> &[Measurements] {
+        self.0.of(name)
+    }
+
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        self.1.get(name).copied()
+    }
+}
+
+#[test]
+fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
+    let name = |step: &str| RunName {
+        lesson: "l".into(),
+        step: step.into(),
+    };
+    let runs = || {
+        let runs = [("a", noisy(10.0, 0.01)), ("b", noisy(20.0, 0.01))];
+        Fixed(runs.map(|(step, run)| (name(step), vec![run])).into())
+    };
+    let check = Check {
+        id: "faster".into(),
+        measure: Quantity::parse("b.total_ms / a.total_ms", "l").unwrap(),
+        at_least: Some(1.5),
+        at_most: None,
+        confidence: Some(USUAL_CONFIDENCE),
+        required: true,
+        passed: "So it is.".into(),
+        not_yet: "It is not.".into(),
+    };
+    let origin = "NVIDIA H200, 21 November 2026";
+    let both = Played(runs(), [(name("a"), origin), (name("b"), origin)].into());
+    let outcome = check.evaluate(&both);
+    assert_eq!(outcome.verdict, Verdict::Passed);
+    let text = outcome.explain(&check);
+    assert!(
+        text.contains("(recording: NVIDIA H200, 21 November 2026)"),
+        "{text}"
+    );
+    assert!(
+        !check
+            .evaluate(&runs())
+            .explain(&check)
+            .contains("recording")
+    );
+
+    for mixed in [
+        vec![(name("a"), origin)],
+        vec![(name("b"), origin)],
+        vec![(name("a"), origin), (name("b"), "another, 1 May 2026")],
+    ] {
+        let outcome = check.evaluate(&Played(runs(), mixed.into_iter().collect()));
+        assert!(
+            matches!(
+                &outcome.verdict,
+                Verdict::Inconclusive(Undecided::OtherMachine { .. })
+            ),
+            "{outcome:?}"
+        );
+        assert_eq!(outcome.value, None);
+    }
+}
