@@ -130,7 +130,9 @@ impl Context {
         Context { library, ..self }
     }
 
-    /// An input of one of this project's kernels. Without a backward pass the kernel is where gradients end.
+    /// An input of one of this project's kernels, or a weight whose product only they read. Without a backward pass the
+    /// kernel is where gradients end; what leads to it is not recorded either, because burn keeps a record until a
+    /// backward pass reaches it, and none would.
     fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         match self.recipe.backward {
             Backward::Complete => x,
@@ -192,8 +194,8 @@ impl Llama {
         let [batch, sequence] = tokens.dims();
         let mut stream = {
             let _part = part::enter(Part::Embedding);
-            self.embedding
-                .val()
+            context
+                .kernel_input(self.embedding.val())
                 .select(0, tokens.reshape([batch * sequence]))
         };
         probe(Part::Embedding, &stream);
@@ -345,7 +347,7 @@ impl Block {
                 },
             ),
         };
-        matmul(context, mixed, self.output.val())
+        matmul(context, mixed, context.kernel_input(self.output.val()))
     }
 
     /// `[tokens, D]` to `[tokens, D]`, the residual not included.
@@ -368,7 +370,7 @@ impl Block {
                 silu(gate) * up
             }
         };
-        matmul(context, activated, self.down.val())
+        matmul(context, activated, context.kernel_input(self.down.val()))
     }
 }
 
@@ -408,7 +410,7 @@ fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tens
 fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec<Tensor<2>> {
     weights
         .iter()
-        .map(|weight| matmul(context, x.clone(), weight.val()))
+        .map(|weight| matmul(context, x.clone(), context.kernel_input(weight.val())))
         .collect()
 }
 

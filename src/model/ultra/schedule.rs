@@ -850,7 +850,8 @@ mod tests {
             .iter()
             .map(|(p, count)| 2.0 * (p.m * p.n * p.k * count) as f64)
             .sum();
-        let matrices = (config.parameters() as usize - (2 * config.layers + 1) * config.hidden) as f64;
+        let matrices =
+            (config.parameters() as usize - (2 * config.layers + 1) * config.hidden) as f64;
         assert_eq!(operations, 6.0 * config.tokens() as f64 * matrices);
         let together = Spread {
             layers_together: config.layers,

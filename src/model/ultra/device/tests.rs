@@ -193,8 +193,10 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
         let mut launched = trainer(false, Spread::SERIAL, 5);
         let mut seen = 0;
         let batch = (&tokens[..], &targets[..]);
-        replays(&mut replayed, &mut launched, batch, 6, &mut |done| seen = done)
-            .inspect(|_| assert_eq!(seen, 6))
+        replays(&mut replayed, &mut launched, batch, 6, &mut |done| {
+            seen = done
+        })
+        .inspect(|_| assert_eq!(seen, 6))
     };
     let equal = compare(true, 5).unwrap();
     assert!(equal.identical && equal.steps == 6 && equal.first_difference.is_none());
