@@ -24,6 +24,15 @@ use crate::run::folder;
 const PROFILED_STEPS: usize = 3;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor compare v1 v2 v3 v4 --config small
+      the versions, three rounds in turns
+  tinyllama-tutor compare v2 v2:--graph-fusion=off
+      one switch
+  tinyllama-tutor compare v1 v4 --workshop
+      beside the workshop's own figures
+  tinyllama-tutor compare RUN RUN
+      runs that were kept, by id or folder")]
 pub struct CompareArgs {
     /// Targets (`v1`, `v2:--graph-fusion=off`), or kept runs by id or folder
     #[arg(required = true, value_name = "TARGET OR RUN")]

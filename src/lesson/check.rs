@@ -55,6 +55,8 @@ pub enum Undecided {
     NotReported(String),
     /// The figure is not a finite number.
     NotFinite(String),
+    /// Two runs of different devices, such as a learner's own and a recording.
+    OtherDevice { above: String, below: String },
     /// The spread is larger than the effect.
     Spread { further_steps: Option<usize> },
     /// Too little was measured to know the spread.
@@ -131,6 +133,7 @@ impl Check {
     }
 
     fn with_spread(&self, runs: &dyn Runs, confidence: f64) -> Result<Interval, Undecided> {
+        same_device(&self.measure, runs)?;
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
             (Some(denominator), _) => {
@@ -170,6 +173,7 @@ fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided>
 /// The value of `quantity` in the newest runs, without regard to spread.
 pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     on_one_machine(quantity, runs)?;
+    same_device(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {
         Some(denominator) => numerator / newest(denominator, runs)?,
@@ -182,13 +186,33 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     }
 }
 
+/// A ratio of runs of two devices says nothing about what the lesson is about.
+fn same_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let Some(denominator) = &quantity.denominator else {
+        return Ok(());
+    };
+    let (above, below) = (
+        newest_run(&quantity.numerator, runs)?,
+        newest_run(denominator, runs)?,
+    );
+    match (above.device(), below.device()) {
+        (Some(above), Some(below)) if above != below => Err(Undecided::OtherDevice {
+            above: above.into(),
+            below: below.into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
-    let run = runs
-        .of(&term.run)
-        .last()
-        .ok_or_else(|| Undecided::NotRun(term.run.clone()))?;
-    run.value(term.metric, term.statistic)
+    newest_run(term, runs)?
+        .value(term.metric, term.statistic)
         .ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
+    let newest = runs.of(&term.run).last();
+    newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
 fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
@@ -274,6 +298,9 @@ impl Undecided {
             Undecided::NotFinite(figure) => {
                 format!("{figure} is not a finite number: look at the run's loss and its log.")
             }
+            Undecided::OtherDevice { above, below } => format!(
+                "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device, or play both recordings."
+            ),
             Undecided::Spread { further_steps: Some(steps) } => format!(
                 "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"
             ),

@@ -67,6 +67,7 @@ fn show(expression: &str, lesson: &str, runs: &dyn Runs) -> String {
         }
         Err(Undecided::NotReported(_)) => "(not reported)".into(),
         Err(Undecided::NotFinite(_)) => "(not a finite number)".into(),
+        Err(Undecided::OtherDevice { .. }) => "(of different devices)".into(),
         Err(_) => "(not measured yet)".into(),
     }
 }

@@ -250,3 +250,41 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
         assert_eq!(outcome.value, None);
     }
 }
+
+/// What a run on `device` begins with.
+fn hello(device: &str) -> Event {
+    let config = r#"{"vocabulary":64,"hidden":32,"layers":2,"heads":4,"kv_heads":2,"ffn":64,"sequence_length":16,"batch_size":2}"#;
+    let line = format!(
+        r#"{{"t":0,"event":"hello","stream":1,"version":"0.1.0","target":"v1","recipe":{{"qkv":"separate","gate_up":"separate","attention":"materialised","operations":"library","swiglu":"library","key_value":"shared","initialisation":"small","backward":"complete","graph_fusion":false}},"backend":"cpu","device":"{device}","arch":"x86_64","driver":null,"device_memory":null,"config":{config},"seed":42,"parameters":1,"parameter_tensors":74,"dtype":"f32","matmul_precision":"f32","learning_rate":0.0003,"weight_decay":0.01,"steps":9,"warmup":3,"data":{{"kind":"synthetic"}},"deterministic":false,"synchronize":"phases"}}"#
+    );
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn runs_of_different_devices_are_not_compared() {
+    let on = |device: &str, ms: f64| {
+        let mut run = noisy(ms, 0.02);
+        run.add(&hello(device).body);
+        run
+    };
+    let times = check("fast.total_ms / slow.total_ms", None, Some(0.9));
+    let losses = check("fast.final_loss / slow.final_loss", Some(0.99), Some(1.01));
+    let own = runs(vec![
+        ("fast", on("this one", 10.0)),
+        ("slow", on("this one", 20.0)),
+    ]);
+    let mixed = runs(vec![
+        ("fast", on("another", 10.0)),
+        ("slow", on("this one", 20.0)),
+    ]);
+    for check in [times, losses] {
+        assert_eq!(check.evaluate(&own).verdict, Verdict::Passed);
+        let outcome = check.evaluate(&mixed);
+        let Verdict::Inconclusive(Undecided::OtherDevice { above, below }) = &outcome.verdict
+        else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((above.as_str(), below.as_str()), ("another", "this one"));
+        assert!(outcome.explain(&check).contains("another and this one"));
+    }
+}
