@@ -1,44 +1,81 @@
 //! How long a step of a model that was never run will take: a small model of time, fitted to runs that were kept.
 //!
-//! A step waits for the slower of two: the host, which hands over launches one after the other, and the device, which computes
-//! and moves. `time = launches * a + FLOP * b + bytes * c` (or the larger of the first term and the rest), coefficients not
-//! below zero, fitted to relative errors. How good that is, is said by leaving each configuration out in turn, fitting to the
-//! others and predicting it; both forms are tried that way, and the better one is used.
+//! A step waits for the slower of two: the host, which hands over kernels one after the other, and the device, which computes
+//! and moves. `time = kernels * a + FLOP * b + FLOP of attention's scores * c + bytes * d` (or the larger of the first term and
+//! the rest; or with b for c), coefficients not below zero, fitted to relative errors. How good that is, is said by leaving
+//! each configuration out in turn, fitting to the others and predicting it; the four models are tried that way, and the one
+//! with the smallest mean error is used.
 
 mod coefficients;
 
 use serde::Serialize;
 
-pub use coefficients::{Coefficients, Form};
+pub use coefficients::{Coefficients, Form, Shape};
 
+use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
+use super::roofline::product_type;
 use super::statistics::Series;
 use crate::model::{ModelConfig, Recipe, work};
 
 /// Configurations below which there is nothing to leave out.
 pub const LEAST_CONFIGURATIONS: usize = 4;
 
-/// What a step consists of, counted from shapes; launches as they were observed.
+/// What a step consists of, counted from shapes; kernels as they were observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Features {
-    /// 1 where the backend reports none: then the coefficient is a constant time a step.
+    /// By the host; 1 where the backend reports none: then the coefficient is a constant time a step.
     pub launches: f64,
+    /// By a captured graph; 0 without one.
+    pub captured: f64,
     pub flops: f64,
+    /// Of those the ones of attention's scores, which grow with the square of the sequence.
+    pub score_flops: f64,
     pub bytes: f64,
 }
 
 impl Features {
-    pub fn of(config: &ModelConfig, recipe: &Recipe, launches: Option<f64>) -> Self {
+    pub fn of(
+        config: &ModelConfig,
+        recipe: &Recipe,
+        launches: Option<f64>,
+        captured: Option<f64>,
+    ) -> Self {
         let works = work::training_step(config, recipe);
         Features {
             launches: launches.unwrap_or(1.0),
+            captured: captured.unwrap_or(0.0),
             flops: works.iter().map(|work| work.flops).sum(),
+            score_flops: work::score_flops(config, recipe),
             bytes: works.iter().map(|work| work.bytes).sum(),
         }
     }
 
-    fn row(&self) -> [f64; 3] {
-        [self.launches, self.flops, self.bytes]
+    /// Kernels, FLOP without and of scores, bytes.
+    fn row(&self) -> [f64; 4] {
+        [
+            self.launches + self.captured,
+            self.flops - self.score_flops,
+            self.score_flops,
+            self.bytes,
+        ]
+    }
+
+    /// Milliseconds of the longest of launching, computing and moving at the calibrated rates: what a perfect program needs.
+    pub fn ceiling_ms(
+        &self,
+        calibration: &Calibration,
+        dtype: &str,
+        precision: &str,
+    ) -> Option<f64> {
+        let product = product_type(dtype, precision);
+        let arithmetic = calibration
+            .flops_per_s(product, None)
+            .or_else(|| calibration.flops_per_s(dtype, None))?;
+        let launching = calibration.launch_us().unwrap_or(0.0) * self.launches / 1e3;
+        let computing = 1e3 * self.flops / arithmetic;
+        let moving = 1e3 * self.bytes / calibration.bytes_per_s(Level::Cold)?;
+        Some(launching.max(computing).max(moving))
     }
 }
 
@@ -98,7 +135,8 @@ pub struct HeldOut {
 pub struct TimeModel {
     pub coefficients: Coefficients,
     pub held_out: Vec<HeldOut>,
-    /// Of the absolute errors.
+    /// Of the absolute errors, as those that follow.
+    pub mean_error: f64,
     pub median_error: f64,
     pub largest_error: f64,
     /// Peak memory over the estimate from shapes; null where none was reported.
@@ -114,15 +152,15 @@ impl TimeModel {
         if observations.len() < LEAST_CONFIGURATIONS {
             return None;
         }
-        [Form::Sum, Form::Larger]
+        Shape::ALL
             .into_iter()
-            .filter_map(|form| Self::of_form(form, &observations))
-            .min_by(|a, b| a.median_error.total_cmp(&b.median_error))
+            .filter_map(|shape| Self::of_shape(shape, &observations))
+            .min_by(|a, b| a.mean_error.total_cmp(&b.mean_error))
     }
 
-    fn of_form(form: Form, observations: &[Observation]) -> Option<Self> {
+    fn of_shape(shape: Shape, observations: &[Observation]) -> Option<Self> {
         let all: Vec<&Observation> = observations.iter().collect();
-        let coefficients = Coefficients::fitted(form, &all)?;
+        let coefficients = Coefficients::fitted(shape, &all)?;
         let held_out = (0..all.len())
             .map(|left_out| {
                 let others: Vec<&Observation> = observations
@@ -131,7 +169,7 @@ impl TimeModel {
                     .filter(|(at, _)| *at != left_out)
                     .map(|(_, o)| o)
                     .collect();
-                let fit = Coefficients::fitted(form, &others)?;
+                let fit = Coefficients::fitted(shape, &others)?;
                 let observation = &observations[left_out];
                 let predicted_ms = fit.step_ms(&observation.features);
                 Some(HeldOut {
@@ -146,6 +184,7 @@ impl TimeModel {
         let (memory_factor, memory_error) = memory(observations);
         Some(TimeModel {
             coefficients,
+            mean_error: errors.iter().sum::<f64>() / errors.len() as f64,
             median_error: quantile(&errors, 0.5)?,
             largest_error: quantile(&errors, 1.0)?,
             held_out,

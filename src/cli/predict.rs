@@ -73,7 +73,7 @@ struct Prediction {
     high_ms: Option<f64>,
     samples_per_s: Option<f64>,
     peak_bytes: Option<f64>,
-    /// What the calibrated ceilings alone allow; null where nothing was calibrated.
+    /// The longest of launching, computing and moving at the calibrated rates; null where nothing was calibrated.
     ceiling_ms: Option<f64>,
     model: Option<TimeModel>,
     configurations: usize,
@@ -223,7 +223,16 @@ fn from_runs(
         .iter()
         .filter_map(|run| Some((run.hello.config.layers, run.summary.launches_per_step?)))
         .collect();
-    let features = Features::of(&config, &hello.recipe, launches(&observed, config.layers));
+    let captured: Vec<(usize, f64)> = runs
+        .iter()
+        .filter_map(|run| Some((run.hello.config.layers, run.summary.captured_per_step?)))
+        .collect();
+    let features = Features::of(
+        &config,
+        &hello.recipe,
+        launches(&observed, config.layers),
+        launches(&captured, config.layers),
+    );
     let model = TimeModel::fitted(&observations);
     let step_ms = model
         .as_ref()
@@ -232,9 +241,10 @@ fn from_runs(
         let (low, high) = model.measured_over_predicted();
         (low * ms, high * ms)
     });
-    let ceiling_ms = Calibration::load(root, &hello.backend, &hello.device)?
-        .and_then(|calibration| Coefficients::of_ceilings(&calibration, &hello.dtype))
-        .map(|coefficients| coefficients.step_ms(&features));
+    let ceiling_ms =
+        Calibration::load(root, &hello.backend, &hello.device)?.and_then(|calibration| {
+            features.ceiling_ms(&calibration, &hello.dtype, &hello.matmul_precision)
+        });
     let configurations = merged(&observations).len();
     Ok(Prediction {
         target: hello.target.clone(),
@@ -262,7 +272,12 @@ fn observation(run: &MeasuredRun) -> Option<Observation> {
     let hello = &run.hello;
     Some(Observation {
         config: hello.config,
-        features: Features::of(&hello.config, &hello.recipe, run.summary.launches_per_step),
+        features: Features::of(
+            &hello.config,
+            &hello.recipe,
+            run.summary.launches_per_step,
+            run.summary.captured_per_step,
+        ),
         step_ms: middle(&total_series(std::slice::from_ref(run)))?,
         peak_bytes: run
             .summary
@@ -337,7 +352,7 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
     if let Some(ms) = prediction.ceiling_ms {
         writeln!(
             out,
-            "the calibrated ceilings alone: {ms:.3} ms, which no real program reaches"
+            "by the calibrated ceilings alone: {ms:.3} ms, for a program of these FLOP and bytes that wastes nothing"
         )?;
     }
     if prediction.seen {
@@ -378,21 +393,29 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
 }
 
 fn explain(out: &mut impl Write, coefficients: &Coefficients) -> io::Result<()> {
-    let how = match coefficients.form {
+    let how = match coefficients.shape.form {
         Form::Sum => "the sum of",
-        Form::Larger => "the larger of launches and the rest:",
+        Form::Larger => "the larger of kernels and the rest:",
     };
     let per_second = |ms: f64, unit: &str| {
         if ms > 0.0 {
             rate(1e3 / ms, unit)
         } else {
-            "no time".into()
+            format!("no time for {unit}")
         }
+    };
+    let scores = if coefficients.shape.scores_apart {
+        format!(
+            ", attention's scores at {}",
+            per_second(coefficients.ms_per_score_flop, "FLOP")
+        )
+    } else {
+        String::new()
     };
     writeln!(
         out,
-        "  {how} {:.2} us a launch (or a step, where launches are not reported), {} and {}",
-        1e3 * coefficients.ms_per_launch,
+        "  {how} {:.2} us a kernel (or a step, where kernels are not reported), {}{scores} and {}",
+        1e3 * coefficients.ms_per_kernel,
         per_second(coefficients.ms_per_flop, "FLOP"),
         per_second(coefficients.ms_per_byte, "B")
     )
@@ -405,6 +428,7 @@ fn held_out(model: &TimeModel) -> TextTable {
             ("sequence", Align::Right),
             ("batch", Align::Right),
             ("hidden", Align::Right),
+            ("layers", Align::Right),
             ("measured ms", Align::Right),
             ("predicted ms", Align::Right),
             ("error", Align::Right),
@@ -415,6 +439,7 @@ fn held_out(model: &TimeModel) -> TextTable {
             held.config.sequence_length.to_string(),
             held.config.batch_size.to_string(),
             held.config.hidden.to_string(),
+            held.config.layers.to_string(),
             format!("{:.3}", held.measured_ms),
             format!("{:.3}", held.predicted_ms),
             format!("{:+.1} %", 100.0 * held.error),

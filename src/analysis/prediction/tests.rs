@@ -9,7 +9,7 @@ fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -
         batch_size: batch,
         ..Preset::Small.config()
     };
-    let features = Features::of(&config, &Target::V1.recipe(), Some(700.0));
+    let features = Features::of(&config, &Target::V1.recipe(), Some(700.0), None);
     Observation {
         config,
         features,
@@ -59,7 +59,7 @@ fn a_host_and_a_device_are_found_and_unseen_sizes_predicted() {
         })
         .collect();
     let model = TimeModel::fitted(&observations).unwrap();
-    assert_eq!(model.coefficients.form, Form::Larger, "{model:#?}");
+    assert_eq!(model.coefficients.shape.form, Form::Larger, "{model:#?}");
     assert!(
         model.median_error < 0.1 && model.largest_error < 0.2,
         "{model:#?}"
@@ -97,9 +97,9 @@ fn a_configuration_that_is_off_does_not_vouch_for_itself() {
         .filter(|(at, _)| *at != 5)
         .map(|(_, o)| o)
         .collect();
-    for form in [Form::Sum, Form::Larger] {
-        let model = TimeModel::of_form(form, &observations).unwrap();
-        let without = Coefficients::fitted(form, &others).unwrap();
+    for shape in Shape::ALL {
+        let model = TimeModel::of_shape(shape, &observations).unwrap();
+        let without = Coefficients::fitted(shape, &others).unwrap();
         let predicted = without.step_ms(&observations[5].features);
         assert_eq!(model.held_out[5].predicted_ms, predicted);
         assert_ne!(model.coefficients, without);
@@ -123,4 +123,38 @@ fn launches_follow_the_layers() {
     assert!((more - 740.0).abs() < 1e-6, "{more}");
     assert_eq!(launches(&[(8, 450.0)], 17), Some(900.0));
     assert_eq!(launches(&[], 8), None);
+}
+
+#[test]
+fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
+    // 2 us a kernel that a graph replays; scores at a fifth of the rate of everything else.
+    let replayed = |features: &Features| {
+        features.captured * 0.002
+            + (features.flops - features.score_flops) / 1e11
+            + features.score_flops / 2e10
+    };
+    let observations: Vec<Observation> = grid(|_| 1.0)
+        .into_iter()
+        .enumerate()
+        .map(|(at, observation)| {
+            let layers = 4 + 4 * (at % 2);
+            let config = ModelConfig {
+                layers,
+                ..observation.config
+            };
+            let captured = Some(20.0 * layers as f64);
+            let features = Features::of(&config, &Target::V4.recipe(), Some(0.0), captured);
+            Observation {
+                config,
+                features,
+                step_ms: replayed(&features),
+                ..observation
+            }
+        })
+        .collect();
+    let model = TimeModel::fitted(&observations).unwrap();
+    assert_eq!(model.coefficients.shape, Shape::new(Form::Sum, true));
+    assert!(model.largest_error < 1e-3, "{model:#?}");
+    let us = 1e3 * model.coefficients.ms_per_kernel;
+    assert!((us - 2.0).abs() < 0.01, "{us}");
 }

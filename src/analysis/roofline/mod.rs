@@ -12,7 +12,7 @@ pub mod svg;
 
 use serde::Serialize;
 
-pub use ceilings::{Ceiling, Ceilings, Source};
+pub use ceilings::{Ceiling, Ceilings, Source, product_type};
 pub use counters::{CounterCheck, against_counters};
 pub use points::{KernelWork, product_work};
 
