@@ -254,7 +254,7 @@ impl ServerStorage for RecordingServer {
 }
 
 /// The storage of a device without memory.
-struct NoStorage;
+pub(super) struct NoStorage;
 
 impl ComputeStorage for NoStorage {
     type Resource = ();
