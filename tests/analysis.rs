@@ -394,6 +394,26 @@ fn regress_fails_on_what_got_worse_and_only_on_that() {
         stderr(&short)
     );
 
+    // Without a baseline a speed-up can be asked for all the same; what is not in a baseline is said to be missing.
+    let asked = ["regress", "v2", "--against=v1", "--min-speedup=1.1"];
+    let alone = bench.json(&[&asked[..], &["--rounds=4"]].concat());
+    assert_eq!(text(&alone, "/outcomes/0/figure"), "speedup", "{alone:#}");
+    assert_eq!(alone["baseline"], Value::Null);
+    let missing = bench.json(
+        &[
+            &["regress", "v1", "v3", "--seed=3", "--rounds=1"],
+            &baseline[..],
+        ]
+        .concat(),
+    );
+    let of_v3 = missing["outcomes"].as_array().expect("a list");
+    let of_v3: Vec<&Value> = of_v3
+        .iter()
+        .filter(|outcome| text(outcome, "/target") == "v3")
+        .collect();
+    assert_eq!(of_v3.len(), 1, "{missing:#}");
+    assert_eq!(text(of_v3[0], "/verdict"), "not_compared");
+
     slower["device"] = json!("Another GPU");
     bench.change(&slower);
     let elsewhere = bench.run(&[&["regress"], &baseline[..]].concat());
@@ -411,7 +431,7 @@ fn scenario() -> Value {
         "targets": {
             "v1": {"ms": 12.0},
             "stage1": {"ms": 60.0, "loss": [400.0, 300.0], "waits": false},
-            "stage2": {"ms": 60.0, "waits": false},
+            "stage2": {"attention_ms": 1.0, "ms": 20.0, "waits": false},
             "stage3": {"ms": 20.0, "parts": [0.02, 0.03, 0.01], "waits": false},
             "stage4": {"ms": 20.0, "parts": [0.7, 0.2, 0.1]},
             "stage5": {"ms": 8.0},
@@ -434,6 +454,11 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let out_flag = format!("--out={}", out.display());
     let document = bench.json(&["stages", "--num-steps=12", "--profile", &out_flag]);
     assert_eq!(shown(&document), ["yes"; 7], "{document:#}");
+    // The step is no slower; the kernel that reads what is strided is.
+    let ratio = number(&document, "/findings/effects/1/ratio");
+    assert!((1.9..2.1).contains(&ratio), "{ratio}");
+    let naive = text(&document, "/findings/effects/3/text");
+    assert!(naive.contains("91 %"), "{naive}");
     for stage in 1..=6 {
         let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
         assert!(
@@ -463,6 +488,41 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let document = bench.json(&["stages", &out_flag, "--num-steps=12"]);
     assert!(!shown(&document).contains(&"yes"), "{document:#}");
     assert_eq!(shown(&document)[2], "no", "{document:#}");
+}
+
+#[test]
+fn stages_are_traced_where_rocprofv3_is_there() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let stand_ins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(stand_ins).chain(std::env::split_paths(&path));
+    let out = home.path().join("kept");
+    let output = tutor(home.path())
+        .args([
+            "stages",
+            "--profile",
+            "--rounds=1",
+            "--num-steps=1",
+            "--warmup=0",
+        ])
+        .args(common::SMALL)
+        .arg("--out")
+        .arg(&out)
+        .env("PATH", std::env::join_paths(folders).expect("a path"))
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    for target in ["v1", "stage1", "stage6"] {
+        let traces = std::fs::read_dir(out.join(format!("{target}-rocprofv3")))
+            .unwrap_or_else(|error| panic!("{target}: {error}: {}", stderr(&output)));
+        let names: Vec<String> = traces
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect();
+        assert!(
+            names.iter().any(|name| name.ends_with("kernel_trace.csv")),
+            "{target}: {names:?}"
+        );
+    }
 }
 
 #[test]

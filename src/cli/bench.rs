@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, number_or_not,
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, number_or_not, paths,
     print_json, print_table, timed,
 };
 use crate::analysis::comparison::total_series;
@@ -20,6 +20,11 @@ use crate::analysis::{MeasuredRun, RunFailure, Stop};
 use crate::profiler::show::text::{Align, TextTable};
 
 #[derive(Debug, Args)]
+#[command(after_help = r#"Examples:
+  tinyllama-tutor bench v1 v1:--graph-fusion=on --config small
+      two targets, three rounds
+  tinyllama-tutor bench v4 --peer "python3 peer.py"
+      beside a program of your own"#)]
 pub struct BenchArgs {
     /// Targets, each with flags of its own after a colon: `v1`, `v1:--graph-fusion=on`
     #[arg(required = true)]
@@ -96,11 +101,7 @@ fn bench(args: &BenchArgs) -> Result<Exit> {
             rounds,
             confidence,
             rows: &rows,
-            runs: runs
-                .iter()
-                .flatten()
-                .map(|run| run.path.display().to_string())
-                .collect(),
+            runs: paths(&runs),
         })?;
     } else {
         print_table(

@@ -8,7 +8,7 @@ use tinyllama_kernels::tunables;
 use super::switches::BlockSize;
 use super::training_args::UsageError;
 use crate::analysis::tuning::{TakenOver, Tuned};
-use crate::model::{Operations, Target};
+use crate::model::{Recipe, Target};
 use crate::run::folder;
 use crate::train::Options;
 use crate::train::event::Hello;
@@ -19,21 +19,36 @@ const TUNING: &str = "TINYLLAMA_TUNING";
 /// Refuses block sizes that would change nothing.
 ///
 /// # Errors
-/// [`UsageError`] when the target launches none of the kernels that take one.
+/// [`UsageError`] when the target does not launch a kernel that was named.
 pub fn check(given: &[BlockSize], options: &Options) -> Result<(), UsageError> {
-    if given.is_empty() || takes_them(options.target, options.recipe.operations) {
+    let launched = launched(options.target, &options.recipe);
+    let Some(idle) = given
+        .iter()
+        .find(|size| !launched.contains(&size.kernel.as_str()))
+    else {
         return Ok(());
-    }
+    };
+    let (target, kernel) = (options.target, &idle.kernel);
     Err(UsageError(match options.target {
-        Target::V4 => "v4 sizes its blocks itself: --block-size is for v3 and the stages".into(),
-        target => format!(
-            "{target} launches none of this project's kernels, so --block-size would change nothing; v3 and the stages do"
+        Target::V4 => {
+            format!("--block-size {kernel}: v4 sizes its blocks itself; v3 and the stages take one")
+        }
+        _ if launched.is_empty() => format!(
+            "--block-size {kernel}: {target} launches none of this project's kernels, so it would change nothing; v3 and the stages do"
+        ),
+        _ => format!(
+            "--block-size {kernel}: {target} does not launch it, so it would change nothing; it launches {}",
+            launched.join(", ")
         ),
     }))
 }
 
-fn takes_them(target: Target, operations: Operations) -> bool {
-    target != Target::V4 && operations == Operations::Kernels
+fn launched(target: Target, recipe: &Recipe) -> Vec<&'static str> {
+    if target == Target::V4 {
+        vec![]
+    } else {
+        recipe.kernels()
+    }
 }
 
 /// Hands the block sizes to the kernels of this process and enters them in `hello`; returns what a reader should know of them.
@@ -48,7 +63,7 @@ pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<
     let mut note = None;
     // The CPU runs the model without these kernels.
     let is_wanted =
-        takes_them(target, hello.recipe.operations) && hello.backend != "cpu" && tuning_is_on()?;
+        !launched(target, &hello.recipe).is_empty() && hello.backend != "cpu" && tuning_is_on()?;
     if is_wanted {
         match found(hello, &sizes) {
             Ok(Some(taken)) => {

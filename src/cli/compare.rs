@@ -24,6 +24,15 @@ use crate::run::folder;
 const PROFILED_STEPS: usize = 3;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor compare v1 v2 v3 v4 --config small
+      the versions, three rounds in turns
+  tinyllama-tutor compare v2 v2:--graph-fusion=off
+      one switch
+  tinyllama-tutor compare v1 v4 --workshop
+      beside the workshop's own figures
+  tinyllama-tutor compare RUN RUN
+      runs that were kept, by id or folder")]
 pub struct CompareArgs {
     /// Targets (`v1`, `v2:--graph-fusion=off`), or kept runs by id or folder
     #[arg(required = true, value_name = "TARGET OR RUN")]
@@ -252,6 +261,7 @@ fn figures(comparison: &Comparison) -> TextTable {
             ("memory", Align::Right),
             ("samples/s", Align::Right),
             ("achieved", Align::Right),
+            ("energy", Align::Right),
             ("loss", Align::Right),
             ("gradients", Align::Right),
         ],
@@ -267,6 +277,8 @@ fn figures(comparison: &Comparison) -> TextTable {
             number_or_not(row.samples_per_s, 1),
             row.flops_per_s
                 .map_or("not counted".into(), |flops| rate(flops, "FLOP")),
+            row.energy_per_step
+                .map_or("not measured".into(), |energy| energy.to_string()),
             number_or_not(row.final_loss, 4),
             row.parameters_with_gradient
                 .map_or("not reported".into(), |with| {
@@ -276,7 +288,8 @@ fn figures(comparison: &Comparison) -> TextTable {
     }
     table.notes.push(
         "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
-         memory: taken from the device; achieved: FLOP counted from shapes over the median step"
+         memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
+         with the 95 % interval of its mean"
             .into(),
     );
     table

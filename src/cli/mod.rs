@@ -25,6 +25,7 @@ mod lessons_verify;
 mod output;
 mod predict;
 mod profile;
+mod recordings;
 mod regress;
 mod report;
 mod roofline;
@@ -111,6 +112,8 @@ enum Command {
     Instructor(Box<instructor::InstructorArgs>),
     /// Write a session as a report, check a hand-in, or put a class on one page
     Report(Box<report::ReportArgs>),
+    /// List, show and play runs that were recorded on other machines
+    Recordings(recordings::RecordingsArgs),
     /// Run a profiler on a target, or read what one wrote
     Profile(Box<profile::ProfileArgs>),
     /// Print a shell's completion script
@@ -164,6 +167,7 @@ pub fn main() -> ExitCode {
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
         }
+        Command::Recordings(args) => recordings::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
         Command::Schema(args) => schema::run(&args),
     };

@@ -29,6 +29,11 @@ const USEFUL_ERROR: f64 = 0.25;
 const MOST_RUNS: usize = 400;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor predict v3 --seq-len 512 --batch-size 16
+      from the runs that were kept
+  tinyllama-tutor predict v3 --learn --config small --seq-len 1024
+      from eight small runs made first")]
 pub struct PredictArgs {
     /// What would run, with flags of its own after a colon
     target: Entry,

@@ -239,3 +239,46 @@ impl TrainingArgs {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        training: TrainingArgs,
+    }
+
+    #[test]
+    fn gemm_and_block_are_refused_where_they_mean_nothing() {
+        let options = |target: Target, flag: &str| {
+            let line = Line::try_parse_from(["tutor", flag]).unwrap();
+            line.training.options(target)
+        };
+        for (target, flag, remedy) in [
+            (Target::V4, "--gemm=cubek", "benchmark gemm"),
+            (Target::V1, "--gemm=vendor", "take v4"),
+            (Target::Stage5, "--gemm=vendor", "take v4"),
+            (Target::V2, "--block=single", "v4's"),
+        ] {
+            let error = options(target, flag).unwrap_err();
+            assert!(error.is::<UsageError>());
+            let text = error.to_string();
+            assert!(
+                text.contains(flag.split('=').next().unwrap()) && text.contains(remedy),
+                "{text}"
+            );
+        }
+        for (target, flag) in [
+            (Target::V4, "--gemm=vendor"),
+            (Target::V4, "--block=single"),
+            (Target::V3, "--gemm=cubek"),
+            (Target::Stage6, "--gemm=auto"),
+        ] {
+            assert!(options(target, flag).is_ok(), "{target} {flag}");
+        }
+    }
+}

@@ -23,13 +23,18 @@ use crate::analysis::tuning::{
 };
 use crate::analysis::turns::{Turn, run_one, take_turns};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
-use crate::model::{Operations, Target};
+use crate::model::Target;
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
 const DTYPE: &str = "--dtype=";
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor tune v3 --config small
+      every block size of every kernel
+  tinyllama-tutor tune v3 --kernels rmsnorm,adamw --sizes 64,128,256 --dtypes bf16
+      a smaller search")]
 pub struct TuneArgs {
     /// What to tune, with flags of its own after a colon: v3, v3:--graph-fusion=on
     target: Entry,
@@ -95,7 +100,7 @@ pub fn run(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
 
 fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
     let (rounds, confidence) = args.measure.checked()?;
-    let choices = choices(args, of_target(&args.target, tunables)?)?;
+    let choices = choices(args, &of_target(&args.target, tunables)?)?;
     let root = folder::state_folder()?;
     let stop = Stop::default();
     let mut runner = args.flags.runner(stop.clone())?;
@@ -136,14 +141,16 @@ fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The kernels with a block size that the target launches.
-fn of_target<'a>(
-    entry: &Entry,
-    tunables: &'a [Tunable<'a>],
-) -> Result<&'a [Tunable<'a>], UsageError> {
+/// The kernels with a block size that the target launches, as far as its own flags leave it as it is.
+fn of_target<'a>(entry: &Entry, tunables: &[Tunable<'a>]) -> Result<Vec<Tunable<'a>>, UsageError> {
     let target: Target = entry.target.parse().map_err(UsageError)?;
-    let launches_them = target != Target::V4 && target.recipe().operations == Operations::Kernels;
-    Ok(if launches_them { tunables } else { &[] })
+    // V4 sizes its blocks itself.
+    let launched = match target {
+        Target::V4 => vec![],
+        target => target.recipe().kernels(),
+    };
+    let launched = |tunable: &&Tunable<'_>| launched.contains(&tunable.kernel);
+    Ok(tunables.iter().filter(launched).copied().collect())
 }
 
 fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {

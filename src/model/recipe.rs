@@ -112,3 +112,37 @@ pub struct Recipe {
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,
 }
+
+impl Recipe {
+    /// This project's kernels that it launches, by the names their block sizes go by.
+    pub fn kernels(&self) -> Vec<&'static str> {
+        let mut kernels = Vec::new();
+        if self.attention == Attention::Kernel {
+            kernels.extend(["rope", "flash_attention"]);
+        }
+        if self.operations == Operations::Kernels {
+            kernels.extend(["rmsnorm", "cross_entropy", "adamw"]);
+        }
+        match self.swiglu {
+            Swiglu::Library => {}
+            Swiglu::Kernel => kernels.push("swiglu"),
+            // Its backward pass is that of the other one.
+            Swiglu::Naive => kernels.extend(["swiglu_naive", "swiglu"]),
+        }
+        kernels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Target;
+
+    #[test]
+    fn a_target_takes_block_sizes_of_what_it_launches() {
+        assert!(Target::V1.recipe().kernels().is_empty());
+        assert_eq!(Target::V2.recipe().kernels(), ["rope", "flash_attention"]);
+        let ours = Target::V3.recipe().kernels();
+        assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
+        assert!(Target::Stage4.recipe().kernels().contains(&"swiglu_naive"));
+    }
+}

@@ -4,6 +4,7 @@
 pub mod ending;
 pub mod error;
 pub mod finish;
+pub mod gpu;
 pub mod options;
 pub mod outcome;
 pub mod processes;

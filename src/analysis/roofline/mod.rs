@@ -21,7 +21,7 @@ use super::calibration::Calibration;
 use super::gpus::DataSheet;
 
 /// Below this share of its limit something other than the ceilings holds a kernel back.
-const NEAR: f64 = 0.15;
+pub const NEAR: f64 = 0.15;
 
 /// Kernels shorter than this, in milliseconds, mostly start and end.
 const SHORT_MS: f64 = 0.01;

@@ -131,6 +131,37 @@ fn kernels_are_matched_by_name_and_helpers_belong_to_their_pass() {
 }
 
 #[test]
+fn work_that_a_run_counted_itself_is_used_and_the_update_is_counted_once() {
+    let kernels = r#"{"t":2.5,"event":"kernels","steps":1,"launches_per_step":14,"device_ms_per_step":20.0,"span_ms_per_step":null,"kernels":[
+{"name":"gemm_residual","part":"layer 0 ffn","launches_per_step":1,"device_ms_per_step":1.0,"fused_operations":null,"flops_per_step":2e9,"bytes_per_step":3e6},
+{"name":"gemm_residual","part":"layer 1 ffn","launches_per_step":1,"device_ms_per_step":1.0,"fused_operations":null,"flops_per_step":2e9,"bytes_per_step":3e6},
+{"name":"swiglu_backward","part":"layer 1 ffn backward","launches_per_step":1,"device_ms_per_step":8.0,"fused_operations":null,"flops_per_step":5e6,"bytes_per_step":4e6},
+{"name":"adamw","part":"optimizer","launches_per_step":10,"device_ms_per_step":10.0,"fused_operations":null}]}"#;
+    let mut works = works();
+    works.push(KernelWork {
+        kernel: "adamw".into(),
+        pass: "update".into(),
+        flops: 1e8,
+        bytes: 2e8,
+    });
+    let run = run(&kernels.replace('\n', ""));
+    let roofline = Roofline::of(&run, Some(&example()), None, &works);
+    let product = point(
+        &roofline,
+        Grain::Kernel,
+        "matrix products (gemm_residual) forward",
+    );
+    assert_eq!((product.flops, product.bytes, product.ms), (4e9, 6e6, 2.0));
+    let swiglu = point(&roofline, Grain::Kernel, "swiglu_backward");
+    assert_eq!((swiglu.flops, swiglu.ms), (5e6, 8.0));
+    let update = point(&roofline, Grain::Kernel, "adamw");
+    assert_eq!((update.flops, update.launches), (1e8, Some(10.0)));
+    // 20 ms of kernels in a step of 10 ms.
+    let notes = roofline.notes.join(" ");
+    assert!(notes.contains("they overlap"), "{notes}");
+}
+
+#[test]
 fn what_binds_follows_from_the_ridge_and_the_distance() {
     let roofline = roofline();
     let swiglu = point(&roofline, Grain::Kernel, "swiglu forward");

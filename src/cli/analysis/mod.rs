@@ -16,8 +16,16 @@ pub use text::{
 };
 
 use super::Exit;
-use crate::analysis::RunFailure;
+use crate::analysis::{MeasuredRun, RunFailure};
 use crate::train::event::FailureCode;
+
+/// Where the files of runs are.
+pub fn paths(runs: &[Vec<MeasuredRun>]) -> Vec<String> {
+    runs.iter()
+        .flatten()
+        .map(|run| run.path.display().to_string())
+        .collect()
+}
 
 /// Turns the failure of a run into the status it ended with; other errors are the caller's.
 pub fn finish(result: Result<Exit>) -> Result<Exit> {

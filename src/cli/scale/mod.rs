@@ -21,6 +21,11 @@ use crate::analysis::scaling::{Size, TargetScale, by_size};
 use crate::analysis::workshop::{self, Confronted};
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor scale v1 --seq-len 64,128,256,512,1024
+      growth with the sequence length
+  tinyllama-tutor scale v1 v4 --seq-len 128 --batch-size 1,4,8,16,32 --workshop
+      two targets beside the workshop's table")]
 pub struct ScaleArgs {
     /// What to run, each with flags of its own after a colon; with several the first is what the others are compared with
     #[arg(required = true, value_name = "TARGET")]

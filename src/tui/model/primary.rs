@@ -4,6 +4,7 @@ use super::Model;
 use super::run::Phase;
 use crate::lesson::quiz::Quiz;
 use crate::lesson::{Lesson, Step, StepKind};
+use crate::recording::Recording;
 use crate::session::event::StepRef;
 use crate::session::state::{Status, StepProgress};
 
@@ -19,6 +20,7 @@ pub enum Primary {
     Profile,
     Import,
     Open,
+    Kernels,
     Write,
 }
 
@@ -36,6 +38,7 @@ impl Primary {
             Primary::Profile => "run the profiler",
             Primary::Import => "import a file",
             Primary::Open => "open in your editor",
+            Primary::Kernels => "this project's kernels",
             Primary::Write => "write",
         }
     }
@@ -68,9 +71,19 @@ impl Model {
                 Some(_) => Primary::Import,
                 None => return None,
             },
-            StepKind::Kernel { .. } => Primary::Open,
+            StepKind::Kernel { file } if self.workbench.join(file).exists() => Primary::Open,
+            StepKind::Kernel { .. } => Primary::Kernels,
             StepKind::Reflect => Primary::Write,
         })
+    }
+
+    /// The recording of a step's run with the flags it would be started with.
+    pub fn recording_at(&self, at: &StepRef) -> Option<&Recording> {
+        let step = self.course.step(&at.lesson, &at.step)?;
+        let StepKind::Run { target, .. } = &step.kind else {
+            return None;
+        };
+        self.recordings.of_run(target, &self.flags_at(at))
     }
 
     pub fn progress_of(&self, lesson: &Lesson, step: &Step) -> StepProgress {

@@ -149,11 +149,11 @@ impl DeviceExecutor {
         let nodes = &self.work.schedule.nodes;
         self.lanes.fork()?;
         for (index, node) in nodes.iter().enumerate() {
-            if !wanted(node.phase) {
-                continue;
-            }
+            // A node that is left out still waits: later ones of its lane may rely on it and not wait themselves.
             let stream = self.lanes.enter(node)?;
-            self.launch(index, &node.operation, stream)?;
+            if wanted(node.phase) {
+                self.launch(index, &node.operation, stream)?;
+            }
             self.lanes.leave(index, stream)?;
         }
         self.lanes.join()

@@ -181,30 +181,56 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
     }
 }
 
+/// A weight's gradient may lean on the wait of an update in front of it in its lane.
+#[test]
+fn gradients_without_updates_wait_as_often_as_a_step_does() {
+    let config = config([11, 12, 2, 2, 1, 10, 5, 1]);
+    let (tokens, targets) = batch(&config, 5);
+    for layers_together in [1, 2] {
+        let spread = Spread {
+            lanes: 2,
+            update_early: true,
+            layers_together,
+        };
+        let Setup {
+            mut trainer,
+            recording,
+        } = setup(&config, MatrixPrecision::F32, false, spread, 5);
+        trainer.step(&tokens, &targets, Wait::Step).unwrap();
+        let before = recording.count("wait");
+        trainer.step(&tokens, &targets, Wait::Step).unwrap();
+        let of_step = recording.count("wait") - before;
+        trainer.gradients(&tokens, &targets).unwrap();
+        assert!(of_step > 2);
+        assert_eq!(recording.count("wait") - before - of_step, of_step);
+    }
+}
+
 #[test]
 fn replays_are_compared_step_by_step_and_a_difference_is_found() {
     let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
     let (tokens, targets) = batch(&config, 5);
-    let trainer = |capture: bool, spread: Spread, seed: u64| {
-        setup(&config, MatrixPrecision::F32, capture, spread, seed).trainer
+    let batch = (&tokens[..], &targets[..]);
+    let trainer = |capture: bool, spread: Spread| {
+        setup(&config, MatrixPrecision::F32, capture, spread, 5).trainer
     };
-    let mut compare = |captured: bool, seed: u64| {
-        let mut replayed = trainer(captured, PARALLEL, seed);
-        let mut launched = trainer(false, Spread::SERIAL, 5);
-        let mut seen = 0;
-        let batch = (&tokens[..], &targets[..]);
-        replays(&mut replayed, &mut launched, batch, 6, &mut |done| {
-            seen = done
-        })
-        .inspect(|_| assert_eq!(seen, 6))
-    };
-    let equal = compare(true, 5).unwrap();
-    assert!(equal.identical && equal.steps == 6 && equal.first_difference.is_none());
-    let other = compare(true, 6).unwrap();
-    assert!(!other.identical);
-    assert_eq!(other.first_difference, Some(1));
-    let refused = compare(false, 5).unwrap_err().to_string();
-    assert!(refused.contains("not replayed"), "{refused}");
+    let mut replayed = trainer(true, PARALLEL);
+    let mut launched = trainer(false, Spread::SERIAL);
+    let mut seen = 0;
+    let equal = replays(&mut replayed, &mut launched, batch, 6, &mut |done| {
+        seen = done
+    })
+    .unwrap();
+    assert!(equal.identical && equal.first_difference.is_none());
+    assert_eq!((equal.steps, seen), (6, 6));
+
+    replayed.step(&tokens, &targets, Wait::Step).unwrap();
+    let ahead = replays(&mut replayed, &mut launched, batch, 3, &mut |_| {}).unwrap();
+    assert!(!ahead.identical);
+    assert_eq!(ahead.first_difference, Some(1));
+
+    let refused = replays(&mut launched, &mut replayed, batch, 1, &mut |_| {}).unwrap_err();
+    assert!(refused.to_string().contains("not replayed"), "{refused}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::exponential::exponential;
 use super::product::{Size, View, multiply};
+use super::vectors::{dot, largest, sum, widest};
 use crate::model::ModelConfig;
 
 /// Queries of a tile: with some hundred keys its scores fit a core's second-level cache.
@@ -153,14 +154,18 @@ fn forward_head(heads: &Heads, qkv: &[f32], head: usize, out: &mut [f32], log_su
         let rows = scores.chunks_exact_mut(tile.keys).take(tile.rows);
         for (row, scores) in rows.enumerate() {
             let (seen, hidden) = scores.split_at_mut(tile.start + row + 1);
-            let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            for score in seen.iter_mut() {
-                *score = exponential(*score - largest);
-            }
-            let sum: f32 = seen.iter().sum();
-            for weight in seen {
-                *weight /= sum;
-            }
+            let (largest, sum) = widest(|| {
+                let largest = largest(seen);
+                for score in seen.iter_mut() {
+                    *score = exponential(*score - largest);
+                }
+                let sum = sum(seen);
+                let share = 1.0 / sum;
+                for weight in seen {
+                    *weight *= share;
+                }
+                (largest, sum)
+            });
             hidden.fill(0.0);
             log_sums[tile.start + row] = largest + sum.ln();
         }
@@ -246,16 +251,15 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
             for (row, (weights, gradients)) in rows.take(tile.rows).enumerate() {
                 let position = tile.start + row;
                 let at = position * width..(position + 1) * width;
-                let delta: f32 = output[at.clone()]
-                    .iter()
-                    .zip(&d_output[at])
-                    .map(|(o, d)| o * d)
-                    .sum();
-                let seen = position + 1;
-                for (weight, gradient) in weights[..seen].iter_mut().zip(&mut gradients[..seen]) {
-                    *weight = exponential(*weight - log_sums[position]);
-                    *gradient = *weight * (*gradient - delta) * heads.scale();
-                }
+                let (seen, log_sum, scale) = (position + 1, log_sums[position], heads.scale());
+                widest(|| {
+                    let delta = dot(&output[at.clone()], &d_output[at]);
+                    let pairs = weights[..seen].iter_mut().zip(&mut gradients[..seen]);
+                    for (weight, gradient) in pairs {
+                        *weight = exponential(*weight - log_sum);
+                        *gradient = *weight * (*gradient - delta) * scale;
+                    }
+                });
                 weights[seen..].fill(0.0);
                 gradients[seen..].fill(0.0);
             }

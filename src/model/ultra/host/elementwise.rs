@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::exponential::exponential;
+use super::vectors::{largest, sum, widest};
 
 /// Rows of the table, one for each token. Tokens are within the table: whoever places them checks.
 pub fn lookup(tokens: &[i32], table: &[f32], stream: &mut [f32], width: usize) {
@@ -11,6 +12,7 @@ pub fn lookup(tokens: &[i32], table: &[f32], stream: &mut [f32], width: usize) {
     }
 }
 
+#[inline(always)]
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exponential(-x))
 }
@@ -22,9 +24,11 @@ pub fn activate(gate_up: &[f32], activated: &mut [f32], width: usize) {
         .zip(activated.par_chunks_mut(width));
     rows.for_each(|(gate_up, out)| {
         let (gate, up) = gate_up.split_at(width);
-        for ((out, g), u) in out.iter_mut().zip(gate).zip(up) {
-            *out = g * sigmoid(*g) * u;
-        }
+        widest(|| {
+            for ((out, g), u) in out.iter_mut().zip(gate).zip(up) {
+                *out = g * sigmoid(*g) * u;
+            }
+        });
     });
 }
 
@@ -35,12 +39,14 @@ pub fn activate_backward(gate_up: &mut [f32], gradient: &[f32], width: usize) {
         .zip(gradient.par_chunks(width));
     rows.for_each(|(gate_up, gradient)| {
         let (gate, up) = gate_up.split_at_mut(width);
-        for ((g, u), dy) in gate.iter_mut().zip(up).zip(gradient) {
-            let s = sigmoid(*g);
-            let d_gate = dy * *u * s * (1.0 + *g * (1.0 - s));
-            *u = dy * *g * s;
-            *g = d_gate;
-        }
+        widest(|| {
+            for ((g, u), dy) in gate.iter_mut().zip(up).zip(gradient) {
+                let s = sigmoid(*g);
+                let d_gate = dy * *u * s * (1.0 + *g * (1.0 - s));
+                *u = dy * *g * s;
+                *g = d_gate;
+            }
+        });
     });
 }
 
@@ -54,15 +60,18 @@ pub fn cross_entropy(logits: &[f32], targets: &[i32], losses: &mut [f32], gradie
     rows.zip(targets)
         .zip(losses)
         .for_each(|(((logits, gradient), target), loss)| {
-            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            for (g, logit) in gradient.iter_mut().zip(logits) {
-                *g = exponential(logit - largest);
-            }
-            let sum: f32 = gradient.iter().sum();
-            let scale = share / sum;
-            for g in gradient.iter_mut() {
-                *g *= scale;
-            }
+            let (largest, sum) = widest(|| {
+                let largest = largest(logits);
+                for (g, logit) in gradient.iter_mut().zip(logits) {
+                    *g = exponential(logit - largest);
+                }
+                let sum = sum(gradient);
+                let scale = share / sum;
+                for g in gradient.iter_mut() {
+                    *g *= scale;
+                }
+                (largest, sum)
+            });
             let hit = usize::try_from(*target).ok().filter(|hit| *hit < classes);
             match hit {
                 Some(hit) => {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::vectors::widest;
 use crate::model::ultra::buffers::{Element, Handle};
 use crate::model::ultra::executor::Hyperparameters;
 use crate::model::ultra::layout::Layout;
@@ -113,12 +114,14 @@ impl Memory {
         weights.zip(first).zip(second).zip(gradients).for_each(
             |(((weights, first), second), gradients)| {
                 let moments = first.iter_mut().zip(second);
-                for ((p, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradients) {
-                    *m = f.keep_first * *m + f.add_first * g;
-                    *v = f.keep_second * *v + f.add_second * g * g;
-                    let direction = f.rate * *m / ((f.correction * *v).sqrt() + f.epsilon);
-                    *p -= f.decay * *p + direction;
-                }
+                widest(|| {
+                    for ((p, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradients) {
+                        *m = f.keep_first * *m + f.add_first * g;
+                        *v = f.keep_second * *v + f.add_second * g * g;
+                        let direction = f.rate * *m / ((f.correction * *v).sqrt() + f.epsilon);
+                        *p -= f.decay * *p + direction;
+                    }
+                });
             },
         );
     }

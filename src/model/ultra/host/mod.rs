@@ -6,6 +6,7 @@ mod exponential;
 mod memory;
 mod norm;
 mod product;
+mod vectors;
 
 use std::time::Instant;
 

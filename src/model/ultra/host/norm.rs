@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::vectors::{dot, widest};
+
 /// Rows of equal width.
 #[derive(Clone, Copy)]
 pub struct Norms {
@@ -17,31 +19,17 @@ pub struct Saved<'a> {
     pub weight: &'a [f32],
 }
 
-/// Values added up beside each other: vectors of them, and less rounding than in one long chain.
-const LANES: usize = 16;
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; LANES];
-    let (a, a_rest) = a.as_chunks::<LANES>();
-    let (b, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
-}
-
 impl Norms {
     /// `scale = 1 / sqrt(mean(x²) + ε)`, `y = x · scale · weight`.
     pub fn forward(&self, x: &[f32], weight: &[f32], y: &mut [f32], scale: &mut [f32]) {
         let rows = x.par_chunks(self.width).zip(y.par_chunks_mut(self.width));
         rows.zip(scale).for_each(|((x, y), scale)| {
-            *scale = 1.0 / (dot(x, x) / self.width as f32 + self.epsilon).sqrt();
-            for ((y, x), weight) in y.iter_mut().zip(x).zip(weight) {
-                *y = x * *scale * weight;
-            }
+            widest(|| {
+                *scale = 1.0 / (dot(x, x) / self.width as f32 + self.epsilon).sqrt();
+                for ((y, x), weight) in y.iter_mut().zip(x).zip(weight) {
+                    *y = x * *scale * weight;
+                }
+            });
         });
     }
 
@@ -65,26 +53,30 @@ impl Norms {
             .zip(saved.x.par_chunks(group))
             .zip(saved.scale.par_chunks(rows_per_partial))
             .for_each(|((((gradient, partial), dy), x), scale)| {
-                partial.fill(0.0);
-                let mut weighted = vec![0.0; width];
-                let rows = gradient.chunks_exact_mut(width).zip(dy.chunks_exact(width));
-                for (((gradient, dy), x), scale) in rows.zip(x.chunks_exact(width)).zip(scale) {
-                    for ((weighted, dy), weight) in weighted.iter_mut().zip(dy).zip(saved.weight) {
-                        *weighted = dy * weight;
+                widest(|| {
+                    partial.fill(0.0);
+                    let mut weighted = vec![0.0; width];
+                    let rows = gradient.chunks_exact_mut(width).zip(dy.chunks_exact(width));
+                    for (((gradient, dy), x), scale) in rows.zip(x.chunks_exact(width)).zip(scale) {
+                        for ((weighted, dy), weight) in
+                            weighted.iter_mut().zip(dy).zip(saved.weight)
+                        {
+                            *weighted = dy * weight;
+                        }
+                        let pull = scale.powi(3) * dot(&weighted, x) / width as f32;
+                        for (((g, weighted), x), (sum, dy)) in gradient
+                            .iter_mut()
+                            .zip(&weighted)
+                            .zip(x)
+                            .zip(partial.iter_mut().zip(dy))
+                        {
+                            // Not multiplied by zero: what was there before may not be a number.
+                            let before = if first { 0.0 } else { *g };
+                            *g = before + scale * weighted - x * pull;
+                            *sum += dy * x * scale;
+                        }
                     }
-                    let pull = scale.powi(3) * dot(&weighted, x) / width as f32;
-                    for (((g, weighted), x), (sum, dy)) in gradient
-                        .iter_mut()
-                        .zip(&weighted)
-                        .zip(x)
-                        .zip(partial.iter_mut().zip(dy))
-                    {
-                        // Not multiplied by zero: what was there before may not be a number.
-                        let before = if first { 0.0 } else { *g };
-                        *g = before + scale * weighted - x * pull;
-                        *sum += dy * x * scale;
-                    }
-                }
+                });
             });
     }
 

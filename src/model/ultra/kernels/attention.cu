@@ -53,7 +53,7 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             most[half] = row_max(most[half]);
-            const float shrink = exp2f((largest[half] - most[half]) * factor);
+            const float shrink = power_of_two((largest[half] - most[half]) * factor);
             largest[half] = most[half];
             sum[half] *= shrink;
 #pragma unroll
@@ -68,7 +68,7 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
             for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const float weight = exp2f((scores[pair][part][i] - most[i / 2]) * factor);
+                    const float weight = power_of_two((scores[pair][part][i] - most[i / 2]) * factor);
                     scores[pair][part][i] = weight;
                     sum[i / 2] += weight;
                 }
@@ -97,8 +97,8 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
                 for (int half = 0; half < 2; ++half) {
                     const float theirs = exchanged(exchange, other, COUNT, PIECES * 4 + half);
                     const float most = fmaxf(largest[half], theirs);
-                    const float shrink = exp2f((largest[half] - most) * factor);
-                    const float shrink_theirs = exp2f((theirs - most) * factor);
+                    const float shrink = power_of_two((largest[half] - most) * factor);
+                    const float shrink_theirs = power_of_two((theirs - most) * factor);
                     const float their_sum = exchanged(exchange, other, COUNT, PIECES * 4 + 2 + half);
                     largest[half] = most;
                     sum[half] = sum[half] * shrink + their_sum * shrink_theirs;

@@ -1,5 +1,16 @@
 // The backward pass of attention. Weights are found again from the log sums of the forward pass.
 
+// The grid is small: with narrow heads a compute unit has to hold 512 threads at once, or some blocks would wait for a
+// second turn. The sums of wide heads need the registers.
+#if defined(TUTOR_CUDA)
+constexpr int THREADS_AT_ONCE = HEAD_WIDE <= 64 && TENSOR_CORES ? 512 : 256;
+constexpr int BLOCK_THREADS = TILE_THREADS * GROUPS;
+#define BACKWARD_BOUNDS \
+    __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS < THREADS_AT_ONCE ? THREADS_AT_ONCE / BLOCK_THREADS : 1)
+#else
+#define BACKWARD_BOUNDS __launch_bounds__(TILE_THREADS* GROUPS)
+#endif
+
 struct Backward {
     const Operand *qkv, *mixed, *mixed_gradient;
     const float *rotary, *log_sums;
@@ -53,6 +64,23 @@ INLINE void add_groups(float (&sums)[PIECES][4], float* memory) {
 #pragma unroll
                 for (int i = 0; i < 4; ++i) sums[piece][i] += exchanged(memory, other, PIECES * 4, piece * 4 + i);
         }
+    }
+}
+
+// C += A B as `multiply_rows` does, for two products beside each other: neither has to wait for the other.
+INLINE void multiply_both(float (&c)[2][4], const Rows& rows, const Operand* tile, float (&d)[2][4],
+                          const Rows& other_rows, const Operand* other_tile, int first_n) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const A a = KEPT ? rows.a[step % KEPT_STEPS] : load_a(rows.tile, row_of_team(), step * STEP);
+        const A e = KEPT ? other_rows.a[step % KEPT_STEPS] : load_a(other_rows.tile, row_of_team(), step * STEP);
+        B b[2], f[2];
+        load_b_rows(b, tile, first_n, step * STEP);
+        load_b_rows(f, other_tile, first_n, step * STEP);
+        multiply(c[0], a, b[0]);
+        multiply(d[0], e, f[0]);
+        multiply(c[1], a, b[1]);
+        multiply(d[1], e, f[1]);
     }
 }
 
@@ -110,18 +138,23 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
         const int first_pair = query_tile == tile ? row_of_team() / 16 : 0;
 #pragma unroll 1
         for (int pair = first_pair; pair < TILE / 16; ++pair) {
-            float scores[2][4] = {}, slopes[2][4] = {};
-            multiply_rows(scores, k, queries, pair * 16);
-            multiply_rows(slopes, v, gradients, pair * 16);
+            float scores[2][4] = {}, slopes[2][4] = {}, logs[2][2], deltas[2][2];
+#pragma unroll
+            for (int part = 0; part < 2; ++part) {
+                load_pair(at.logs + column_of(2 * pair + part, 0), logs[part]);
+                load_pair(at.deltas + column_of(2 * pair + part, 0), deltas[part]);
+            }
+            multiply_both(scores, k, queries, slopes, v, gradients, pair * 16);
 #pragma unroll
             for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int column = column_of(2 * pair + part, i);
-                    const bool hidden = query_tile == tile && row_of(i) > column;
-                    const float weight = hidden ? 0.0f : exp2f(scores[part][i] * factor - at.logs[column]);
+                    const bool hidden = query_tile == tile && row_of(i) > column_of(2 * pair + part, i);
+                    // A hidden score is no branch: 2 to the power of minus infinity is zero.
+                    const float power = hidden ? -INFINITY : scores[part][i] * factor - logs[part][i % 2];
+                    const float weight = power_of_two(power);
                     scores[part][i] = weight;
-                    slopes[part][i] = weight * (slopes[part][i] - at.deltas[column]);
+                    slopes[part][i] = weight * (slopes[part][i] - deltas[part][i % 2]);
                 }
             multiply_columns(value_sums, scores, gradients, pair * 16);
             multiply_columns(key_sums, slopes, queries, pair * 16);
@@ -175,19 +208,19 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
         }
         if (key_tile > tile) continue;
         const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
+        const float row_logs[2] = {logs[row_of(0)], logs[row_of(2)]};
+        const float row_deltas[2] = {deltas[row_of(0)], deltas[row_of(2)]};
 #pragma unroll 1
         for (int pair = 0; pair < pairs; ++pair) {
             float scores[2][4] = {}, slopes[2][4] = {};
-            multiply_rows(scores, q, keys, pair * 16);
-            multiply_rows(slopes, d, values, pair * 16);
+            multiply_both(scores, q, keys, slopes, d, values, pair * 16);
 #pragma unroll
             for (int part = 0; part < 2; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int row = row_of(i);
-                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row;
-                    const float weight = hidden ? 0.0f : exp2f(scores[part][i] * factor - logs[row]);
-                    slopes[part][i] = weight * (slopes[part][i] - deltas[row]);
+                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row_of(i);
+                    const float power = hidden ? -INFINITY : scores[part][i] * factor - row_logs[i / 2];
+                    slopes[part][i] = power_of_two(power) * (slopes[part][i] - row_deltas[i / 2]);
                 }
             multiply_columns(sums, slopes, keys, pair * 16);
         }
@@ -204,7 +237,7 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
 
 // A block takes a tile of keys or a tile of queries, so nothing has to be added across blocks: grid (tiles, key heads +
 // heads, samples).
-KERNEL __launch_bounds__(TILE_THREADS * GROUPS)
+KERNEL BACKWARD_BOUNDS
 attention_backward(const Operand* qkv, const float* rotary, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
     wait_for_earlier();

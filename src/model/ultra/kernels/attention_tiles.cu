@@ -74,14 +74,22 @@ INLINE void store_row(Operand* head, int row_length, int position, const float (
                       const float* rotary) {
     if (position >= SEQUENCE) return;
     const int t = lane_of_thread() % 4;
+    // All of them before the first store, behind which the compiler could not move a load.
+    float angles[ROTATED ? PIECES : 1][2];
+    if (ROTATED) {
+#pragma unroll
+        for (int piece = 0; piece < PIECES; ++piece) {
+            const int column = piece * 8 + 2 * t;
+            if (column < HEAD_DIM) load_pair(rotary + (size_t)position * HEAD_DIM + column, angles[ROTATED ? piece : 0]);
+        }
+    }
 #pragma unroll
     for (int piece = 0; piece < PIECES; ++piece) {
         const int column = piece * 8 + 2 * t;
         if (column < HEAD_DIM) {
             float pair[2] = {c[piece][2 * half] * factor, c[piece][2 * half + 1] * factor};
             if (ROTATED) {
-                const float cosine = rotary[(size_t)position * HEAD_DIM + column];
-                const float sine = rotary[(size_t)position * HEAD_DIM + column + 1];
+                const float cosine = angles[ROTATED ? piece : 0][0], sine = angles[ROTATED ? piece : 0][1];
                 const float even = pair[0];
                 pair[0] = even * cosine + pair[1] * sine;
                 pair[1] = pair[1] * cosine - even * sine;

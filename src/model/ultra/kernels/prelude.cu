@@ -48,6 +48,17 @@ INLINE void wait_for_earlier() {
 #endif
 }
 
+// 2^x; results below the normal numbers are 0.
+INLINE float power_of_two(float x) {
+#if defined(TUTOR_CUDA)
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+#else
+    return exp2f(x);
+#endif
+}
+
 INLINE unsigned bits_of(float value) { return __float_as_uint(value); }
 INLINE float float_of(unsigned bits) { return __uint_as_float(bits); }
 
@@ -87,6 +98,13 @@ struct alignas(16) Words4 {
 struct alignas(8) Words2 {
     unsigned word[2];
 };
+
+// Two numbers that lie at a multiple of eight bytes.
+INLINE void load_pair(const float* from, float (&to)[2]) {
+    const Words2 words = *reinterpret_cast<const Words2*>(from);
+    to[0] = float_of(words.word[0]);
+    to[1] = float_of(words.word[1]);
+}
 
 // Sixteen bytes that nobody needs again soon.
 INLINE Words4 load_once(const float* from) {

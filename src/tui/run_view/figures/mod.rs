@@ -1,15 +1,15 @@
 //! The run in figures: medians, parts of a step, throughput against what was expected, launches, memory, energy.
 
+mod device;
+mod learning;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::gpu::Chosen;
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::model::human_bytes;
-use crate::profiler::live::GpuStatus;
-use crate::tui::panels::text::{NOT_REPORTED, bar, count, cut, milliseconds, plus_minus, width};
+use crate::tui::panels::text::{NOT_REPORTED, bar, cut, milliseconds, width};
 use crate::tui::theme::Theme;
 
 /// Columns of the names on the left.
@@ -153,44 +153,6 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Operations and bytes of a step, where they were counted.
-    fn work(&mut self) {
-        let Some(parts) = &self.state.parts else {
-            return;
-        };
-        let (flops, bytes) = (Metric::FlopsPerStep.unit(), Metric::BytesPerStep.unit());
-        let text = format!(
-            "{}, {} a step ({})",
-            flops.show(parts.flops_per_step),
-            bytes.show(parts.bytes_per_step),
-            parts.source
-        );
-        self.line("work", text, self.theme.text());
-        if let Some(achieved) = parts.achieved_flops_per_s {
-            let text = Metric::AchievedFlopsPerS.unit().show(achieved);
-            self.line(" achieved", text, self.theme.text());
-        }
-    }
-
-    fn repeatability(&mut self) {
-        let summary = self.state.summary.as_ref();
-        let Some(repeat) = summary.and_then(|summary| summary.repeatability.as_ref()) else {
-            return;
-        };
-        if repeat.identical {
-            let text = format!("the same bits in {} repeats of a step", repeat.repeats);
-            return self.line("repeats", text, self.theme.good());
-        }
-        let differing = repeat.differing_parameter.as_deref();
-        let text = format!(
-            "differ by {:.1e} in the loss, by {:.1e} in the gradient{}",
-            repeat.loss_difference,
-            repeat.gradient_difference,
-            differing.map_or_else(String::new, |name| format!(" of {name}"))
-        );
-        self.line("repeats", text, self.theme.warning());
-    }
-
     fn part(&mut self, name: &str, ms: f64, total: f64, style: Style) {
         let value = format!("{:>9}", milliseconds(ms));
         let label = format!(" {name:<width$}", width = LABEL - 1);
@@ -242,128 +204,6 @@ impl<'a> Page<'a> {
         };
         self.line("you said", text, self.theme.accent());
     }
-
-    fn launches(&mut self) {
-        match measured(self.state, Metric::LaunchesPerStep) {
-            Some(launches) => {
-                let text = format!("{} a step by the host", count(launches));
-                self.line("launches", text, self.theme.text());
-            }
-            None if self.state.step.is_some() => self.not_reported("launches"),
-            None => {}
-        }
-        let Some(kernels) = &self.state.kernels else {
-            return;
-        };
-        let device = kernels.launches_per_step;
-        let host = measured(self.state, Metric::LaunchesPerStep);
-        let mut text = format!("{} kernels a step", count(device));
-        if let Some(replayed) = host.map(|host| device - host).filter(|more| *more >= 1.0) {
-            text.push_str(&format!(", {} replayed", count(replayed)));
-        }
-        self.line(" on device", text, self.theme.text());
-    }
-
-    fn memory(&mut self) {
-        let state = self.state;
-        let in_use = state.bytes_in_use.latest().map(|bytes| bytes as u64);
-        let reserved = state.bytes_reserved.latest().map(|bytes| bytes as u64);
-        if in_use.is_none() && reserved.is_none() {
-            if state.step.is_some() {
-                self.not_reported("memory");
-            }
-            return;
-        }
-        let text = match (in_use, reserved) {
-            (Some(in_use), Some(reserved)) => {
-                format!(
-                    "{}, {} reserved",
-                    human_bytes(in_use),
-                    human_bytes(reserved)
-                )
-            }
-            (Some(in_use), None) => human_bytes(in_use),
-            (None, reserved) => format!("{} reserved", human_bytes(reserved.unwrap_or(0))),
-        };
-        self.line("memory", text, self.theme.text());
-        let Some(all) = state.hello.as_ref().and_then(|hello| hello.device_memory) else {
-            return;
-        };
-        let share = reserved.or(in_use).unwrap_or(0) as f64 / all.max(1) as f64;
-        let text = format!(" {:.1} % of {}", 100.0 * share, human_bytes(all));
-        let room = self.wide.saturating_sub(LABEL + width(&text)).min(16);
-        let (full, empty) = bar(share, room, self.theme);
-        self.lines.push(Line::from(vec![
-            Span::raw(" ".repeat(LABEL)),
-            Span::styled(full, self.theme.series(0)),
-            Span::styled(empty, self.theme.muted()),
-            Span::styled(text, self.theme.muted()),
-        ]));
-    }
-
-    fn loss(&mut self) {
-        if let Some(step) = self.state.loss_lost {
-            let text = format!("not finite since step {step}");
-            self.line("loss", text, self.theme.bad());
-            return;
-        }
-        let now = self.state.loss.latest();
-        let Some((now, first)) = now.zip(self.state.first_loss) else {
-            return;
-        };
-        let arrow = self.theme.glyphs.arrow;
-        let text = if self.state.loss.steps() > 1 {
-            format!("{first:.4} {arrow} {now:.4} nats")
-        } else {
-            format!("{now:.4} nats")
-        };
-        self.line("loss", text, self.theme.text());
-    }
-
-    fn gradients(&mut self) {
-        let Some(summary) = &self.state.summary else {
-            return;
-        };
-        let all = summary.parameter_tensors;
-        match summary.parameters_with_gradient {
-            Some(with) if with == all => {
-                let text = format!("all {all} tensors {}", self.theme.glyphs.check);
-                self.line("gradients", text, self.theme.good());
-            }
-            Some(with) => {
-                let text = format!("{with} of {all} tensors: this is not training");
-                self.line("gradients", text, self.theme.bad());
-            }
-            None => self.not_reported("gradients"),
-        }
-    }
-
-    fn gpu(&mut self) {
-        let Some((gpu, chosen)) = self.state.gpu.latest() else {
-            return;
-        };
-        let (lines, chosen) = (gpu_lines(gpu), *chosen);
-        for (at, line) in lines.into_iter().enumerate() {
-            self.line(if at == 0 { "GPU" } else { "" }, line, self.theme.text());
-        }
-        if let Chosen::BusiestOf(several) = chosen {
-            let text = format!("the busiest of {several}");
-            self.line("", text, self.theme.muted());
-        }
-        let energy = self
-            .state
-            .measured_interval()
-            .and_then(|(start, end, steps)| self.state.gpu.energy_per(start, end, steps));
-        if let Some(energy) = energy {
-            let text = format!(
-                "{} {} {} J a step",
-                three_digits(energy.joules),
-                plus_minus(self.theme),
-                three_digits(energy.uncertainty)
-            );
-            self.line("energy", text, self.theme.text());
-        }
-    }
 }
 
 /// Three significant digits, or the whole number.
@@ -375,24 +215,4 @@ fn three_digits(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.decimals$}")
-}
-
-/// `45 C, 300 W, 97 % busy` and `1.2 GiB used by all programs`, of what is reported.
-fn gpu_lines(gpu: &GpuStatus) -> Vec<String> {
-    let figures = [
-        gpu.temperature.map(|degrees| format!("{degrees:.0} C")),
-        gpu.power.map(|watts| format!("{watts:.0} W")),
-        gpu.busy.map(|percent| format!("{percent:.0} % busy")),
-    ];
-    let figures: Vec<String> = figures.into_iter().flatten().collect();
-    let memory = gpu.memory_used;
-    let mut lines = Vec::new();
-    if !figures.is_empty() {
-        lines.push(figures.join(", "));
-    }
-    lines.extend(memory.map(|bytes| format!("{} used by all", human_bytes(bytes))));
-    if lines.is_empty() {
-        lines.push(NOT_REPORTED.to_owned());
-    }
-    lines
 }
