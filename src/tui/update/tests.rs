@@ -393,8 +393,9 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     );
     script.keys("n");
     assert_eq!(script.step(), "results");
+    // A table's cells wrap, each in its column.
     assert!(
-        unwrapped(&script).contains("a machine of the tests"),
+        unwrapped(&script).contains("24.25 ms (recording: a machine of"),
         "{}",
         unwrapped(&script)
     );
