@@ -459,7 +459,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     script.send(Message::Exported(Ok(files)));
     assert_eq!(
         script.notice(),
-        "Written to report: report.md, report.html."
+        "Wrote report.md, report.html to report"
     );
     script.keys("esc");
     assert!(script.model.overlay.is_none());
