@@ -215,7 +215,11 @@ fn many_shapes_in_turn_leave_nothing_behind() {
     };
     assert!(!holding.kept_nothing(1 << 20));
     // No graph, though one was asked for.
-    assert!(!reshapes(&mut trainer, 1, true, &free, &mut |_| {}).unwrap().healthy);
+    assert!(
+        !reshapes(&mut trainer, 1, true, &free, &mut |_| {})
+            .unwrap()
+            .healthy
+    );
 }
 
 #[test]
