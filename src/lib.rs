@@ -4,7 +4,7 @@
 //! [`tutor`], what they share), over [`instructor`] (a class) and [`report`] (a session as a document), over [`session`]
 //! (what a learner did), over [`lesson`] (the course and its checks), [`analysis`] (statistics) and [`profiler`] (rocprof's
 //! commands and files), over [`run`] (training as a child process), over [`train`] (the loop and its telemetry), [`model`]
-//! and [`device`].
+//! and [`device`]. Beside [`run`] stands [`recording`]: runs of other machines, kept to be played.
 
 pub mod analysis;
 pub mod cli;
@@ -16,6 +16,7 @@ pub mod model;
 mod panics;
 pub mod plain;
 pub mod profiler;
+pub mod recording;
 pub mod report;
 pub mod run;
 pub mod session;

@@ -210,7 +210,7 @@ fn scale_fits_the_growth_and_stops_at_the_memory() {
         "--batch-size=4,16",
     ]);
     let outcomes: Vec<&str> = (0..8)
-        .map(|at| text(&document, &format!("/cells/{at}/outcome")))
+        .map(|at| text(&document, &format!("/scales/0/cells/{at}/outcome")))
         .collect();
     assert_eq!(
         outcomes
@@ -221,7 +221,7 @@ fn scale_fits_the_growth_and_stops_at_the_memory() {
     );
     assert_eq!(outcomes[7], "out_of_memory");
     for (at, truth) in [(0, 1.5), (1, 0.8)] {
-        let growth = &document["growths"][at];
+        let growth = &document["scales"][0]["growths"][at];
         assert!(
             (number(growth, "/exponent") - truth).abs() < 0.1,
             "{growth:#}"
@@ -231,6 +231,89 @@ fn scale_fits_the_growth_and_stops_at_the_memory() {
     let runs = bench.runs().len();
     bench.json(&["scale", "v1", "--seq-len=512,1024", "--batch-size=16,32"]);
     assert_eq!(bench.runs().len(), runs + 1);
+}
+
+#[test]
+fn scale_sets_targets_and_the_workshop_side_by_side() {
+    let bench = Bench::new(&json!({
+        "targets": {"v1": {}, "v4": {"ms": 2.5}}, "growth": [1.5, 0.8], "noise": 0.01, "starts": 0.005,
+    }));
+    let document = bench.json(&[
+        "scale",
+        "v1",
+        "v4",
+        "--seq-len=128,256",
+        "--batch-size=4,8",
+        "--rounds=3",
+        "--workshop",
+    ]);
+    let over = document["over_the_first"].as_array().expect("a list");
+    assert_eq!(over.len(), 4);
+    for at in over {
+        let ratio = number(at, "/relative_time/ratio");
+        assert!((0.24..0.26).contains(&ratio), "{at:#}");
+        assert_eq!(text(at, "/name"), "v4");
+        assert_eq!(text(at, "/relative_time/finding/finding"), "faster");
+    }
+    let claim = |what: &str, version: &str| {
+        let claims = document["workshop"].as_array().expect("a list").iter();
+        claims
+            .filter(|claim| text(claim, "/version") == version)
+            .find(|claim| text(claim, "/what").starts_with(what))
+            .unwrap_or_else(|| panic!("nothing on {what} of {version}"))
+            .clone()
+    };
+    let linear = claim("time with sequence", "v4");
+    assert_eq!(text(&linear, "/workshop"), "O(S)");
+    assert!(
+        (number(&linear, "/measured") - 1.5).abs() < 0.1,
+        "{linear:#}"
+    );
+    let batch = claim("time from batch 4 to 8, S 128", "v1");
+    assert_eq!(text(&batch, "/workshop"), "1.95x");
+    assert!(
+        (number(&batch, "/measured") - 2_f64.powf(0.8)).abs() < 0.1,
+        "{batch:#}"
+    );
+}
+
+#[test]
+fn bench_takes_turns_and_sets_other_programs_beside_the_targets() {
+    let bench = Bench::new(&versions());
+    let peer = r#"echo a line; echo '{"peer": "other", "variant": "eager", "step_ms": 20.0, "samples_s": 400.0}'"#;
+    let document = bench.json(&[
+        "bench",
+        "v1",
+        "v2:--seed=1",
+        "--rounds=4",
+        "--peer",
+        peer,
+        "--num-steps=40",
+    ]);
+    let rows = document["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0]["relative_time"], Value::Null);
+    assert_eq!(rows[0]["step_ms"].as_array().expect("a list").len(), 4);
+    assert_eq!(text(&rows[1], "/name"), "v2 --seed=1");
+    assert_eq!(text(&rows[1], "/relative_time/finding/finding"), "faster");
+    assert_eq!(text(&rows[2], "/name"), "other eager");
+    let ratio = number(&rows[2], "/relative_time/ratio");
+    assert!((1.9..2.1).contains(&ratio), "{ratio}");
+    assert_eq!(rows[2]["relative_time"]["interval"], Value::Null);
+    assert_eq!(rows[2]["launches"], Value::Null);
+    let order = |at: usize| {
+        let path = bench
+            .path("state/tinyllama-tutor/runs")
+            .join(&bench.runs()[at]);
+        let record = std::fs::read_to_string(path.join("run.json")).expect("kept");
+        record.contains("\"v2\"")
+    };
+    // The second round starts with the other one.
+    assert_eq!([0, 1, 2, 3].map(order), [false, true, true, false]);
+
+    let broken = bench.run(&["bench", "v1", "--rounds=1", "--peer", "echo nothing"]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(stderr(&broken).contains("step_ms"), "{}", stderr(&broken));
 }
 
 #[test]
@@ -311,6 +394,26 @@ fn regress_fails_on_what_got_worse_and_only_on_that() {
         stderr(&short)
     );
 
+    // Without a baseline a speed-up can be asked for all the same; what is not in a baseline is said to be missing.
+    let asked = ["regress", "v2", "--against=v1", "--min-speedup=1.1"];
+    let alone = bench.json(&[&asked[..], &["--rounds=4"]].concat());
+    assert_eq!(text(&alone, "/outcomes/0/figure"), "speedup", "{alone:#}");
+    assert_eq!(alone["baseline"], Value::Null);
+    let missing = bench.json(
+        &[
+            &["regress", "v1", "v3", "--seed=3", "--rounds=1"],
+            &baseline[..],
+        ]
+        .concat(),
+    );
+    let of_v3 = missing["outcomes"].as_array().expect("a list");
+    let of_v3: Vec<&Value> = of_v3
+        .iter()
+        .filter(|outcome| text(outcome, "/target") == "v3")
+        .collect();
+    assert_eq!(of_v3.len(), 1, "{missing:#}");
+    assert_eq!(text(of_v3[0], "/verdict"), "not_compared");
+
     slower["device"] = json!("Another GPU");
     bench.change(&slower);
     let elsewhere = bench.run(&[&["regress"], &baseline[..]].concat());
@@ -328,7 +431,7 @@ fn scenario() -> Value {
         "targets": {
             "v1": {"ms": 12.0},
             "stage1": {"ms": 60.0, "loss": [400.0, 300.0], "waits": false},
-            "stage2": {"ms": 60.0, "waits": false},
+            "stage2": {"attention_ms": 1.0, "ms": 20.0, "waits": false},
             "stage3": {"ms": 20.0, "parts": [0.02, 0.03, 0.01], "waits": false},
             "stage4": {"ms": 20.0, "parts": [0.7, 0.2, 0.1]},
             "stage5": {"ms": 8.0},
@@ -351,6 +454,11 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let out_flag = format!("--out={}", out.display());
     let document = bench.json(&["stages", "--num-steps=12", "--profile", &out_flag]);
     assert_eq!(shown(&document), ["yes"; 7], "{document:#}");
+    // The step is no slower; the kernel that reads what is strided is.
+    let ratio = number(&document, "/findings/effects/1/ratio");
+    assert!((1.9..2.1).contains(&ratio), "{ratio}");
+    let naive = text(&document, "/findings/effects/3/text");
+    assert!(naive.contains("91 %"), "{naive}");
     for stage in 1..=6 {
         let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
         assert!(
@@ -380,6 +488,41 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let document = bench.json(&["stages", &out_flag, "--num-steps=12"]);
     assert!(!shown(&document).contains(&"yes"), "{document:#}");
     assert_eq!(shown(&document)[2], "no", "{document:#}");
+}
+
+#[test]
+fn stages_are_traced_where_rocprofv3_is_there() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let stand_ins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(stand_ins).chain(std::env::split_paths(&path));
+    let out = home.path().join("kept");
+    let output = tutor(home.path())
+        .args([
+            "stages",
+            "--profile",
+            "--rounds=1",
+            "--num-steps=1",
+            "--warmup=0",
+        ])
+        .args(common::SMALL)
+        .arg("--out")
+        .arg(&out)
+        .env("PATH", std::env::join_paths(folders).expect("a path"))
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    for target in ["v1", "stage1", "stage6"] {
+        let traces = std::fs::read_dir(out.join(format!("{target}-rocprofv3")))
+            .unwrap_or_else(|error| panic!("{target}: {error}: {}", stderr(&output)));
+        let names: Vec<String> = traces
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect();
+        assert!(
+            names.iter().any(|name| name.ends_with("kernel_trace.csv")),
+            "{target}: {names:?}"
+        );
+    }
 }
 
 #[test]
@@ -468,6 +611,17 @@ fn tune_finds_what_is_faster_and_refuses_what_is_wrong_or_noise() {
     bench.change(&json!({"targets": {"v3": {}}, "noise": 0.02, "starts": 0.02}));
     let document = bench.json(&space);
     assert_eq!(document["winner"], json!([]), "{document:#}");
+
+    // A search that could find nothing but noise is not begun.
+    bench.change(&json!({"targets": {"v3": {}}, "backend": "cpu"}));
+    for (wrong, why) in [
+        (["tune", "v4"], "no kernel whose block size"),
+        (["tune", "v3"], "name a GPU"),
+    ] {
+        let output = bench.run(&wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -42,6 +42,25 @@ fn gradients_agree_with_f64_on_fresh_input_and_awkward_shapes() {
 }
 
 #[test]
+fn the_librarys_attention_and_its_plain_products_have_gradients_too() {
+    let library = ["v2", "--flash-attention=library"];
+    let naive = ["stage4"];
+    for flags in [&library[..], &naive] {
+        let start = ["gradcheck", "--json", "--tuning=off"];
+        let output = run(&[&start[..], flags, SHAPES[1], REST].concat());
+        let text = stdout(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{flags:?}: {text}{}",
+            stderr(&output)
+        );
+        let report: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(report["library"], "plain");
+    }
+}
+
+#[test]
 fn reduced_precision_is_told_from_f32() {
     let shape = SHAPES[1];
     let output = run(&[&["gradcheck", "--json", "--dtype=bf16"], shape, REST].concat());

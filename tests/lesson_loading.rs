@@ -130,6 +130,18 @@ fn each_mistake_is_reported_where_it_stands() {
             "a `run` step has no `measure`",
         ),
         (
+            "    target: v1",
+            "    recording: ../v1\n    target: v1",
+            0,
+            "no id of a recording",
+        ),
+        (
+            "    kind: quiz",
+            "    kind: quiz\n    recording: v1",
+            1,
+            "a `quiz` step has no `recording`",
+        ),
+        (
             "    flags: --config",
             "    flags: it's --config",
             0,

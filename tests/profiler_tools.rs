@@ -429,7 +429,27 @@ fn everything_goes_into_one_folder_with_an_index() {
         "built-in", "hotspots", "runtime", "counters", "system", "roofline", "compute",
     ];
     assert_eq!(states, names.map(|name| (name, "done")));
-    assert!(machine.folder.path().join("out/events.jsonl").exists());
+
+    // The stream of the built-in trace names the kernels of the profiles beside it; here the target only printed its help.
+    let stream = machine.folder.path().join("out/events.jsonl");
+    assert!(stream.exists());
+    let parts = |path: &str| -> Vec<Value> {
+        let output = machine.run(&["import", path, "--json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kernels = document["kernels"].as_array().unwrap();
+        kernels
+            .iter()
+            .map(|kernel| kernel["part"].clone())
+            .collect()
+    };
+    let unnamed = parts("out/hotspots");
+    assert!(!unnamed.is_empty() && unnamed.iter().all(Value::is_null));
+    let output = machine.run(&["import", "out/hotspots", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let name = document["kernels"][0]["name"].as_str().unwrap();
+    let event = serde_json::json!({"t": 1.0, "event": "kernels", "kernels": [{"name": name, "part": "layer 0 ffn"}]});
+    std::fs::write(&stream, format!("{event}\n")).unwrap();
+    assert_eq!(parts("out/hotspots")[0], "layer 0 ffn");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tinyllama_tutor::report::hand_in::{Findings, verify};
 use tinyllama_tutor::report::{Options, Report, class as of_class, collect, html, junit, markdown};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
+use tinyllama_tutor::session::runs::energy_figures;
 use tinyllama_tutor::session::{Event, Place, Session, archive};
 
 fn report(place: &Place) -> Report {
@@ -219,6 +220,98 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     let mut broken = value.clone();
     broken["runs"][0]["samples"]["total_ms"][0] = "fast".into();
     assert!(validator.validate(&broken).is_err());
+}
+
+/// What `calibrate` keeps, for the device of made-up runs.
+fn calibrate(state: &Path, driver: &str) {
+    let sampled = |median: f64| serde_json::json!({"median": median, "p10": median, "p90": median, "repeats": 5});
+    let calibration = serde_json::json!({
+        "version": 1, "measured": 0, "program": "0",
+        "facts": {"backend": "imagined", "device": "Imagined GPU", "arch": "gfx000", "driver": driver, "memory": 1_u64 << 34},
+        "compute": [{"dtype": "f32", "unit": "vector", "flops_per_s": sampled(1e13), "how": "made up"}],
+        "bandwidth": [{"level": "cold", "bytes_per_s": sampled(1e12), "working_set": 1, "how": "made up"}],
+        "launch": null, "synchronise": null, "notes": [],
+    });
+    let folder = state.join("tinyllama-tutor/calibration");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("imagined.json"), calibration.to_string()).unwrap();
+}
+
+/// A run as its keeper leaves it: with the energy in `run.json`.
+fn run_with_energy(session: &mut Session) {
+    let id = "990000-v1";
+    let folder = session.place.runs().join(id);
+    fs::create_dir_all(&folder).unwrap();
+    let record = serde_json::json!({
+        "command": [], "started": 0, "exit": null, "hello": null, "summary": null, "error": null,
+        "energy": {"joules": 120.0, "uncertainty": 6.0, "power_samples": 9, "steps": 30, "samples": 240, "source": "made up"},
+    });
+    fs::write(folder.join("run.json"), record.to_string()).unwrap();
+    session
+        .start_run(id, None, "v1", vec!["run".into()])
+        .unwrap();
+    let figures = energy_figures(&session.place.runs(), id);
+    session.finish_run(id, RunExit::Status(0), figures).unwrap();
+}
+
+#[test]
+fn ceilings_and_energy_reach_every_format() {
+    let state = TempDir::new().unwrap();
+    let place = Place {
+        folder: state.path().join("tinyllama-tutor"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place.clone()).unwrap();
+    make_up(&mut session, "100000-v1", None, &MadeUp::new("v1", 20.0), 1);
+    make_up(&mut session, "200000-v3", None, &MadeUp::new("v3", 5.0), 2);
+    session.mark_recording("200000-v3", "elsewhere").unwrap();
+    run_with_energy(&mut session);
+    drop(session);
+    let report = |driver: &str| -> Report {
+        calibrate(state.path(), driver);
+        let written = tutor(state.path(), &["report", "-o", "out"]);
+        assert_eq!(written.status.code(), Some(0), "{written:?}");
+        let text = fs::read(state.path().join("out/session.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let fresh = report("1.2");
+    let work = |run: usize| fresh.runs[run].work.as_ref().unwrap();
+    let values: Vec<f64> = work(0).ceilings.iter().map(|line| line.value).collect();
+    assert_eq!(values, [1e13, 1e13, 1e12], "{:?}", work(0).ceilings);
+    // A tenth of a second of arithmetic; a fifth of a second of moving bytes; both, of which the longer counts.
+    assert_eq!(work(0).least_ms(1e12, 1.0), Some(100.0));
+    assert_eq!(work(0).least_ms(0.0, 2e11), Some(200.0));
+    assert_eq!(work(0).least_ms(1e12, 2e11), Some(200.0));
+    assert_eq!(
+        work(1).ceilings,
+        [],
+        "a recording was made on another machine"
+    );
+    assert_eq!(fresh.runs[2].figures["joules_per_step"], 4.0);
+
+    let page = html::render(&fresh);
+    let text = markdown::render(&fresh);
+    for expected in [
+        "4.00 J +/- 0.20 J",
+        "0.500 J +/- 0.025 J",
+        "memory 1000 GB/s (measured)",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    // The part that only moves data is held against memory: 8 MB in 5 ms, of 1000 GB/s.
+    let copies = |line: &str| line.starts_with("| embedding |") && line.ends_with("| 0.16 % |");
+    assert!(text.lines().any(copies), "{text}");
+    assert!(!page.contains("NaN") && !text.contains("NaN"));
+    assert_eq!(page.matches("class=\"roof\"").count(), 3);
+    let doubts = |report: &Report| report.runs[0].warnings.join(" ");
+    assert!(!doubts(&fresh).contains("driver"), "{}", doubts(&fresh));
+    let stale = report("1.1");
+    assert!(
+        doubts(&stale).contains("driver: 1.1 then, 1.2 now"),
+        "{}",
+        doubts(&stale)
+    );
 }
 
 #[test]

@@ -290,6 +290,232 @@ fn a_second_tutor_is_told_who_holds_the_session() {
 }
 
 #[test]
+fn the_wheel_scrolls_where_the_mouse_was_asked_for_and_is_the_terminals_own_elsewhere() {
+    let home = home();
+    let terminal = Terminal::start(command(&home).arg("--mouse"), 60, 20);
+    terminal.wait_for("The first lesson");
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    assert!(terminal.takes_the_mouse());
+    // The list of keys is longer than the screen.
+    terminal.send("?");
+    terminal.wait_for("At a step");
+    let top = terminal.text();
+    // The wheel, two turns down at column 10 of row 10, as terminals report it.
+    terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
+    terminal.wait_until("text further down", |terminal| terminal.text() != top);
+    terminal.send("\x1b[<64;10;10M\x1b[<64;10;10M");
+    terminal.wait_until("the top again", |terminal| terminal.text() == top);
+    drop(terminal);
+
+    let home = self::home();
+    assert!(!opened(&home).takes_the_mouse());
+}
+
+#[test]
+fn an_editor_gets_the_terminal_and_what_was_written_comes_back() {
+    let home = home();
+    let editor = home.path().join("editor.sh");
+    let script = "echo EDITING\nread line\necho \"$line\" >> \"$1\"\n";
+    std::fs::write(&editor, script).unwrap();
+    let command = command(&home).env("EDITOR", format!("sh {}", editor.display()));
+    let mut terminal = Terminal::start(command, 80, 24);
+    terminal.wait_for("The first lesson");
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    for title in [
+        "Guess first",
+        "Measure it",
+        "What came out",
+        "A question",
+        "A number",
+        "In your own words",
+    ] {
+        terminal.send("n");
+        terminal.wait_for(title);
+    }
+    terminal.send("e");
+    terminal.wait_until("the editor", |terminal| {
+        !terminal.is_alternate() && terminal.text().contains("EDITING")
+    });
+    // Keys of the tutor that would quit it or go on: they are the editor's now.
+    terminal.send("q n written elsewhere\n");
+    terminal.wait_until("the tutor", Terminal::is_alternate);
+    terminal.wait_for("q n written elsewhere");
+    assert!(
+        terminal.text().contains("In your own words"),
+        "{}",
+        terminal.text()
+    );
+    terminal.send("q");
+    assert!(terminal.wait().success());
+}
+
+/// The whole way of a learner without a GPU: a recording is offered, played, judged and reported as what it is.
+#[test]
+fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
+    let home = home();
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    let command = command(&home)
+        .env("TINYLLAMA_RECORDINGS", recordings)
+        .current_dir(home.path());
+    let mut terminal = Terminal::start(command, 100, 30);
+    terminal.wait_for("The first lesson");
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    terminal.send("n");
+    terminal.wait_for("Guess first");
+    terminal.send("n");
+    terminal.wait_for("No GPU was found on this machine");
+    terminal.send("r");
+    terminal.wait_for("recording: a machine of the tests, 21 November 2026: v1");
+    terminal.wait_for("×1");
+    terminal.send("+");
+    terminal.wait_for("×4");
+    terminal.send("++");
+    terminal.wait_for("passed  learns");
+    assert!(
+        terminal
+            .text()
+            .contains("(recording: a machine of the tests"),
+        "{}",
+        terminal.text()
+    );
+    terminal.send("R");
+    terminal.wait_for("Your report");
+    terminal.send("\r");
+    terminal.wait_for("Written to");
+    let report = std::fs::read_to_string(home.path().join("report/report.md")).unwrap();
+    assert!(
+        report.contains("Recording of a machine of the tests, 21 November 2026."),
+        "{report}"
+    );
+    terminal.send("\x1b");
+    terminal.wait_for("passed  learns");
+    terminal.send("F");
+    terminal.wait_for("FLOP/byte");
+    assert!(
+        terminal
+            .text()
+            .contains("recording: a machine of the tests"),
+        "{}",
+        terminal.text()
+    );
+    terminal.send("\x1b");
+    terminal.wait_for("passed  learns");
+    terminal.send("q");
+    assert!(terminal.wait().success());
+}
+
+/// The profiler of every supported version by its stand-in, then a profile made elsewhere.
+#[test]
+fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", fixtures.join("stand_ins").display());
+    for version in ["6.2", "6.4", "7.0", "7.14"] {
+        let home = home();
+        let command = command(&home)
+            .env("PATH", &path)
+            .env("STAND_IN_ROCM", version);
+        let mut terminal = Terminal::start(command, 100, 30);
+        go_to_the_profiler(&terminal);
+        terminal.wait_for("run the profiler");
+        terminal.send("\r");
+        terminal.wait_for("Hotspots");
+        terminal.send("v");
+        terminal.wait_for("Which kernels take the time?");
+        terminal.send("i");
+        terminal.wait_for("Import a profile");
+        let profile = fixtures.join("fixtures/rocprofv3");
+        terminal.send(&format!("{}\r", profile.display()));
+        terminal.wait_for("Hotspots");
+        terminal.send("q");
+        assert!(terminal.wait().success(), "{version}");
+    }
+}
+
+/// Past every step of the first lesson, to the one that profiles.
+fn go_to_the_profiler(terminal: &Terminal) {
+    terminal.wait_for("The first lesson");
+    terminal.send("c");
+    // Titles stand in the outline too; where the learner is stands in the head.
+    for (place, keys) in [
+        ("Step 1 of 7", "n"),
+        ("Step 2 of 7", "s\r"),
+        ("Step 3 of 7", "s\r"),
+        ("Step 4 of 7", "n"),
+        ("Step 5 of 7", "s\r"),
+        ("Step 6 of 7", "s\r"),
+        ("Step 7 of 7", "s\r"),
+        ("The same again.", "n"),
+        ("Two runs of the same program.", "n"),
+        ("Which kernels take the time?", ""),
+    ] {
+        terminal.wait_for(place);
+        terminal.send(keys);
+    }
+}
+
+/// Issue 10: what an instructor does reaches a tutor that is open, and it goes on.
+#[test]
+fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
+    let home = home();
+    let class = home.path().join("class");
+    std::fs::create_dir(&class).unwrap();
+    let instructor = |words: &[&str]| {
+        let output = Process::new(PROGRAM)
+            .args(["instructor", "--class"])
+            .arg(&class)
+            .args(["--by", "Teacher"])
+            .args(words)
+            .envs(environment(&home))
+            .env_remove("TINYLLAMA_LESSONS")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    let command = command(&home)
+        .env_remove("TINYLLAMA_LESSONS")
+        .args(["--learner", "ada", "--class"])
+        .arg(&class);
+    let terminal = Terminal::start(command, 100, 30);
+    terminal.wait_for("Foundation");
+    instructor(&["unlock", "ada", "five-stages"]);
+    terminal.wait_for("Teacher");
+    terminal.send(":");
+    terminal.wait_for("Find");
+    terminal.send("fivestages");
+    terminal.wait_for("lesson: ");
+    terminal.send("\r");
+    for step in 1..=6 {
+        terminal.wait_for(&format!("Step {step} of 14"));
+        terminal.send("n");
+    }
+    let here = "Stage 3: fast, and it does not add up";
+    terminal.wait_for("Step 7 of 14");
+    terminal.wait_for(here);
+    terminal.send("s");
+    terminal.wait_for("Skip this step");
+    terminal.send("no time\r");
+    terminal.wait_for("Step 8 of 14");
+    terminal.send("p");
+    terminal.wait_for("skipped: no time");
+    instructor(&["reset", "ada", "--stage", "3"]);
+    terminal.wait_for("Teacher reset");
+    terminal.wait_until("the stage as if it were new", |terminal| {
+        terminal.text().contains(here) && !terminal.text().contains("skipped: no time")
+    });
+    // The tutor goes on at the same step.
+    terminal.send("f");
+    terminal.wait_for("Flags of the run");
+}
+
+#[test]
 fn without_a_terminal_the_ways_without_one_are_named() {
     let home = home();
     let output = Process::new(PROGRAM)
@@ -303,6 +529,35 @@ fn without_a_terminal_the_ways_without_one_are_named() {
         said.contains("--plain") && said.contains("--json"),
         "{said}"
     );
+}
+
+#[test]
+fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
+    let home = home();
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    let mut tutor = Process::new(PROGRAM)
+        .arg("--plain")
+        .envs(environment(&home))
+        .env("TINYLLAMA_RECORDINGS", recordings)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "next\nnext\nrecording 3\nrecording end\nquit\n";
+    let mut input = tutor.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let output = tutor.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+    for words in [
+        "`recording` plays v1 tiny instead (recording: a machine of the tests, 21 November 2026)",
+        "`3` is no speed",
+        "learns: passed. The loss fell.",
+        "(recording: a machine of the tests, 21 November 2026)\nmany-steps",
+    ] {
+        assert!(said.contains(words), "no \"{words}\" in:\n{said}");
+    }
 }
 
 #[test]

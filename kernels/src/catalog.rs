@@ -46,7 +46,7 @@ pub const CATALOG: [Entry; 8] = [
     Entry {
         name: "flash_attention",
         summary: "causal attention over grouped heads; scores never leave the chip",
-        launches: "1 forward, 2 backward",
+        launches: "1 forward, 2 backward; 1 for the log-sum-exp alone",
         check: flash_attention::check,
     },
     Entry {

@@ -12,6 +12,7 @@ pub mod bench;
 pub mod binding;
 pub mod check;
 pub mod launch;
+mod number;
 pub mod source;
 pub mod team;
 pub mod tunables;

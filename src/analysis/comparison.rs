@@ -6,6 +6,7 @@ use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
 use super::statistics::{Basis, Series};
 use super::{Metric, parts};
+use crate::run::folder::{Joules, RunEnergy};
 use crate::train::event::Hello;
 
 /// One of the things that are compared.
@@ -59,6 +60,9 @@ pub struct Row {
     pub flops_per_step: Option<f64>,
     /// Counted FLOP over the median step.
     pub flops_per_s: Option<f64>,
+    /// Of the device while steps were measured, by power sampled beside the runs.
+    pub energy_per_step: Option<Joules>,
+    pub energy_per_sample: Option<Joules>,
     /// Device time of alike forward parts, where a profile pass measured it.
     pub parts: Vec<parts::PartSum>,
     pub first_loss: Option<f64>,
@@ -140,6 +144,7 @@ fn row(side: &Side<'_>) -> Option<Row> {
         .and_then(|run| run.kernels.as_ref())
         .or(last.kernels.as_ref());
     let flops_per_step = work.map(|work| work.flops_per_step);
+    let energy = RunEnergy::together(side.runs.iter().filter_map(|run| run.energy.as_ref()));
     let samples = last.hello.config.batch_size as f64;
     let tokens = last.hello.config.tokens() as f64;
     let a_second = |things: f64| step_ms.map(|ms| things / (ms / 1e3));
@@ -169,6 +174,8 @@ fn row(side: &Side<'_>) -> Option<Row> {
         peak_bytes_reserved: last.summary.peak_bytes_reserved,
         flops_per_step,
         flops_per_s: flops_per_step.and_then(a_second),
+        energy_per_step: energy.as_ref().and_then(RunEnergy::per_step),
+        energy_per_sample: energy.as_ref().and_then(RunEnergy::per_sample),
         parts: work.map(parts::by_kind).unwrap_or_default(),
         first_loss: last.summary.first_loss,
         final_loss: last.summary.final_loss,
@@ -225,6 +232,12 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
                 made == Made::InTurns || base.synchronize == hello.synchronize,
             ),
             ("learning rate", base.learning_rate == hello.learning_rate),
+            (
+                "block sizes",
+                made == Made::InTurns
+                    || base.target != hello.target
+                    || base.block_sizes == hello.block_sizes,
+            ),
         ];
         let differing: Vec<&str> = facts
             .iter()

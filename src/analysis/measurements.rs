@@ -14,6 +14,7 @@ pub struct Measurements {
     scalars: BTreeMap<Metric, f64>,
     steps: BTreeMap<Metric, Vec<f64>>,
     complete: bool,
+    device: Option<String>,
 }
 
 impl Measurements {
@@ -36,8 +37,9 @@ impl Measurements {
         Ok(measurements)
     }
 
-    fn add(&mut self, body: &Body) {
+    pub(crate) fn add(&mut self, body: &Body) {
         match body {
+            Body::Hello(hello) => self.device = Some(hello.device.clone()),
             Body::Step(step) if step.measured => {
                 for metric in Metric::ALL {
                     if let Some(value) = metric.of_step(step) {
@@ -64,6 +66,11 @@ impl Measurements {
     /// Whether the run came to its planned end.
     pub fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// The name of the device it ran on; none where the stream does not begin with it.
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// The measured steps of a per-step metric; none when it was not reported or holds something that is no time.

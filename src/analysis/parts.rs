@@ -45,9 +45,10 @@ pub fn by_kind(parts: &Parts) -> Vec<PartSum> {
     sums
 }
 
-/// Whether a part belongs to the forward pass.
+/// Whether a part belongs to the forward pass; `layer 3 ffn backward` does not.
 pub fn is_forward(part: &str) -> bool {
-    !matches!(kind(part), "backward" | "optimizer" | "other")
+    let kind = kind(part);
+    !(kind.ends_with("backward") || matches!(kind, "optimizer" | "other"))
 }
 
 /// Kernels the forward pass launches.
@@ -95,5 +96,6 @@ mod tests {
         assert_eq!((sums[0].device_ms, sums[0].flops), (Some(4.0), 20.0));
         assert_eq!(sums[1].device_ms, None);
         assert!(is_forward("layer 1 ffn") && !is_forward("backward"));
+        assert!(!is_forward("layer 1 ffn backward") && !is_forward("optimizer"));
     }
 }

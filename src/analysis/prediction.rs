@@ -1,41 +1,81 @@
 //! How long a step of a model that was never run will take: a small model of time, fitted to runs that were kept.
 //!
-//! A step waits for the slower of two: the host, which hands over launches one after the other, and the device, which computes
-//! and moves. `time = launches * a + FLOP * b + bytes * c` (or the larger of the first term and the rest), coefficients not
-//! below zero, fitted to relative errors. How good that is, is said by leaving each configuration out in turn, fitting to the
-//! others and predicting it; both forms are tried that way, and the better one is used.
+//! A step waits for the slower of two: the host, which hands over kernels one after the other, and the device, which computes
+//! and moves. `time = kernels * a + FLOP * b + FLOP of attention's scores * c + bytes * d` (or the larger of the first term and
+//! the rest; or with b for c), coefficients not below zero, fitted to relative errors. How good that is, is said by leaving
+//! each configuration out in turn, fitting to the others and predicting it; the four models are tried that way, and the one
+//! with the smallest mean error is used.
+
+mod coefficients;
 
 use serde::Serialize;
 
+pub use coefficients::{Coefficients, Form, Shape};
+
 use super::calibration::{Calibration, Level};
-use super::least_squares::{dot, fit_non_negative};
+use super::least_squares::dot;
+use super::roofline::product_type;
 use super::statistics::Series;
 use crate::model::{ModelConfig, Recipe, work};
 
 /// Configurations below which there is nothing to leave out.
 pub const LEAST_CONFIGURATIONS: usize = 4;
 
-/// What a step consists of, counted from shapes; launches as they were observed.
+/// What a step consists of, counted from shapes; kernels as they were observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Features {
-    /// 1 where the backend reports none: then the coefficient is a constant time a step.
+    /// By the host; 1 where the backend reports none: then the coefficient is a constant time a step.
     pub launches: f64,
+    /// By a captured graph; 0 without one.
+    pub captured: f64,
     pub flops: f64,
+    /// Of those the ones of attention's scores, which grow with the square of the sequence.
+    pub score_flops: f64,
     pub bytes: f64,
 }
 
 impl Features {
-    pub fn of(config: &ModelConfig, recipe: &Recipe, launches: Option<f64>) -> Self {
+    pub fn of(
+        config: &ModelConfig,
+        recipe: &Recipe,
+        launches: Option<f64>,
+        captured: Option<f64>,
+    ) -> Self {
         let works = work::training_step(config, recipe);
         Features {
             launches: launches.unwrap_or(1.0),
+            captured: captured.unwrap_or(0.0),
             flops: works.iter().map(|work| work.flops).sum(),
+            score_flops: work::score_flops(config, recipe),
             bytes: works.iter().map(|work| work.bytes).sum(),
         }
     }
 
-    fn row(&self) -> [f64; 3] {
-        [self.launches, self.flops, self.bytes]
+    /// Kernels, FLOP without and of scores, bytes.
+    fn row(&self) -> [f64; 4] {
+        [
+            self.launches + self.captured,
+            self.flops - self.score_flops,
+            self.score_flops,
+            self.bytes,
+        ]
+    }
+
+    /// Milliseconds of the longest of launching, computing and moving at the calibrated rates: what a perfect program needs.
+    pub fn ceiling_ms(
+        &self,
+        calibration: &Calibration,
+        dtype: &str,
+        precision: &str,
+    ) -> Option<f64> {
+        let product = product_type(dtype, precision);
+        let arithmetic = calibration
+            .flops_per_s(product, None)
+            .or_else(|| calibration.flops_per_s(dtype, None))?;
+        let launching = calibration.launch_us().unwrap_or(0.0) * self.launches / 1e3;
+        let computing = 1e3 * self.flops / arithmetic;
+        let moving = 1e3 * self.bytes / calibration.bytes_per_s(Level::Cold)?;
+        Some(launching.max(computing).max(moving))
     }
 }
 
@@ -80,114 +120,6 @@ pub fn merged(observations: &[Observation]) -> Vec<Observation> {
         .collect()
 }
 
-/// How the host's and the device's time add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Form {
-    /// One after the other.
-    Sum,
-    /// At the same time: the longer one counts.
-    Larger,
-}
-
-/// Milliseconds a unit of each feature.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Coefficients {
-    pub form: Form,
-    pub ms_per_launch: f64,
-    pub ms_per_flop: f64,
-    pub ms_per_byte: f64,
-}
-
-impl Coefficients {
-    pub fn step_ms(&self, features: &Features) -> f64 {
-        let [launches, flops, bytes] = features.row();
-        let host = launches * self.ms_per_launch;
-        let device = flops * self.ms_per_flop + bytes * self.ms_per_byte;
-        match self.form {
-            Form::Sum => host + device,
-            Form::Larger => host.max(device),
-        }
-    }
-
-    /// Of the ceilings alone, without any run: what a perfect program would need.
-    pub fn of_ceilings(calibration: &Calibration, dtype: &str) -> Option<Self> {
-        Some(Coefficients {
-            form: Form::Larger,
-            ms_per_launch: calibration.launch_us().unwrap_or(0.0) / 1e3,
-            ms_per_flop: 1e3 / calibration.flops_per_s(dtype, None)?,
-            ms_per_byte: 1e3 / calibration.bytes_per_s(Level::Cold)?,
-        })
-    }
-
-    fn fitted(form: Form, observations: &[&Observation]) -> Option<Self> {
-        match form {
-            Form::Sum => sum_of(observations, [true; 3]),
-            Form::Larger => larger_of(observations),
-        }
-    }
-}
-
-/// Fit of the sum, to relative errors, with the features that are asked for.
-fn sum_of(observations: &[&Observation], features: [bool; 3]) -> Option<Coefficients> {
-    let kept: Vec<usize> = (0..3).filter(|at| features[*at]).collect();
-    let largest: Vec<f64> = kept
-        .iter()
-        .map(|at| {
-            let values = observations.iter().map(|o| o.features.row()[*at]);
-            values.fold(f64::MIN_POSITIVE, f64::max)
-        })
-        .collect();
-    // Scaled to 1, so that 1e12 FLOP and 500 launches are solved alike.
-    let rows: Vec<Vec<f64>> = observations
-        .iter()
-        .map(|o| {
-            kept.iter()
-                .zip(&largest)
-                .map(|(at, scale)| o.features.row()[*at] / scale / o.step_ms)
-                .collect()
-        })
-        .collect();
-    let solution = fit_non_negative(&rows, &vec![1.0; rows.len()])?;
-    let mut all = [0.0; 3];
-    for ((at, scale), value) in kept.iter().zip(&largest).zip(solution) {
-        all[*at] = value / scale;
-    }
-    Some(Coefficients {
-        form: Form::Sum,
-        ms_per_launch: all[0],
-        ms_per_flop: all[1],
-        ms_per_byte: all[2],
-    })
-}
-
-/// Fit of the larger of two: every place is tried at which the device, in order of its work, overtakes the host.
-fn larger_of(observations: &[&Observation]) -> Option<Coefficients> {
-    let mut sorted = observations.to_vec();
-    sorted.sort_by(|a, b| a.features.flops.total_cmp(&b.features.flops));
-    let candidates = (0..=sorted.len()).filter_map(|split| {
-        let (host, device) = sorted.split_at(split);
-        let host = sum_of(host, [true, false, false]).map_or(0.0, |fit| fit.ms_per_launch);
-        let device = sum_of(device, [false, true, true]);
-        if split > 0 && host == 0.0 || split < sorted.len() && device.is_none() {
-            return None;
-        }
-        Some(Coefficients {
-            form: Form::Larger,
-            ms_per_launch: host,
-            ms_per_flop: device.map_or(0.0, |fit| fit.ms_per_flop),
-            ms_per_byte: device.map_or(0.0, |fit| fit.ms_per_byte),
-        })
-    });
-    let misfit = |fit: &Coefficients| -> f64 {
-        sorted
-            .iter()
-            .map(|o| (fit.step_ms(&o.features) / o.step_ms - 1.0).powi(2))
-            .sum()
-    };
-    candidates.min_by(|a, b| misfit(a).total_cmp(&misfit(b)))
-}
-
 /// A configuration predicted by a model that had not seen it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldOut {
@@ -203,7 +135,8 @@ pub struct HeldOut {
 pub struct TimeModel {
     pub coefficients: Coefficients,
     pub held_out: Vec<HeldOut>,
-    /// Of the absolute errors.
+    /// Of the absolute errors, as those that follow.
+    pub mean_error: f64,
     pub median_error: f64,
     pub largest_error: f64,
     /// Peak memory over the estimate from shapes; null where none was reported.
@@ -219,15 +152,15 @@ impl TimeModel {
         if observations.len() < LEAST_CONFIGURATIONS {
             return None;
         }
-        [Form::Sum, Form::Larger]
+        Shape::ALL
             .into_iter()
-            .filter_map(|form| Self::of_form(form, &observations))
-            .min_by(|a, b| a.median_error.total_cmp(&b.median_error))
+            .filter_map(|shape| Self::of_shape(shape, &observations))
+            .min_by(|a, b| a.mean_error.total_cmp(&b.mean_error))
     }
 
-    fn of_form(form: Form, observations: &[Observation]) -> Option<Self> {
+    fn of_shape(shape: Shape, observations: &[Observation]) -> Option<Self> {
         let all: Vec<&Observation> = observations.iter().collect();
-        let coefficients = Coefficients::fitted(form, &all)?;
+        let coefficients = Coefficients::fitted(shape, &all)?;
         let held_out = (0..all.len())
             .map(|left_out| {
                 let others: Vec<&Observation> = observations
@@ -236,7 +169,7 @@ impl TimeModel {
                     .filter(|(at, _)| *at != left_out)
                     .map(|(_, o)| o)
                     .collect();
-                let fit = Coefficients::fitted(form, &others)?;
+                let fit = Coefficients::fitted(shape, &others)?;
                 let observation = &observations[left_out];
                 let predicted_ms = fit.step_ms(&observation.features);
                 Some(HeldOut {
@@ -251,6 +184,7 @@ impl TimeModel {
         let (memory_factor, memory_error) = memory(observations);
         Some(TimeModel {
             coefficients,
+            mean_error: errors.iter().sum::<f64>() / errors.len() as f64,
             median_error: quantile(&errors, 0.5)?,
             largest_error: quantile(&errors, 1.0)?,
             held_out,
@@ -330,131 +264,4 @@ pub fn launches(observed: &[(usize, f64)], layers: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{Preset, Target};
-    use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
-    fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -> Observation {
-        let config = ModelConfig {
-            sequence_length: sequence,
-            batch_size: batch,
-            ..Preset::Small.config()
-        };
-        let features = Features::of(&config, &Target::V1.recipe(), Some(700.0));
-        Observation {
-            config,
-            features,
-            step_ms: time(&features),
-            peak_bytes: Some(1.25 * config.estimated_bytes() as f64),
-            runs: 1,
-        }
-    }
-
-    /// Launches of 5 us on the host, against 40 TFLOP/s and 1.5 TB/s on the device.
-    fn truth(features: &Features) -> f64 {
-        let host: f64 = 700.0 * 0.005;
-        host.max(features.flops / 4e10 + features.bytes / 1.5e9)
-    }
-
-    /// The first three are bound by the host, so that one of them may be left out.
-    fn grid(time: impl Fn(&Features) -> f64) -> Vec<Observation> {
-        let sizes = [
-            (32, 1),
-            (32, 2),
-            (64, 1),
-            (64, 8),
-            (128, 8),
-            (256, 8),
-            (256, 16),
-            (512, 8),
-            (1024, 8),
-            (1024, 16),
-        ];
-        sizes
-            .map(|(sequence, batch)| observation(sequence, batch, &time))
-            .to_vec()
-    }
-
-    #[test]
-    fn a_host_and_a_device_are_found_and_unseen_sizes_predicted() {
-        let mut random = ChaCha8Rng::seed_from_u64(11);
-        let noise: Vec<f64> = (0..10)
-            .map(|_| 0.95 + 0.1 * random.random::<f64>())
-            .collect();
-        let observations: Vec<Observation> = grid(truth)
-            .into_iter()
-            .zip(noise)
-            .map(|(o, noise)| Observation {
-                step_ms: o.step_ms * noise,
-                ..o
-            })
-            .collect();
-        let model = TimeModel::fitted(&observations).unwrap();
-        assert_eq!(model.coefficients.form, Form::Larger, "{model:#?}");
-        assert!(
-            model.median_error < 0.1 && model.largest_error < 0.2,
-            "{model:#?}"
-        );
-        let unseen = observation(2048, 8, truth);
-        let ratio = model.coefficients.step_ms(&unseen.features) / unseen.step_ms;
-        assert!((0.85..1.15).contains(&ratio), "{ratio}");
-        let ratio = model.peak_bytes(&unseen.config).unwrap() / unseen.peak_bytes.unwrap();
-        assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
-    }
-
-    #[test]
-    fn the_stated_error_is_that_of_configurations_the_model_had_not_seen() {
-        // Times that follow nothing that was counted: no model may claim to know them.
-        let mut random = ChaCha8Rng::seed_from_u64(12);
-        let observations: Vec<Observation> = grid(|_| 1.0)
-            .into_iter()
-            .map(|o| Observation {
-                step_ms: 10_f64.powf(3.0 * random.random::<f64>()),
-                ..o
-            })
-            .collect();
-        let model = TimeModel::fitted(&observations).unwrap();
-        assert!(model.median_error > 0.3, "{}", model.median_error);
-        assert_eq!(model.held_out.len(), 10);
-    }
-
-    #[test]
-    fn a_configuration_that_is_off_does_not_vouch_for_itself() {
-        let mut observations = grid(truth);
-        observations[5].step_ms *= 10.0;
-        let others: Vec<&Observation> = observations
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != 5)
-            .map(|(_, o)| o)
-            .collect();
-        for form in [Form::Sum, Form::Larger] {
-            let model = TimeModel::of_form(form, &observations).unwrap();
-            let without = Coefficients::fitted(form, &others).unwrap();
-            let predicted = without.step_ms(&observations[5].features);
-            assert_eq!(model.held_out[5].predicted_ms, predicted);
-            assert_ne!(model.coefficients, without);
-        }
-    }
-
-    #[test]
-    fn repeats_of_a_configuration_do_not_pose_as_held_out() {
-        let twice: Vec<Observation> = grid(truth)[..2].iter().cycle().take(8).cloned().collect();
-        assert_eq!(merged(&twice).len(), 2);
-        assert!(TimeModel::fitted(&twice).is_none());
-    }
-
-    #[test]
-    fn launches_follow_the_layers() {
-        assert_eq!(
-            launches(&[(8, 500.0), (8, 520.0), (4, 300.0)], 8),
-            Some(510.0)
-        );
-        let more = launches(&[(8, 500.0), (4, 260.0)], 12).unwrap();
-        assert!((more - 740.0).abs() < 1e-6, "{more}");
-        assert_eq!(launches(&[(8, 450.0)], 17), Some(900.0));
-        assert_eq!(launches(&[], 8), None);
-    }
-}
+mod tests;

@@ -12,6 +12,8 @@ use thiserror::Error;
 
 use super::Measurements;
 use super::words::merged;
+use crate::profiler::live::meter::EnergyMeter;
+use crate::run::folder::{RunEnergy, RunFolder};
 use crate::run::{Exited, Line, RunChild, RunCommand, read_line, signal_group};
 use crate::train::event::{
     Body, Event, Failure, FailureCode, Hello, Kernels, Parts, Step, Summary,
@@ -86,6 +88,7 @@ pub struct MeasuredRun {
     pub steps: Vec<Step>,
     pub parts: Option<Parts>,
     pub kernels: Option<Kernels>,
+    pub energy: Option<RunEnergy>,
 }
 
 /// Why a run gave no figures.
@@ -170,6 +173,7 @@ impl Runner {
             flags: merged(&[&variant.flags[..], more].concat()),
         };
         let mut child = RunChild::start(&command, &self.root)?;
+        let mut meter = EnergyMeter::beside(&command);
         self.stop.running(Some(child.id()));
         // A stop between the check above and this line found no group to end.
         if let Some(signal) = self.stop.signal() {
@@ -180,6 +184,7 @@ impl Runner {
             match child.next_line() {
                 Ok(Some(Line::Event(event))) => {
                     watch(&event);
+                    meter.hear(&event);
                     collected.add(&event);
                 }
                 Ok(Some(_)) => {}
@@ -190,7 +195,9 @@ impl Runner {
         let exited = read.and_then(|()| child.wait());
         self.stop.running(None);
         self.check_stop()?;
-        collected.finish(variant, exited?)
+        let mut exited = exited?;
+        exited.note_energy(meter.finish())?;
+        collected.finish(variant, exited)
     }
 
     fn check_stop(&self) -> Result<(), RunFailure> {
@@ -246,11 +253,13 @@ impl Collected {
             return Err(failed(self.failure));
         }
         let failure = self.failure.clone();
-        self.measured(folder.clone()).ok_or_else(|| failed(failure))
+        let energy = exited.folder.record.energy.clone();
+        self.measured(folder.clone(), energy)
+            .ok_or_else(|| failed(failure))
     }
 
     /// None without a complete summary.
-    fn measured(self, path: PathBuf) -> Option<MeasuredRun> {
+    fn measured(self, path: PathBuf, energy: Option<RunEnergy>) -> Option<MeasuredRun> {
         let summary = self.summary.filter(|summary| summary.complete)?;
         Some(MeasuredRun {
             path,
@@ -267,6 +276,7 @@ impl Collected {
                 .collect(),
             parts: self.parts,
             kernels: self.kernels,
+            energy,
         })
     }
 }
@@ -291,11 +301,14 @@ impl MeasuredRun {
                 collected.add(&event);
             }
         }
-        collected.measured(path.to_path_buf()).with_context(|| {
-            format!(
-                "{} holds no run that came to its end: start it again, or name another",
-                file.display()
-            )
-        })
+        let energy = RunFolder::read_record(path).and_then(|record| record.energy);
+        collected
+            .measured(path.to_path_buf(), energy)
+            .with_context(|| {
+                format!(
+                    "{} holds no run that came to its end: start it again, or name another",
+                    file.display()
+                )
+            })
     }
 }

@@ -53,6 +53,28 @@ pub struct Measured {
     pub runs: Vec<String>,
 }
 
+/// A target over its sizes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetScale {
+    /// The target with its own flags.
+    pub name: String,
+    pub target: String,
+    pub cells: Vec<Cell>,
+    pub growths: Vec<Growth>,
+}
+
+impl TargetScale {
+    pub fn measured(&self) -> Vec<&Measured> {
+        self.cells
+            .iter()
+            .filter_map(|cell| match cell {
+                Cell::Measured(measured) => Some(measured),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
 /// In what something grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

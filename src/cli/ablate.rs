@@ -30,6 +30,11 @@ const SWITCHES: [&str; 4] = [
 ];
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor ablate v2
+      sixteen combinations, three rounds
+  tinyllama-tutor ablate v3 --switches qkv-fusion,graph-fusion --rounds 5
+      two switches, more surely")]
 pub struct AblateArgs {
     /// v2 or v3, with flags of its own after a colon
     target: Entry,

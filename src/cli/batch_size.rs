@@ -23,6 +23,11 @@ use crate::profiler::show::text::{Align, TextTable};
 const STEPS: usize = 10;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor batch-size v3 --config small
+      the fastest batch that fits in 80 % of the memory
+  tinyllama-tutor batch-size v3 --exact --memory 0.95
+      the limit, to the last sample")]
 pub struct BatchSizeArgs {
     /// What to run, with flags of its own after a colon
     target: Entry,

@@ -1,7 +1,6 @@
-//! `bench`: step times of targets side by side, each in a process of its own, in turns.
+//! `bench`: step times of targets and of other programs side by side.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -9,160 +8,160 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::training_args::UsageError;
-use crate::model::{Target, human_bytes};
-use crate::run::{Line, RunChild, RunCommand, folder};
-use crate::train::event::{Body, Summary};
+use super::analysis::{
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, number_or_not, paths,
+    print_json, print_table, timed,
+};
+use crate::analysis::comparison::total_series;
+use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
+use crate::analysis::statistics::Series;
+use crate::analysis::turns::take_turns;
+use crate::analysis::{MeasuredRun, RunFailure, Stop};
+use crate::profiler::show::text::{Align, TextTable};
 
 #[derive(Debug, Args)]
+#[command(after_help = r#"Examples:
+  tinyllama-tutor bench v1 v1:--graph-fusion=on --config small
+      two targets, three rounds
+  tinyllama-tutor bench v4 --peer "python3 peer.py"
+      beside a program of your own"#)]
 pub struct BenchArgs {
     /// Targets, each with flags of its own after a colon: `v1`, `v1:--graph-fusion=on`
     #[arg(required = true)]
     targets: Vec<Entry>,
-    /// Rounds; in each every target runs once
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    rounds: usize,
-    /// A command that prints a JSON object a line with `variant` and `step_ms`; may be repeated
+    #[command(flatten)]
+    measure: MeasureFlags,
+    /// Another program to set beside them: a command that prints a JSON object a line with `variant` and `step_ms`; may be repeated
     #[arg(long, value_name = "COMMAND")]
     peer: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Flags for every target: `-- --config small --num-steps 60`
-    #[arg(last = true, value_name = "RUN FLAGS")]
-    flags: Vec<OsString>,
-}
-
-/// A target with its flags, as given on the command line.
-#[derive(Clone, Debug)]
-struct Entry {
-    name: String,
-    target: Target,
-    flags: Vec<OsString>,
-}
-
-impl std::str::FromStr for Entry {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (target, flags) = text.split_once(':').unwrap_or((text, ""));
-        Ok(Entry {
-            name: text.replace(':', " "),
-            target: target.parse()?,
-            flags: flags.split_whitespace().map(OsString::from).collect(),
-        })
-    }
+    #[command(flatten)]
+    size: SizeFlags,
+    #[command(flatten)]
+    flags: RunFlags,
 }
 
 /// A row of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct Row {
     name: String,
-    /// Medians of the rounds, in the order they ran.
+    /// Medians of the rounds, in the order they ran; of a peer the one figure it prints.
     step_ms: Vec<f64>,
-    samples_per_s: Vec<f64>,
+    samples_per_s: Option<f64>,
     launches: Option<f64>,
-    /// Taken from the device; for a peer the peak it reports.
+    /// Taken from the device; of a peer the peak it reports.
     peak_bytes: Option<u64>,
+    /// Compiling and tuning included, in the first round.
     first_step_ms: Option<f64>,
+    /// Step time over the first row's; null in the first row, and without an interval for peers, which ran afterwards.
+    relative_time: Option<RelativeTime>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    rounds: usize,
+    confidence: f64,
+    rows: &'a [Row],
+    runs: Vec<String>,
 }
 
 pub fn run(args: &BenchArgs) -> Result<Exit> {
-    if args.rounds == 0 {
-        bail!(UsageError("--rounds is 0: nothing would run".into()));
-    }
-    let root = folder::state_folder()?;
-    let mut rows: Vec<Row> = args
+    finish(bench(args))
+}
+
+fn bench(args: &BenchArgs) -> Result<Exit> {
+    let (rounds, confidence) = args.measure.checked()?;
+    let common = [timed(), args.flags.words(), args.size.words()].concat();
+    let variants: Vec<_> = args
         .targets
         .iter()
-        .map(|entry| empty_row(&entry.name))
+        .map(|entry| entry.variant(&common))
         .collect();
-    for round in 1..=args.rounds {
-        for (entry, row) in args.targets.iter().zip(&mut rows) {
-            eprintln!("round {round} of {}: {}", args.rounds, entry.name);
-            add(row, &run_once(entry, &args.flags, &root)?);
-        }
+    let stop = Stop::default();
+    let runner = args.flags.runner(stop.clone())?;
+    Console::end_on_signals(&stop)?;
+    let mut console = Console::default();
+    let runs = take_turns(&runner, &variants, rounds, &mut console)?;
+    let base = runs.first().map(|runs| total_series(runs));
+    let mut rows: Vec<Row> = Vec::new();
+    for (variant, runs) in variants.iter().zip(&runs) {
+        let base = base.as_deref().filter(|_| !rows.is_empty());
+        rows.extend(row(&variant.name, runs, base, confidence));
     }
     for peer in &args.peer {
-        eprintln!("peer: {peer}");
-        rows.extend(run_peer(peer)?);
+        console.say(&format!("peer: {peer}"));
+        rows.extend(run_peer(peer, base.as_deref(), confidence, &stop)?);
     }
-    let mut out = io::stdout().lock();
+    drop(console);
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &rows)?;
-        writeln!(out)?;
+        print_json(&Document {
+            rounds,
+            confidence,
+            rows: &rows,
+            runs: paths(&runs),
+        })?;
     } else {
-        print(&mut out, &rows)?;
+        print_table(
+            &mut io::stdout().lock(),
+            &table(&rows, rounds, args.peer.is_empty()),
+        )?;
     }
     Ok(Exit::Ok)
 }
 
-fn empty_row(name: &str) -> Row {
-    Row {
+fn row(name: &str, runs: &[MeasuredRun], base: Option<&[Series]>, confidence: f64) -> Option<Row> {
+    let (first, last) = (runs.first()?, runs.last()?);
+    let series = total_series(runs);
+    let samples = last.hello.config.batch_size as f64;
+    Some(Row {
         name: name.to_string(),
-        step_ms: vec![],
-        samples_per_s: vec![],
-        launches: None,
-        peak_bytes: None,
-        first_step_ms: None,
-    }
-}
-
-fn add(row: &mut Row, summary: &Summary) {
-    row.step_ms
-        .extend(summary.total_ms.map(|spread| spread.median));
-    row.samples_per_s.extend(summary.samples_per_s);
-    row.launches = summary.launches_per_step;
-    row.peak_bytes = summary.peak_bytes_reserved;
-    row.first_step_ms = row.first_step_ms.or(summary.first_step_ms);
-}
-
-fn run_once(entry: &Entry, flags: &[OsString], root: &std::path::Path) -> Result<Summary> {
-    let mut all: Vec<OsString> = vec!["--sync=step".into(), "--repeatability=off".into()];
-    all.extend(flags.iter().cloned());
-    all.extend(entry.flags.iter().cloned());
-    let command = RunCommand::local(entry.target.to_string(), all)?;
-    let mut child = RunChild::start(&command, root)?;
-    while let Some(line) = child.next_line()? {
-        if let Line::Event(event) = line
-            && let Body::Error(failure) = event.body
-        {
-            eprintln!("{}: {}\n  {}", entry.name, failure.message, failure.remedy);
-        }
-    }
-    let exited = child.wait()?;
-    match exited.folder.record.summary {
-        Some(summary) if exited.status.success() => Ok(summary),
-        _ => bail!(
-            "{} ended with {}; its files are in {}\n{}",
-            entry.name,
-            exited.status,
-            exited.folder.path().display(),
-            exited.stderr
-        ),
-    }
+        step_ms: series.iter().map(Series::median).collect(),
+        samples_per_s: middle(&series).map(|ms| samples / (ms / 1e3)),
+        launches: last.summary.launches_per_step,
+        peak_bytes: last
+            .summary
+            .peak_bytes_reserved
+            .or(last.summary.peak_bytes_in_use),
+        first_step_ms: first.summary.first_step_ms,
+        relative_time: base
+            .and_then(|base| RelativeTime::in_rounds(&series, base, confidence, USUAL_MARGIN)),
+    })
 }
 
 /// Rows of a program that is no target of ours; what it prints beside JSON objects is passed over.
-fn run_peer(command: &str) -> Result<Vec<Row>> {
+fn run_peer(
+    command: &str,
+    base: Option<&[Series]>,
+    confidence: f64,
+    stop: &Stop,
+) -> Result<Vec<Row>> {
     let output = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot start `{command}`"))?;
+    if let Some(signal) = stop.signal() {
+        bail!(RunFailure::Interrupted { signal });
+    }
     if !output.status.success() {
         bail!("`{command}` ended with {}", output.status);
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<Row> = text.lines().filter_map(peer_row).collect();
+    let rows: Vec<Row> = text
+        .lines()
+        .filter_map(|line| peer_row(line, base, confidence))
+        .collect();
     if rows.is_empty() {
-        bail!("`{command}` printed no JSON line with `step_ms`:\n{text}");
+        bail!("`{command}` printed no JSON line with a `step_ms` above zero:\n{text}");
     }
     Ok(rows)
 }
 
-fn peer_row(line: &str) -> Option<Row> {
+fn peer_row(line: &str, base: Option<&[Series]>, confidence: f64) -> Option<Row> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     let number = |name: &str| value.get(name).and_then(serde_json::Value::as_f64);
     let words = ["peer", "cfg", "variant", "dtype"];
@@ -170,67 +169,80 @@ fn peer_row(line: &str) -> Option<Row> {
         .iter()
         .filter_map(|word| value.get(*word)?.as_str())
         .collect();
+    let step_ms = Series::new(vec![number("step_ms")?]).ok()?;
     Some(Row {
         name: name.join(" "),
-        step_ms: vec![number("step_ms")?],
-        samples_per_s: number("samples_s").into_iter().collect(),
+        step_ms: step_ms.values().to_vec(),
+        samples_per_s: number("samples_s"),
         launches: number("kernels"),
         peak_bytes: number("peak_mb").map(|mebibytes| (mebibytes * 1024.0 * 1024.0) as u64),
         first_step_ms: None,
+        relative_time: base
+            .and_then(|base| RelativeTime::of_runs(&[step_ms], base, confidence, USUAL_MARGIN)),
     })
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    crate::train::event::Spread::of(values).map(|spread| spread.median)
-}
-
-fn print(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
-    let width = rows
-        .iter()
-        .map(|row| row.name.len())
-        .max()
-        .unwrap_or(0)
-        .max(8);
-    writeln!(
-        out,
-        "{:<width$} {:>10} {:>21} {:>8} {:>11} {:>12} {:>12} {:>12}",
-        "", "step ms", "range of rounds", "ratio", "samples/s", "launches", "memory", "first step"
-    )?;
-    let base = rows.first().and_then(|row| median(&row.step_ms));
+fn table(rows: &[Row], rounds: usize, no_peers: bool) -> TextTable {
+    let mut table = TextTable::new(
+        format!(
+            "Step times, {rounds} round{}",
+            if rounds == 1 { "" } else { "s" }
+        ),
+        &[
+            ("", Align::Left),
+            ("step ms", Align::Right),
+            ("rounds", Align::Right),
+            ("over the first row", Align::Right),
+            ("samples/s", Align::Right),
+            ("launches", Align::Right),
+            ("memory", Align::Right),
+            ("first step", Align::Right),
+        ],
+    );
     for row in rows {
-        let middle = median(&row.step_ms);
-        let number = |value: Option<f64>, digits: usize| {
-            value.map_or("not reported".into(), |value| format!("{value:.digits$}"))
-        };
-        let range = match row.step_ms.as_slice() {
-            [] | [_] => String::new(),
-            several => {
-                let (low, high) = several
-                    .iter()
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ms| {
-                        (low.min(*ms), high.max(*ms))
-                    });
-                format!("{low:.3} to {high:.3}")
-            }
-        };
-        writeln!(
-            out,
-            "{:<width$} {:>10} {:>21} {:>8} {:>11} {:>12} {:>12} {:>12}",
-            row.name,
-            number(middle, 3),
-            range,
-            number(middle.zip(base).map(|(ms, base)| ms / base), 3),
-            number(median(&row.samples_per_s), 1),
-            number(row.launches, 0),
-            row.peak_bytes.map_or("not reported".into(), human_bytes),
+        let over =
+            row.relative_time
+                .as_ref()
+                .map_or("-".into(), |time| match time.finding.is_some() {
+                    true => format!("{} {}", time.speedup_text(), time.finding_text()),
+                    false => time.speedup_text(),
+                });
+        table.rows.push(vec![
+            row.name.clone(),
+            number_or_not(median(&row.step_ms), 3),
+            range(&row.step_ms),
+            over,
+            number_or_not(row.samples_per_s, 1),
+            number_or_not(row.launches, 0),
+            bytes_or_not(row.peak_bytes),
             row.first_step_ms
                 .map_or("-".into(), |ms| format!("{:.1} s", ms / 1e3)),
-        )?;
+        ]);
     }
-    writeln!(
-        out,
-        "ratio: step time over the first row's; memory: taken from the device, for peers the peak they report"
-    )
+    table.notes.push(
+        "over the first row: how many times faster; memory: taken from the device; first step: of the first round, compiling and tuning included"
+            .into(),
+    );
+    if !no_peers {
+        table.notes.push(
+            "peers ran once, after the rounds, and say themselves how they measured: a ratio with them has no interval"
+                .into(),
+        );
+    }
+    table
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    Some(Series::new(values.to_vec()).ok()?.median())
+}
+
+fn range(values: &[f64]) -> String {
+    match Series::new(values.to_vec()) {
+        Ok(series) if values.len() > 1 => {
+            format!("{:.3} to {:.3}", series.quantile(0.0), series.quantile(1.0))
+        }
+        _ => "-".into(),
+    }
 }
 
 #[cfg(test)]
@@ -238,21 +250,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_follow_a_target_after_a_colon() {
-        let entry: Entry = "v1:--graph-fusion=on --seed=3".parse().unwrap();
-        assert_eq!(entry.target, Target::V1);
-        assert_eq!(entry.flags, ["--graph-fusion=on", "--seed=3"]);
-        assert!("v9".parse::<Entry>().unwrap_err().contains("v9"));
-    }
-
-    #[test]
     fn a_peers_line_is_read_and_other_lines_are_passed_over() {
-        let row = peer_row(r#"{"cfg":"small","variant":"v1_tf32","step_ms":17.5,"kernels":null}"#)
-            .unwrap();
+        let base = [Series::new(vec![35.0]).unwrap()];
+        let read = |line: &str| peer_row(line, Some(&base), 0.95);
+        let row =
+            read(r#"{"cfg":"small","variant":"v1_tf32","step_ms":17.5,"kernels":null}"#).unwrap();
         assert_eq!(
             (row.name.as_str(), row.step_ms.as_slice(), row.launches),
             ("small v1_tf32", &[17.5][..], None)
         );
-        assert!(peer_row("2.11.0+cu130 NVIDIA H200").is_none());
+        let time = row.relative_time.unwrap();
+        assert_eq!((time.ratio, time.interval), (0.5, None));
+        assert!(read("2.11.0+cu130 NVIDIA H200").is_none());
+        assert!(read(r#"{"variant":"broken","step_ms":0.0}"#).is_none());
     }
 }

@@ -15,6 +15,11 @@ use crate::analysis::gpus::{self, DataSheet};
 use crate::run::folder;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor calibrate
+      measure the device that `run` would take
+  tinyllama-tutor calibrate --show
+      what was measured earlier")]
 pub struct CalibrateArgs {
     /// auto, rocm, cuda, vulkan or cpu
     #[arg(long, value_name = "BACKEND")]

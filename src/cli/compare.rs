@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Exit;
 use super::analysis::{
     Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, kept_run,
-    number_or_not, print_json, print_table, rate, timed,
+    number_or_not, print_json, print_table, rate, timed, workshop_table,
 };
 use super::training_args::UsageError;
 use crate::analysis::comparison::{Comparison, Made, Side, compare};
@@ -24,6 +24,15 @@ use crate::run::folder;
 const PROFILED_STEPS: usize = 3;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor compare v1 v2 v3 v4 --config small
+      the versions, three rounds in turns
+  tinyllama-tutor compare v2 v2:--graph-fusion=off
+      one switch
+  tinyllama-tutor compare v1 v4 --workshop
+      beside the workshop's own figures
+  tinyllama-tutor compare RUN RUN
+      runs that were kept, by id or folder")]
 pub struct CompareArgs {
     /// Targets (`v1`, `v2:--graph-fusion=off`), or kept runs by id or folder
     #[arg(required = true, value_name = "TARGET OR RUN")]
@@ -188,7 +197,7 @@ fn print(
     print_table(out, &times(comparison))?;
     print_table(out, &figures(comparison))?;
     if let Some(confronted) = confronted {
-        print_table(out, &workshop_table(confronted))?;
+        print_table(out, &workshop_table(confronted, &workshop::NOTES))?;
     }
     for warning in &comparison.warnings {
         writeln!(out, "warning: {warning}")?;
@@ -252,6 +261,7 @@ fn figures(comparison: &Comparison) -> TextTable {
             ("memory", Align::Right),
             ("samples/s", Align::Right),
             ("achieved", Align::Right),
+            ("energy", Align::Right),
             ("loss", Align::Right),
             ("gradients", Align::Right),
         ],
@@ -267,6 +277,8 @@ fn figures(comparison: &Comparison) -> TextTable {
             number_or_not(row.samples_per_s, 1),
             row.flops_per_s
                 .map_or("not counted".into(), |flops| rate(flops, "FLOP")),
+            row.energy_per_step
+                .map_or("not measured".into(), |energy| energy.to_string()),
             number_or_not(row.final_loss, 4),
             row.parameters_with_gradient
                 .map_or("not reported".into(), |with| {
@@ -276,35 +288,9 @@ fn figures(comparison: &Comparison) -> TextTable {
     }
     table.notes.push(
         "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
-         memory: taken from the device; achieved: FLOP counted from shapes over the median step"
+         memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
+         with the 95 % interval of its mean"
             .into(),
     );
-    table
-}
-
-fn workshop_table(confronted: &[Confronted]) -> TextTable {
-    let mut table = TextTable::new(
-        "The workshop's figures beside this machine's",
-        &[
-            ("", Align::Left),
-            ("version", Align::Left),
-            ("workshop", Align::Right),
-            ("measured", Align::Right),
-            ("where in the workshop", Align::Left),
-        ],
-    );
-    table.rows = confronted
-        .iter()
-        .map(|claim| {
-            vec![
-                claim.what.into(),
-                claim.version.clone(),
-                claim.workshop.into(),
-                claim.measured_text.clone(),
-                claim.source.into(),
-            ]
-        })
-        .collect();
-    table.notes = workshop::NOTES.iter().map(ToString::to_string).collect();
     table
 }

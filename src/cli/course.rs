@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Exit;
+use super::{Exit, kernel_inputs};
 use crate::lesson::Source;
+use crate::recording;
 use crate::session::Place;
 use crate::tutor::{Options, TutorError};
 use crate::{plain, tui};
@@ -40,6 +41,9 @@ pub struct CourseArgs {
     /// File with keys (default: tinyllama-tutor/keys.yaml in the configuration folder)
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
+    /// Play the recordings of this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_RECORDINGS")]
+    recordings: Option<PathBuf>,
 }
 
 pub fn run(args: CourseArgs) -> Exit {
@@ -82,6 +86,8 @@ fn options(args: CourseArgs) -> Result<Options, TutorError> {
         ascii: args.ascii,
         mouse: args.mouse,
         keys: args.keys,
+        recordings: recording::Source::new(args.recordings),
+        works: kernel_inputs::works,
     };
     Ok(options.with_environment(|name| std::env::var(name).ok()))
 }

@@ -4,15 +4,26 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use crossterm::style::{ContentStyle, StyledContent};
+use ratatui::backend::IntoCrossterm;
+use ratatui::style::Style;
+use ratatui::text::Line;
 use serde::Serialize;
 
 use super::Exit;
 use crate::model::Target;
-use crate::model::difference::{Difference, differences};
+use crate::model::difference::{Difference, Excerpt, differences};
+use crate::tui::highlight::Highlighter;
+use crate::tui::theme::Theme;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor diff stage2 stage3
+      one mistake, in words and source
+  tinyllama-tutor diff v1 v2 --brief
+      in words only")]
 pub struct DiffArgs {
-    /// A target: v1, v2, v3, stage1 to stage6
+    /// A target: v1 to v4, stage1 to stage6
     left: Target,
     /// Another one
     right: Target,
@@ -42,12 +53,20 @@ pub fn run(args: &DiffArgs) -> Result<Exit> {
         serde_json::to_writer_pretty(&mut out, &document)?;
         writeln!(out)?;
     } else {
-        print(&mut out, &document, args.brief)?;
+        // NO_COLOR, pipes and dumb terminals get plain text.
+        let colours = console::Term::stdout().features().colors_supported();
+        let highlighter = (colours && !args.brief).then(Highlighter::load);
+        print(&mut out, &document, args.brief, highlighter.as_ref())?;
     }
     Ok(Exit::Ok)
 }
 
-fn print(out: &mut impl Write, document: &Document, brief: bool) -> io::Result<()> {
+fn print(
+    out: &mut impl Write,
+    document: &Document,
+    brief: bool,
+    highlighter: Option<&Highlighter>,
+) -> io::Result<()> {
     let Document { left, right, .. } = document;
     if document.differences.is_empty() {
         return writeln!(out, "{left} and {right} do the same");
@@ -65,10 +84,68 @@ fn print(out: &mut impl Write, document: &Document, brief: bool) -> io::Result<(
         }
         for excerpt in &difference.source {
             writeln!(out, "\n  {} from line {}", excerpt.file, excerpt.line)?;
-            for (number, line) in excerpt.text.lines().enumerate() {
-                writeln!(out, "  {:>4}  {line}", excerpt.line + number)?;
-            }
+            print_source(out, excerpt, highlighter)?;
         }
     }
     Ok(())
+}
+
+fn print_source(
+    out: &mut impl Write,
+    excerpt: &Excerpt,
+    highlighter: Option<&Highlighter>,
+) -> io::Result<()> {
+    let lines: Vec<Line<'_>> = match highlighter {
+        Some(highlighter) => highlighter.lines(&excerpt.text, "rust", &Theme::default()),
+        None => excerpt.text.lines().map(Line::from).collect(),
+    };
+    for (number, line) in lines.iter().enumerate() {
+        write!(out, "  {:>4}  ", excerpt.line + number)?;
+        for span in &line.spans {
+            if span.style == Style::default() {
+                write!(out, "{}", span.content)?;
+            } else {
+                let style: ContentStyle = span.style.into_crossterm();
+                write!(out, "{}", StyledContent::new(style, &span.content))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(highlighter: Option<&Highlighter>) -> String {
+        let document = Document {
+            left: "stage4".into(),
+            right: "stage5".into(),
+            differences: differences(Target::Stage4, Target::Stage5),
+        };
+        let mut out = Vec::new();
+        print(&mut out, &document, false, highlighter).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn colours_change_no_letter_and_are_left_out_where_there_are_none() {
+        let plain = printed(None);
+        assert!(
+            plain.contains("swiglu_naive") && !plain.contains('\x1b'),
+            "{plain}"
+        );
+        let coloured = printed(Some(&Highlighter::load()));
+        assert!(coloured.contains("\x1b["), "{coloured}");
+        let mut letters = String::new();
+        for (at, piece) in coloured.split('\x1b').enumerate() {
+            // A sequence ends with an m.
+            letters.push_str(match piece.split_once('m') {
+                Some((_, rest)) if at > 0 => rest,
+                _ => piece,
+            });
+        }
+        assert_eq!(letters, plain);
+    }
 }

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::training_args::UsageError;
-use crate::device::DeviceError;
 use crate::device::driver::DriverError;
+use crate::device::{BackendFailure, DeviceError};
 use crate::model::ConfigError;
 use crate::train::DataError;
 
@@ -46,6 +46,11 @@ pub fn classify(error: &anyhow::Error) -> Exit {
         if cause.is::<DeviceError>() {
             return Exit::Environment;
         }
+        match cause.downcast_ref::<BackendFailure>() {
+            Some(BackendFailure::Refused { .. }) => return Exit::Failed,
+            Some(_) => return Exit::Environment,
+            None => {}
+        }
         match cause.downcast_ref::<DriverError>() {
             // A mistake of this program, not of the machine.
             Some(DriverError::Compile { .. } | DriverError::Invalid { .. }) => return Exit::Failed,
@@ -69,7 +74,10 @@ pub fn remedy(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         let device = cause.downcast_ref::<DeviceError>().map(DeviceError::remedy);
         let driver = cause.downcast_ref::<DriverError>().map(DriverError::remedy);
-        device.or(driver)
+        let backend = cause.downcast_ref::<BackendFailure>();
+        device
+            .or(driver)
+            .or(backend.map(|failure| failure.remedy().to_owned()))
     })
 }
 

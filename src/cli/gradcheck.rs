@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use super::Exit;
 use super::training_args::{Dtype, TrainingArgs, UsageError};
-use crate::device::{self, BackendChoice, CacheSettings};
-use crate::model::Target;
+use crate::device::{self, BackendChoice, CacheSettings, OpenDevice, Tuning};
+use crate::model::{LibraryKernels, Recipe, Target};
+use crate::train::Options;
 use crate::train::gradient_check::{self, Comparison};
-use crate::train::ultra;
+use crate::train::ultra::{self, MatmulPrecision};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {
@@ -20,6 +21,9 @@ pub struct GradcheckArgs {
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
+    /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
+    #[arg(long, value_enum, value_name = "HOW MUCH")]
+    tuning: Option<Tuning>,
     #[command(flatten)]
     training: TrainingArgs,
     /// Print one JSON document
@@ -31,6 +35,9 @@ pub struct GradcheckArgs {
 pub struct VerifyArgs {
     /// Targets to train side by side; all where none is named
     targets: Vec<Target>,
+    /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
+    #[arg(long, value_enum, value_name = "HOW MUCH")]
+    tuning: Option<Tuning>,
     #[command(flatten)]
     training: TrainingArgs,
     /// Print one JSON document
@@ -44,6 +51,8 @@ struct Report {
     device: String,
     input_seed: u64,
     dtype: String,
+    /// How the library's kernels were chosen.
+    library: LibraryKernels,
     tolerance: f64,
     passed: bool,
     comparisons: Vec<Comparison>,
@@ -72,20 +81,17 @@ fn default_targets<'a>(all: &'a [Target], training: &TrainingArgs) -> &'a [Targe
 
 pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
     let targets = chosen(&args.targets, default_targets(&GRADIENTS, &args.training));
-    let options = args.training.options(targets[0])?;
-    let open = open(&args.training)?;
+    let recipes = recipes(&targets, &args.training)?;
+    let (open, library) = open(&args.training, args.tuning)?;
+    let options = options(&args.training, library)?;
     open.require_dtype(options.operand_dtype)?;
     let seed = args.input_seed.unwrap_or_else(fresh_seed);
-    let tolerance = gradient_check::tolerance(options.operand_dtype, &open);
-    let recipes: Vec<_> = targets
-        .iter()
-        .filter(|target| **target != Target::V4)
-        .map(|target| (*target, target.recipe()))
-        .collect();
+    let tolerance = gradient_check::tolerance(options.operand_dtype, &open, library);
     let mut comparisons = gradient_check::against_reference(
         &recipes,
         &options.config,
         options.operand_dtype,
+        library,
         seed,
         &open,
     )?;
@@ -98,6 +104,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         device: open.name.clone(),
         input_seed: seed,
         dtype: format!("{:?}", options.operand_dtype).to_lowercase(),
+        library,
         tolerance,
         passed: comparisons
             .iter()
@@ -125,16 +132,12 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
             "--num-steps above 1000 says nothing more about equality".into()
         ));
     }
-    let options = args.training.options(targets[0])?;
-    let open = open(&args.training)?;
+    let recipes = recipes(&targets, &args.training)?;
+    let (open, library) = open(&args.training, args.tuning)?;
+    let options = options(&args.training, library)?;
     open.require_dtype(options.operand_dtype)?;
-    let tolerance = gradient_check::training_tolerance(options.operand_dtype, &open);
-    let by_burn: Vec<Target> = targets
-        .iter()
-        .copied()
-        .filter(|target| *target != Target::V4)
-        .collect();
-    let mut runs = gradient_check::train_side_by_side(&by_burn, &options, &open)?;
+    let tolerance = gradient_check::training_tolerance(options.operand_dtype, &open, library);
+    let mut runs = gradient_check::train_side_by_side(&recipes, &options, library, &open)?;
     if targets.contains(&Target::V4) {
         let device = ultra::open(args.training.backend, args.training.device.as_deref())?;
         runs.push(gradient_check::train_ultra(&options, &device)?);
@@ -178,14 +181,46 @@ fn chosen(named: &[Target], default: &[Target]) -> Vec<Target> {
     targets
 }
 
-fn open(training: &TrainingArgs) -> Result<device::OpenDevice> {
+/// What burn carries out of `targets`. The baseline is one, so switches are for the others.
+fn recipes(targets: &[Target], training: &TrainingArgs) -> Result<Vec<(Target, Recipe)>> {
+    targets
+        .iter()
+        .filter(|target| **target != Target::V4)
+        .map(|target| {
+            let recipe = match target {
+                Target::V1 => target.recipe(),
+                _ => training.switches.apply(*target)?,
+            };
+            Ok((*target, recipe))
+        })
+        .collect()
+}
+
+/// The device, and how the library's kernels are chosen on it: plainly unless asked otherwise, where there is a choice.
+fn open(training: &TrainingArgs, tuning: Option<Tuning>) -> Result<(OpenDevice, LibraryKernels)> {
     device::configure_runtime(CacheSettings {
         fusion: training
             .switches
             .graph_fusion
             .is_none_or(|switch| switch.is_on()),
+        tuning: tuning.unwrap_or(Tuning::Off),
     });
-    Ok(device::open(training.backend, training.device.as_deref())?)
+    let open = device::open(training.backend, training.device.as_deref())?;
+    let library = match tuning {
+        Some(Tuning::Off) => LibraryKernels::Plain,
+        None if open.backend.is_asynchronous() => LibraryKernels::Plain,
+        _ => LibraryKernels::Tuned,
+    };
+    Ok((open, library))
+}
+
+/// Sizes and types for every target; V4's products keep all bits where the library's do.
+fn options(training: &TrainingArgs, library: LibraryKernels) -> Result<Options> {
+    let mut options = training.options(Target::V1)?;
+    if library == LibraryKernels::Plain {
+        options.ultra.matmul_precision = MatmulPrecision::F32;
+    }
+    Ok(options)
 }
 
 /// Different every time: the seed is printed, so that a failure can be repeated.

@@ -12,8 +12,8 @@ use tinyllama_kernels::{CATALOG, Entry, binding};
 use super::Exit;
 use super::kernels_arch::{self, ArchArgs, Selection};
 use super::training_args::{Dtype, UsageError};
-use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice};
-use crate::model::{Preset, kernel_cost};
+use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
+use crate::model::{Preset, Target, kernel_cost};
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
@@ -53,6 +53,8 @@ struct Listed {
     name: &'static str,
     summary: &'static str,
     launches: &'static str,
+    /// Targets that train with it; v4 has kernels of its own.
+    targets: Vec<Target>,
     /// What its block size counts, and the sizes it can have; null where it has none.
     block_size: Option<BlockSizes>,
     /// Least work of one run, counted from shapes.
@@ -114,6 +116,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
             name: entry.name,
             summary: entry.summary,
             launches: entry.launches,
+            targets: kernel_cost::targets_with(entry.name),
             block_size: block_sizes(entry.name),
             costs: listed_costs(entry.name, args.config),
         })
@@ -160,6 +163,11 @@ fn listed_costs(kernel: &str, config: Preset) -> Vec<ListedCost> {
 fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
     writeln!(out, "{}\n  {}", kernel.name, kernel.summary)?;
     writeln!(out, "  launches: {}", kernel.launches)?;
+    let targets: Vec<&str> = kernel.targets.iter().map(|target| target.name()).collect();
+    match targets.as_slice() {
+        [] => writeln!(out, "  in: no target; here to be measured")?,
+        targets => writeln!(out, "  in: {}", targets.join(" "))?,
+    }
     if let Some(BlockSizes { counts, sizes }) = &kernel.block_size {
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
         writeln!(
@@ -238,7 +246,10 @@ fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
 
 /// The device, which has to be one that runs kernels.
 fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
-    device::configure_runtime(CacheSettings { fusion: true });
+    device::configure_runtime(CacheSettings {
+        fusion: true,
+        tuning: Tuning::Full,
+    });
     let open = device::open(args.backend, args.device.as_deref())?;
     if !open.backend.is_asynchronous() {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.

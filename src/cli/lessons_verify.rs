@@ -118,6 +118,7 @@ fn as_document(report: &Report) -> serde_json::Value {
             "kind": step.kind,
             "outcome": step.result,
             "seconds": step.seconds,
+            "checks": step.checks,
             "notes": step.notes,
             "problems": step.problems.iter().map(problem_json).collect::<Vec<_>>(),
         })

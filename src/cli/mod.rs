@@ -5,6 +5,7 @@ mod analysis;
 mod batch_size;
 mod bench;
 mod benchmark;
+mod block_sizes;
 mod calibrate;
 mod calibrate_measure;
 mod collect;
@@ -24,6 +25,7 @@ mod lessons_verify;
 mod output;
 mod predict;
 mod profile;
+mod recordings;
 mod regress;
 mod report;
 mod roofline;
@@ -40,6 +42,8 @@ mod tune;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::device;
 
 pub use exit::Exit;
 
@@ -108,6 +112,8 @@ enum Command {
     Instructor(Box<instructor::InstructorArgs>),
     /// Write a session as a report, check a hand-in, or put a class on one page
     Report(Box<report::ReportArgs>),
+    /// List, show and play runs that were recorded on other machines
+    Recordings(recordings::RecordingsArgs),
     /// Run a profiler on a target, or read what one wrote
     Profile(Box<profile::ProfileArgs>),
     /// Print a shell's completion script
@@ -161,11 +167,12 @@ pub fn main() -> ExitCode {
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
         }
+        Command::Recordings(args) => recordings::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
         Command::Schema(args) => schema::run(&args),
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => exit::report(&error).into(),
+        Err(error) => exit::report(&device::explain(error)).into(),
     }
 }

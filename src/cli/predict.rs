@@ -13,7 +13,7 @@ use super::training_args::UsageError;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::comparison::total_series;
 use crate::analysis::prediction::{
-    Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches,
+    Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
 use crate::analysis::relative::middle;
 use crate::analysis::turns::take_turns_without;
@@ -22,20 +22,28 @@ use crate::model::{ModelConfig, human_bytes};
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
+/// Median error on held-out sizes beyond which a prediction says too little.
+const USEFUL_ERROR: f64 = 0.25;
+
 /// Kept runs that are looked at, newest first.
 const MOST_RUNS: usize = 400;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor predict v3 --seq-len 512 --batch-size 16
+      from the runs that were kept
+  tinyllama-tutor predict v3 --learn --config small --seq-len 1024
+      from eight small runs made first")]
 pub struct PredictArgs {
     /// What would run, with flags of its own after a colon
     target: Entry,
-    /// Samples per step; of the newest run if not given
+    /// Samples per step [default: those of the newest run, as for every number of the model]
     #[arg(long, value_name = "N", help_heading = "Model")]
     batch_size: Option<usize>,
     /// Tokens per sample
     #[arg(long, value_name = "N", help_heading = "Model")]
     seq_len: Option<usize>,
-    /// Run a handful of small sizes first, so that there is something to learn from
+    /// Run the target in eight sizes first (sequence 32 to 512, batch 2 to 8), so that there is something to learn from
     #[arg(long)]
     learn: bool,
     /// Print one JSON document
@@ -51,6 +59,11 @@ struct Prediction {
     target: String,
     device: String,
     backend: String,
+    /// Of the runs that were learned from: type of the products' operands, how products were carried out, and what a step
+    /// waited for.
+    dtype: String,
+    matmul_precision: String,
+    synchronize: String,
     config: ModelConfig,
     features: Features,
     /// Of the model fitted to runs; null where there were too few.
@@ -60,7 +73,7 @@ struct Prediction {
     high_ms: Option<f64>,
     samples_per_s: Option<f64>,
     peak_bytes: Option<f64>,
-    /// What the calibrated ceilings alone allow; null where nothing was calibrated.
+    /// The longest of launching, computing and moving at the calibrated rates; null where nothing was calibrated.
     ceiling_ms: Option<f64>,
     model: Option<TimeModel>,
     configurations: usize,
@@ -137,7 +150,8 @@ fn learn(args: &PredictArgs) -> Result<()> {
     Ok(())
 }
 
-/// Finished, synchronised runs of the target under the conditions of the newest one, newest first.
+/// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
+/// enough sizes, or where there are none, of the newest.
 fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
     let entries = match std::fs::read_dir(root.join("runs")) {
         Ok(entries) => entries,
@@ -150,7 +164,7 @@ fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
         .collect();
     // Names begin with the time.
     folders.sort();
-    let mut runs: Vec<MeasuredRun> = Vec::new();
+    let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
     for folder in folders.iter().rev().take(MOST_RUNS) {
         // A run that failed, or still goes on, tells no time.
         let Ok(run) = MeasuredRun::read(folder) else {
@@ -168,11 +182,20 @@ fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
                 .backend
                 .as_ref()
                 .is_none_or(|backend| backend == "auto" || *backend == run.hello.backend);
-        if wanted && runs.first().is_none_or(|newest| alike(newest, &run)) {
-            runs.push(run);
+        if !wanted {
+            continue;
+        }
+        match groups.iter_mut().find(|group| alike(&group[0], &run)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
         }
     }
-    Ok(runs)
+    let enough = groups.iter().position(|runs| {
+        let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
+        merged(&observations).len() >= LEAST_CONFIGURATIONS
+    });
+    let chosen = enough.unwrap_or(0);
+    Ok(groups.into_iter().nth(chosen).unwrap_or_default())
 }
 
 fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
@@ -184,6 +207,7 @@ fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
         && a.matmul_precision == b.matmul_precision
         && a.recipe == b.recipe
         && a.synchronize == b.synchronize
+        && a.block_sizes == b.block_sizes
 }
 
 fn from_runs(
@@ -199,7 +223,16 @@ fn from_runs(
         .iter()
         .filter_map(|run| Some((run.hello.config.layers, run.summary.launches_per_step?)))
         .collect();
-    let features = Features::of(&config, &hello.recipe, launches(&observed, config.layers));
+    let captured: Vec<(usize, f64)> = runs
+        .iter()
+        .filter_map(|run| Some((run.hello.config.layers, run.summary.captured_per_step?)))
+        .collect();
+    let features = Features::of(
+        &config,
+        &hello.recipe,
+        launches(&observed, config.layers),
+        launches(&captured, config.layers),
+    );
     let model = TimeModel::fitted(&observations);
     let step_ms = model
         .as_ref()
@@ -208,14 +241,18 @@ fn from_runs(
         let (low, high) = model.measured_over_predicted();
         (low * ms, high * ms)
     });
-    let ceiling_ms = Calibration::load(root, &hello.backend, &hello.device)?
-        .and_then(|calibration| Coefficients::of_ceilings(&calibration, &hello.dtype))
-        .map(|coefficients| coefficients.step_ms(&features));
-    let configurations = crate::analysis::prediction::merged(&observations).len();
+    let ceiling_ms =
+        Calibration::load(root, &hello.backend, &hello.device)?.and_then(|calibration| {
+            features.ceiling_ms(&calibration, &hello.dtype, &hello.matmul_precision)
+        });
+    let configurations = merged(&observations).len();
     Ok(Prediction {
         target: hello.target.clone(),
         device: hello.device.clone(),
         backend: hello.backend.clone(),
+        dtype: hello.dtype.clone(),
+        matmul_precision: hello.matmul_precision.clone(),
+        synchronize: hello.synchronize.clone(),
         config,
         features,
         step_ms,
@@ -235,7 +272,12 @@ fn observation(run: &MeasuredRun) -> Option<Observation> {
     let hello = &run.hello;
     Some(Observation {
         config: hello.config,
-        features: Features::of(&hello.config, &hello.recipe, run.summary.launches_per_step),
+        features: Features::of(
+            &hello.config,
+            &hello.recipe,
+            run.summary.launches_per_step,
+            run.summary.captured_per_step,
+        ),
         step_ms: middle(&total_series(std::slice::from_ref(run)))?,
         peak_bytes: run
             .summary
@@ -310,7 +352,7 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
     if let Some(ms) = prediction.ceiling_ms {
         writeln!(
             out,
-            "the calibrated ceilings alone: {ms:.3} ms, which no real program reaches"
+            "by the calibrated ceilings alone: {ms:.3} ms, for a program of these FLOP and bytes that wastes nothing"
         )?;
     }
     if prediction.seen {
@@ -324,29 +366,56 @@ fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
     };
     writeln!(
         out,
-        "learned from {} runs of {} sizes:",
-        prediction.runs, prediction.configurations
+        "held-out error: {:.1} % in the median, {:.1} % at most (each size predicted by a model that had not seen it)",
+        100.0 * model.median_error,
+        100.0 * model.largest_error
+    )?;
+    if model.median_error > USEFUL_ERROR {
+        writeln!(
+            out,
+            "  That is too much to plan with. Run sizes closer to this one, or more of them."
+        )?;
+    }
+    writeln!(
+        out,
+        "learned from {} runs in {} sizes, products in {}, waiting {}:",
+        prediction.runs,
+        prediction.configurations,
+        prediction.matmul_precision,
+        match prediction.synchronize.as_str() {
+            "step" => "once a step",
+            "phases" => "after every phase",
+            other => other,
+        }
     )?;
     explain(out, &model.coefficients)?;
     print_table(out, &held_out(model))
 }
 
 fn explain(out: &mut impl Write, coefficients: &Coefficients) -> io::Result<()> {
-    let how = match coefficients.form {
+    let how = match coefficients.shape.form {
         Form::Sum => "the sum of",
-        Form::Larger => "the larger of launches and the rest:",
+        Form::Larger => "the larger of kernels and the rest:",
     };
     let per_second = |ms: f64, unit: &str| {
         if ms > 0.0 {
             rate(1e3 / ms, unit)
         } else {
-            "no time".into()
+            format!("no time for {unit}")
         }
+    };
+    let scores = if coefficients.shape.scores_apart {
+        format!(
+            ", attention's scores at {}",
+            per_second(coefficients.ms_per_score_flop, "FLOP")
+        )
+    } else {
+        String::new()
     };
     writeln!(
         out,
-        "  {how} {:.2} us a launch (or a step, where launches are not reported), {} and {}",
-        1e3 * coefficients.ms_per_launch,
+        "  {how} {:.2} us a kernel (or a step, where kernels are not reported), {}{scores} and {}",
+        1e3 * coefficients.ms_per_kernel,
         per_second(coefficients.ms_per_flop, "FLOP"),
         per_second(coefficients.ms_per_byte, "B")
     )
@@ -359,6 +428,7 @@ fn held_out(model: &TimeModel) -> TextTable {
             ("sequence", Align::Right),
             ("batch", Align::Right),
             ("hidden", Align::Right),
+            ("layers", Align::Right),
             ("measured ms", Align::Right),
             ("predicted ms", Align::Right),
             ("error", Align::Right),
@@ -369,15 +439,11 @@ fn held_out(model: &TimeModel) -> TextTable {
             held.config.sequence_length.to_string(),
             held.config.batch_size.to_string(),
             held.config.hidden.to_string(),
+            held.config.layers.to_string(),
             format!("{:.3}", held.measured_ms),
             format!("{:.3}", held.predicted_ms),
             format!("{:+.1} %", 100.0 * held.error),
         ]);
     }
-    table.notes.push(format!(
-        "half of the errors are below {:.1} %, the largest is {:.1} %",
-        100.0 * model.median_error,
-        100.0 * model.largest_error
-    ));
     table
 }

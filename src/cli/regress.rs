@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -11,27 +11,34 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, junit, print_json, print_table,
-    timed,
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, junit, paths, print_json,
+    print_table, timed,
 };
 use super::training_args::UsageError;
 use crate::analysis::comparison::total_series;
 use crate::analysis::regression::{
-    Baseline, BaselineError, Outcome, RunFigures, Verdict, check, check_speedup,
+    Baseline, BaselineError, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
 };
 use crate::analysis::turns::take_turns;
 use crate::analysis::{MeasuredRun, Stop};
 use crate::profiler::show::text::{Align, TextTable};
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor regress v1 v3 --config small --baseline base.json --save
+      keep today's figures
+  tinyllama-tutor regress --baseline base.json --ci junit.xml
+      compare with them, same targets and flags
+  tinyllama-tutor regress v3 --against v1 --min-speedup 1.3
+      no baseline, one target against another")]
 pub struct RegressArgs {
     /// Targets to run; without any, those of the baseline with its flags
     targets: Vec<Entry>,
-    /// The file figures are compared with, or saved to
-    #[arg(long, value_name = "FILE")]
-    baseline: PathBuf,
+    /// The file figures are compared with, or saved to; not needed with --min-speedup
+    #[arg(long, value_name = "FILE", required_unless_present = "min_speedup")]
+    baseline: Option<PathBuf>,
     /// Save today's figures as the baseline instead of comparing with it
-    #[arg(long)]
+    #[arg(long, requires = "baseline")]
     save: bool,
     /// How much worse a figure may be, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
@@ -42,7 +49,7 @@ pub struct RegressArgs {
     /// The target that speed-ups are taken over; it runs in turns with the others
     #[arg(long, value_name = "TARGET", requires = "min_speedup")]
     against: Option<Entry>,
-    /// Fail also where the spread is too large to tell
+    /// Fail also where the spread is too large to tell [default: only a certain regression fails]
     #[arg(long)]
     strict: bool,
     /// Write the outcomes as JUnit XML
@@ -63,6 +70,11 @@ pub struct RegressArgs {
 #[derive(Serialize)]
 struct Document<'a> {
     passed: bool,
+    /// Null where only speed-ups were asked for.
+    baseline: Option<&'a Path>,
+    strict: bool,
+    rounds: usize,
+    /// A share: 0.05 for 5 %.
     tolerance: f64,
     confidence: f64,
     outcomes: &'a [Outcome],
@@ -76,10 +88,11 @@ pub fn run(args: &RegressArgs) -> Result<Exit> {
 fn regress(args: &RegressArgs) -> Result<Exit> {
     let (rounds, confidence) = args.measure.checked()?;
     let tolerance = tolerance(args)?;
-    let baseline = if args.save {
-        None
-    } else {
-        Some(Baseline::read(&args.baseline).map_err(|error| UsageError(error.to_string()))?)
+    let baseline = match &args.baseline {
+        Some(path) if !args.save => {
+            Some(Baseline::read(path).map_err(|error| UsageError(error.to_string()))?)
+        }
+        _ => None,
     };
     let plan = plan(args, baseline.as_ref())?;
     let variants: Vec<_> = plan
@@ -93,8 +106,8 @@ fn regress(args: &RegressArgs) -> Result<Exit> {
     let mut console = Console::default();
     let runs = take_turns(&runner, &variants, rounds, &mut console)?;
     drop(console);
-    if args.save {
-        return save(args, &plan, &runs);
+    if let Some(path) = args.baseline.as_deref().filter(|_| args.save) {
+        return save(args, path, &plan, &runs);
     }
     let outcomes = judge(
         args,
@@ -116,6 +129,9 @@ fn regress(args: &RegressArgs) -> Result<Exit> {
     if args.json {
         print_json(&Document {
             passed,
+            baseline: args.baseline.as_deref(),
+            strict: args.strict,
+            rounds,
             tolerance,
             confidence,
             outcomes: &outcomes,
@@ -157,13 +173,15 @@ fn plan(args: &RegressArgs, baseline: Option<&Baseline>) -> Result<Plan> {
     if entries.is_empty() {
         let Some(baseline) = baseline else {
             bail!(UsageError(
-                "name the targets to save: `regress v1 v3 --baseline FILE --save`".into()
+                "name the targets: `regress v1 v3 --baseline FILE --save`, `regress v3 --against v1 --min-speedup 1.3`"
+                    .into()
             ));
         };
         for target in &baseline.targets {
-            let entry: Entry = target.entry.parse().map_err(|error| {
-                UsageError(format!("the baseline {}: {error}", args.baseline.display()))
-            })?;
+            let entry: Entry = target
+                .entry
+                .parse()
+                .map_err(|error| UsageError(format!("{}: {error}", source(args))))?;
             entries.push(entry);
         }
         let saved = baseline.flags.iter().map(OsString::from);
@@ -179,10 +197,7 @@ fn plan(args: &RegressArgs, baseline: Option<&Baseline>) -> Result<Plan> {
             })
     });
     if entries.is_empty() {
-        bail!(UsageError(format!(
-            "the baseline {} names no target",
-            args.baseline.display()
-        )));
+        bail!(UsageError(format!("{} names no target", source(args))));
     }
     Ok(Plan {
         entries,
@@ -191,7 +206,15 @@ fn plan(args: &RegressArgs, baseline: Option<&Baseline>) -> Result<Plan> {
     })
 }
 
-fn save(args: &RegressArgs, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Exit> {
+/// What figures are compared with, in words.
+fn source(args: &RegressArgs) -> String {
+    args.baseline.as_ref().map_or_else(
+        || "each other".into(),
+        |path| format!("the baseline {}", path.display()),
+    )
+}
+
+fn save(args: &RegressArgs, path: &Path, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Exit> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -204,7 +227,7 @@ fn save(args: &RegressArgs, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Ex
     for (entry, runs) in plan.entries.iter().zip(runs) {
         baseline.add(entry.text(), runs);
     }
-    baseline.write(&args.baseline)?;
+    baseline.write(path)?;
     if args.json {
         print_json(&baseline)?;
     } else {
@@ -215,7 +238,7 @@ fn save(args: &RegressArgs, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Ex
                 .map(Entry::text)
                 .collect::<Vec<_>>()
                 .join(", "),
-            args.baseline.display()
+            path.display()
         );
     }
     Ok(Exit::Ok)
@@ -229,9 +252,13 @@ fn judge(
     (tolerance, confidence): (f64, f64),
 ) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
-    for (entry, runs) in plan.entries.iter().zip(runs) {
+    for (at, (entry, runs)) in plan.entries.iter().zip(runs).enumerate() {
         let text = entry.text();
-        let Some(target) = baseline.and_then(|baseline| baseline.target(&text)) else {
+        let Some(baseline) = baseline else { continue };
+        let Some(target) = baseline.target(&text) else {
+            if plan.against != Some(at) {
+                outcomes.push(not_in_baseline(text));
+            }
             continue;
         };
         if let Some(run) = runs.first() {
@@ -260,25 +287,32 @@ fn judge(
             ));
         }
     }
-    if outcomes.is_empty() {
+    if outcomes
+        .iter()
+        .all(|outcome| outcome.verdict == Verdict::NotCompared)
+    {
         bail!(UsageError(format!(
             "{} holds none of these targets, and there is no --min-speedup: nothing was compared",
-            args.baseline.display()
+            source(args)
         )));
     }
     Ok(outcomes)
 }
 
-fn paths(runs: &[Vec<MeasuredRun>]) -> Vec<String> {
-    runs.iter()
-        .flatten()
-        .map(|run| run.path.display().to_string())
-        .collect()
+fn not_in_baseline(target: String) -> Outcome {
+    Outcome {
+        target,
+        figure: Figure::StepTime,
+        verdict: Verdict::NotCompared,
+        ratio: None,
+        interval: None,
+        message: "the baseline holds no figures of it: save it there first".into(),
+    }
 }
 
 fn print(out: &mut impl Write, outcomes: &[Outcome], args: &RegressArgs) -> io::Result<()> {
     let mut table = TextTable::new(
-        format!("Against {}", args.baseline.display()),
+        format!("Against {}", source(args)),
         &[
             ("target", Align::Left),
             ("figure", Align::Left),

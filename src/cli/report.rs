@@ -1,10 +1,9 @@
 //! `report`: a session as a document, checked hand-ins, and a class on one page.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
@@ -13,7 +12,7 @@ use super::session::{SessionPlace, say_error};
 use crate::lesson::{Course, Source};
 use crate::report::class::{self, sources};
 use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
-use crate::report::{Options, Report, collect, html, junit, markdown};
+use crate::report::{Options, collect, export};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -118,23 +117,14 @@ impl CourseArgs {
     }
 }
 
-impl Format {
-    fn file(self) -> &'static str {
-        match self {
-            Format::Json => "session.json",
-            Format::Md => "report.md",
-            Format::Html => "report.html",
-            Format::Junit => "junit.xml",
+impl From<Format> for export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Json => export::Format::Json,
+            Format::Md => export::Format::Markdown,
+            Format::Html => export::Format::Html,
+            Format::Junit => export::Format::Junit,
         }
-    }
-
-    fn render(self, report: &Report) -> Result<String> {
-        Ok(match self {
-            Format::Json => serde_json::to_string_pretty(report)?,
-            Format::Md => markdown::render(report),
-            Format::Html => html::render(report),
-            Format::Junit => junit::render(report)?,
-        })
     }
 }
 
@@ -144,12 +134,8 @@ fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
         anonymous: args.anonymous,
     };
     let report = collect(&place, course, options)?;
-    let mut files = Vec::new();
-    for format in &args.format {
-        let path = args.output.join(format.file());
-        save(&path, &format.render(&report)?)?;
-        files.push(path);
-    }
+    let formats = args.format.iter().copied().map(Into::into);
+    let files = export::write(&report, &args.output, formats)?;
     say_files(&files, &report.warnings, args.json)
 }
 
@@ -166,20 +152,6 @@ fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Ex
         writeln!(out, "note: {warning}")?;
     }
     Ok(Exit::Ok)
-}
-
-/// Writes a file whole or not at all.
-fn save(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -> Result<Exit> {
@@ -244,7 +216,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
     let mut written = Vec::new();
     for (name, text) in files {
         let path = output.join(name);
-        save(&path, &text)?;
+        export::save(&path, &text)?;
         written.push(path);
     }
     say_files(&written, &class.warnings, as_json)

@@ -25,6 +25,11 @@ use crate::profiler::show::text::{Align, TextTable, bytes, figure, push_wrapped}
 use crate::run::folder;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor roofline v3 --config small --svg v3.svg
+      run it, draw it, and write the diagram
+  tinyllama-tutor roofline RUN --counters results/
+      a kept run, against hardware counters of rocprofv3 or rocprof-compute")]
 pub struct RooflineArgs {
     /// A target, with flags of its own after a colon, or a kept run by id or folder
     #[arg(value_name = "TARGET OR RUN")]

@@ -9,14 +9,15 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow};
 use clap::{ArgGroup, Args};
 
+use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
 use super::training_args::TrainingArgs;
-use crate::device::{self, CacheSettings, DeviceFacts};
+use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts, Tuning};
 use crate::model::{Target, Weights};
 use crate::panics;
-use crate::train::event::{Body, Failure, FailureCode, Phase, PhaseName};
+use crate::train::event::{Body, Failure, FailureCode, Note, Phase, PhaseName};
 use crate::train::{
     self, Data, Ending, EventSink, Options, Reporter, StopReason, StopSignal, Tally, ultra,
 };
@@ -116,6 +117,7 @@ fn execute(args: &TrainingArgs, options: &Options, sink: Box<dyn EventSink>) -> 
     match result {
         Ok(ending) => Ok(conclude(ending, &reporter)),
         Err(error) => {
+            let error = device::explain(error);
             reporter.fail(failure(&error));
             Err(error)
         }
@@ -141,18 +143,19 @@ fn train_target(
             .open(path)
             .with_context(|| format!("cannot write the trace {}", path.display()))?;
     }
+    block_sizes::check(&args.switches.block_size, options)?;
     if options.target == Target::V4 {
         return train_ultra(args, options, tensors, data, reporter, stop);
     }
-    args.switches.set_block_sizes()?;
     device::configure_runtime(CacheSettings {
         fusion: options.recipe.graph_fusion,
+        tuning: Tuning::Full,
     });
     let open = device::open(args.backend, args.device.as_deref())?;
     open.require_dtype(options.operand_dtype)?;
     let facts = DeviceFacts::from(&open);
     let precision = train::matmul_precision(options.operand_dtype, &open).to_string();
-    let weights = begin(options, &facts, &data, tensors, precision, reporter)?;
+    let weights = begin(args, options, &facts, &data, tensors, precision, reporter)?;
     train::train(options, &open, &weights, data, reporter, stop)
 }
 
@@ -166,12 +169,21 @@ fn train_ultra(
 ) -> Result<Ending> {
     let open = ultra::open(args.backend, args.device.as_deref())?;
     let precision = open.matmul_precision(options);
-    let weights = begin(options, &open.facts, &data, tensors, precision, reporter)?;
+    let weights = begin(
+        args,
+        options,
+        &open.facts,
+        &data,
+        tensors,
+        precision,
+        reporter,
+    )?;
     ultra::train(options, &open, &weights, data, reporter, stop)
 }
 
 /// Says what will run where, and draws the initial weights.
 fn begin(
+    args: &TrainingArgs,
     options: &Options,
     facts: &DeviceFacts,
     data: &Data,
@@ -182,13 +194,12 @@ fn begin(
     if let Some(memory) = facts.memory {
         options.config.validate_memory(memory, &facts.name)?;
     }
-    reporter.emit(Body::Hello(Box::new(train::hello(
-        options,
-        facts,
-        data,
-        tensors,
-        matmul_precision,
-    ))));
+    let mut hello = train::hello(options, facts, data, tensors, matmul_precision);
+    let note = block_sizes::settle(&args.switches.block_size, options.target, &mut hello)?;
+    reporter.emit(Body::Hello(Box::new(hello)));
+    if let Some(message) = note {
+        reporter.emit(Body::Note(Note { message }));
+    }
     reporter.emit(Body::Phase(Phase {
         phase: PhaseName::Setup,
         progress: None,
@@ -278,6 +289,8 @@ fn failure(error: &anyhow::Error) -> Failure {
             FailureCode::OutOfMemory,
             "Lower --batch-size or --seq-len, or end other programs on this device.".to_string(),
         )
+    } else if let Some(failure) = error.downcast_ref::<BackendFailure>() {
+        (FailureCode::Device, failure.remedy().to_owned())
     } else {
         match exit::classify(error) {
             Exit::Usage => (FailureCode::Usage, "Correct the flag named above.".into()),

@@ -21,6 +21,33 @@ impl Switch {
     }
 }
 
+/// Whose attention runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FlashAttention {
+    /// As the target has it; in v1, as v2 has it
+    On,
+    /// Scores in memory
+    Off,
+    /// The library's kernels, forward and backward
+    Library,
+    /// This project's kernels
+    Own,
+}
+
+impl FlashAttention {
+    fn attention(self, target: Target) -> Attention {
+        match self {
+            FlashAttention::Off => Attention::Materialised,
+            FlashAttention::Library => Attention::Library,
+            FlashAttention::Own => Attention::Kernel,
+            FlashAttention::On => match target {
+                Target::V1 => Target::V2.recipe().attention,
+                other => other.recipe().attention,
+            },
+        }
+    }
+}
+
 /// A kernel's block size: `rmsnorm=256`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSize {
@@ -61,7 +88,7 @@ pub struct Switches {
         value_name = "SWITCH",
         help_heading = "Optimizations"
     )]
-    pub flash_attention: Option<Switch>,
+    pub flash_attention: Option<FlashAttention>,
     /// One product for gate and up; in v3 also the activation's kernel
     #[arg(
         long,
@@ -87,8 +114,10 @@ impl Switches {
     /// The recipe of `target` with these switches.
     pub fn apply(&self, target: Target) -> Result<Recipe> {
         let mut recipe = target.recipe();
-        let changed = [self.qkv_fusion, self.flash_attention, self.swiglu_fusion];
-        if target.stage().is_some() && changed.iter().any(Option::is_some) {
+        let changed = self.qkv_fusion.is_some()
+            || self.flash_attention.is_some()
+            || self.swiglu_fusion.is_some();
+        if target.stage().is_some() && changed {
             bail!(UsageError(format!(
                 "{target} is what it is, or there would be nothing to find: the fusion switches are for v1, v2 and v3"
             )));
@@ -96,11 +125,8 @@ impl Switches {
         if let Some(switch) = self.qkv_fusion {
             recipe.qkv = projection(switch);
         }
-        if let Some(switch) = self.flash_attention {
-            recipe.attention = match switch {
-                Switch::On => Attention::Kernel,
-                Switch::Off => Attention::Materialised,
-            };
+        if let Some(choice) = self.flash_attention {
+            recipe.attention = choice.attention(target);
         }
         if let Some(switch) = self.swiglu_fusion {
             recipe.gate_up = projection(switch);
@@ -113,14 +139,6 @@ impl Switches {
             recipe.graph_fusion = switch.is_on();
         }
         Ok(recipe)
-    }
-
-    /// Hands the block sizes to the kernels of this process.
-    pub fn set_block_sizes(&self) -> Result<()> {
-        for BlockSize { kernel, units } in &self.block_size {
-            tinyllama_kernels::tunables::set(kernel, *units)?;
-        }
-        Ok(())
     }
 }
 
@@ -150,13 +168,36 @@ mod tests {
         let off = Some(Switch::Off);
         let switches = Switches {
             qkv_fusion: off,
-            flash_attention: off,
+            flash_attention: Some(FlashAttention::Off),
             swiglu_fusion: off,
             graph_fusion: off,
             ..none()
         };
         assert_eq!(switches.apply(Target::V2).unwrap(), Target::V1.recipe());
         assert_eq!(none().apply(Target::V2).unwrap(), Target::V2.recipe());
+    }
+
+    #[test]
+    fn attention_can_be_the_librarys_or_this_projects() {
+        let attention = |choice, target| {
+            let switches = Switches {
+                flash_attention: Some(choice),
+                ..none()
+            };
+            switches.apply(target).unwrap().attention
+        };
+        assert_eq!(
+            attention(FlashAttention::Library, Target::V3),
+            Attention::Library
+        );
+        assert_eq!(
+            attention(FlashAttention::Own, Target::V2),
+            Attention::Kernel
+        );
+        for target in [Target::V1, Target::V2] {
+            let on = attention(FlashAttention::On, target);
+            assert_eq!(on, Target::V2.recipe().attention);
+        }
     }
 
     #[test]

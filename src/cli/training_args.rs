@@ -110,7 +110,7 @@ pub struct TrainingArgs {
         long,
         value_enum,
         value_name = "PRECISION",
-        default_value = "tf32",
+        default_value = "auto",
         help_heading = "Optimizations"
     )]
     pub matmul_precision: MatmulPrecision,

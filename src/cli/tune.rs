@@ -23,28 +23,36 @@ use crate::analysis::tuning::{
 };
 use crate::analysis::turns::{Turn, run_one, take_turns};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+use crate::model::Target;
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
+const DTYPE: &str = "--dtype=";
+
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor tune v3 --config small
+      every block size of every kernel
+  tinyllama-tutor tune v3 --kernels rmsnorm,adamw --sizes 64,128,256 --dtypes bf16
+      a smaller search")]
 pub struct TuneArgs {
-    /// What to tune, with flags of its own after a colon
+    /// What to tune, with flags of its own after a colon: v3, v3:--graph-fusion=on
     target: Entry,
-    /// Kernels whose block sizes are tried; all that have one if not given
+    /// Kernels whose block sizes are tried [default: all that have one]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     kernels: Vec<String>,
-    /// Only these block sizes, where a kernel can have them
+    /// Block sizes to try, where a kernel can have them [default: all it can have]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     sizes: Vec<usize>,
-    /// Also try these types of operands; they change the numbers, if little
+    /// Also try these types of operands (bf16, f16); they change the numbers a little
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',')]
     dtypes: Vec<String>,
-    /// Try every combination when there are no more than so many
+    /// Try every combination when there are no more than so many, else each flag by itself
     #[arg(long, value_name = "N", default_value_t = 24)]
     most: usize,
     #[command(flatten)]
     measure: MeasureFlags,
-    /// Do not keep the result
+    /// Do not keep the result; later runs of the target take over what is kept
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON document
@@ -92,7 +100,7 @@ pub fn run(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
 
 fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
     let (rounds, confidence) = args.measure.checked()?;
-    let choices = choices(args, tunables)?;
+    let choices = choices(args, &of_target(&args.target, tunables)?)?;
     let root = folder::state_folder()?;
     let stop = Stop::default();
     let mut runner = args.flags.runner(stop.clone())?;
@@ -128,9 +136,21 @@ fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
         if !finalists.is_empty() {
             print_table(&mut out, &finalist_table(&finalists, rounds))?;
         }
-        print_winner(&mut out, winner, kept.as_deref())?;
+        print_winner(&mut out, args, winner, kept.as_deref())?;
     }
     Ok(Exit::Ok)
+}
+
+/// The kernels with a block size that the target launches, as far as its own flags leave it as it is.
+fn of_target<'a>(entry: &Entry, tunables: &[Tunable<'a>]) -> Result<Vec<Tunable<'a>>, UsageError> {
+    let target: Target = entry.target.parse().map_err(UsageError)?;
+    // V4 sizes its blocks itself.
+    let launched = match target {
+        Target::V4 => vec![],
+        target => target.recipe().kernels(),
+    };
+    let launched = |tunable: &&Tunable<'_>| launched.contains(&tunable.kernel);
+    Ok(tunables.iter().filter(launched).copied().collect())
 }
 
 fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {
@@ -140,10 +160,17 @@ fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, Usa
         .iter()
         .find(|name| !known.contains(&name.as_str()))
     {
-        return Err(UsageError(format!(
-            "--kernels: no kernel `{unknown}` has a block size; these have: {}",
-            known.join(", ")
-        )));
+        let target = &args.target.target;
+        return Err(UsageError(if known.is_empty() {
+            format!(
+                "--kernels {unknown}: {target} launches no kernel whose block size can be chosen; v3 does"
+            )
+        } else {
+            format!(
+                "--kernels: no kernel `{unknown}` has a block size; these have: {}",
+                known.join(", ")
+            )
+        }));
     }
     let mut choices: Vec<Choice> = tunables
         .iter()
@@ -165,14 +192,20 @@ fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, Usa
         flags: args
             .dtypes
             .iter()
-            .map(|dtype| format!("--dtype={dtype}"))
+            .map(|dtype| format!("{DTYPE}{dtype}"))
             .collect(),
     });
     choices.retain(|choice| !choice.flags.is_empty());
     if choices.is_empty() {
-        return Err(UsageError(
-            "nothing to try: none of the kernels can have one of --sizes, and there are no --dtypes".into(),
-        ));
+        let why = if tunables.is_empty() {
+            "it launches no kernel whose block size can be chosen"
+        } else {
+            "none of the kernels can have one of --sizes"
+        };
+        return Err(UsageError(format!(
+            "nothing to try with {}: {why}, and there are no --dtypes",
+            args.target.target
+        )));
     }
     Ok(choices)
 }
@@ -183,7 +216,7 @@ fn try_all(
     runner: &Runner,
     candidates: &[Candidate],
     console: &mut Console,
-) -> Result<(Vec<Tried>, Option<MeasuredRun>), RunFailure> {
+) -> Result<(Vec<Tried>, Option<MeasuredRun>)> {
     let mut usual: Option<MeasuredRun> = None;
     let mut all = Vec::new();
     for (at, candidate) in candidates.iter().enumerate() {
@@ -198,6 +231,7 @@ fn try_all(
                 let wrong = usual.as_ref().and_then(|usual| disagreement(&run, usual));
                 let step_ms = middle(&total_series(std::slice::from_ref(&run)));
                 if candidate.flags.is_empty() {
+                    refuse_cpu(&run, candidates)?;
                     usual = Some(run);
                 }
                 (step_ms, wrong)
@@ -207,7 +241,7 @@ fn try_all(
                 let text = RunFailure::Failed(failed).to_string();
                 (None, Some(text.lines().next().unwrap_or_default().into()))
             }
-            Err(other) => return Err(other),
+            Err(other) => return Err(other.into()),
         };
         all.push(Tried {
             candidate: candidate.clone(),
@@ -216,6 +250,22 @@ fn try_all(
         });
     }
     Ok((all, usual))
+}
+
+/// The CPU runs the model without this project's kernels, so the search would only find noise.
+fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), UsageError> {
+    let sizes = candidates
+        .iter()
+        .flat_map(|candidate| &candidate.flags)
+        .any(|flag| flag.starts_with("--block-size"));
+    if sizes && usual.hello.backend == "cpu" {
+        return Err(UsageError(
+            "the CPU runs the model without this project's kernels, so there is no block size to tune; \
+             name a GPU with --backend"
+                .into(),
+        ));
+    }
+    Ok(())
 }
 
 /// The best in turns with the usual flags. Several are looked at, so each interval is widened until all hold together.
@@ -287,11 +337,15 @@ fn keep(
     let interval = winner
         .and_then(|winner| winner.relative_time.as_ref())
         .and_then(|time| time.interval);
+    let flags = winner.map_or(vec![], |winner| winner.candidate.flags.clone());
+    let dtype = flags.iter().find_map(|flag| flag.strip_prefix(DTYPE));
     let mut tuned = Tuned::load(root, &hello.backend, &hello.device)?;
     tuned.put(TunedTarget {
         target: args.target.target.clone(),
         config: hello.config,
-        flags: winner.map_or(vec![], |winner| winner.candidate.flags.clone()),
+        recipe: hello.recipe,
+        dtype: dtype.unwrap_or(&hello.dtype).to_string(),
+        flags,
         speedup: interval.map(|interval| {
             [
                 1.0 / interval.value,
@@ -359,6 +413,7 @@ fn finalist_table(finalists: &[Finalist], rounds: usize) -> TextTable {
 
 fn print_winner(
     out: &mut impl Write,
+    args: &TuneArgs,
     winner: Option<&Finalist>,
     kept: Option<&str>,
 ) -> io::Result<()> {
@@ -369,8 +424,22 @@ fn print_winner(
             "\nNothing beat the usual flags beyond the noise; they stay. More rounds see smaller differences."
         )?,
     }
-    if let Some(path) = kept {
-        writeln!(out, "kept in {path}")?;
+    let Some(path) = kept else { return Ok(()) };
+    writeln!(out, "kept in {path}")?;
+    let Some(winner) = winner else { return Ok(()) };
+    let flags = &winner.candidate.flags;
+    let target = &args.target.target;
+    if flags.iter().any(|flag| flag.starts_with("--block-size")) {
+        writeln!(
+            out,
+            "Runs of {target} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off leaves them aside."
+        )?;
+    }
+    if let Some(dtype) = flags.iter().find(|flag| flag.starts_with(DTYPE)) {
+        writeln!(
+            out,
+            "{dtype} changes the numbers, so no run takes it by itself: give it where you want it."
+        )?;
     }
     Ok(())
 }

@@ -5,15 +5,32 @@
 use std::path::PathBuf;
 
 use burn::BurnConfig;
+use burn::cubecl::config::autotune::AutotuneLevel;
 use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use etcetera::BaseStrategy;
+
+/// How much the runtime tries out before it settles on a kernel for an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Tuning {
+    /// As a training run does
+    #[default]
+    Full,
+    /// Sizes taken together more coarsely, and the first kernel that is near the device's limits
+    Minimal,
+    /// Matrix products and library attention by the plainest kernel, in seconds and without rounding
+    Off,
+}
 
 /// What a run asks of the runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheSettings {
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub fusion: bool,
+    pub tuning: Tuning,
 }
+
+/// Samples of a kernel that is tried out where speed does not matter.
+const FEWEST_SAMPLES: usize = 2;
 
 /// Where compiled kernels and tuning results are kept: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
 pub fn folder() -> Option<PathBuf> {
@@ -28,9 +45,18 @@ pub fn configure_runtime(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
     super::tuning::record_decisions(&mut config);
+    if settings.tuning != Tuning::Full {
+        config.autotune.level = AutotuneLevel::Minimal;
+        config.autotune.bench.min_samples = FEWEST_SAMPLES;
+        config.autotune.bench.max_samples = FEWEST_SAMPLES;
+    }
     let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
     if cubecl_is_new && let Some(folder) = folder() {
-        burn::cubecl::environment::set_root(folder);
+        burn::cubecl::environment::set_root(match settings.tuning {
+            Tuning::Full => folder,
+            // A choice made in a hurry must not serve later runs.
+            Tuning::Minimal | Tuning::Off => folder.join("hurried"),
+        });
     }
     if !settings.fusion {
         BurnConfig::try_set(without_fusion(

@@ -91,11 +91,27 @@ fn backend(backend: Backend) -> Finding {
         Ok(()) if backend == Backend::Cpu => Finding::ok(topic, "cpu", super::cpu::open().name),
         Ok(()) => {
             let version = library::driver_version(backend);
-            Finding::ok(
-                topic,
-                backend.name(),
-                version.unwrap_or_else(|| "library found".into()),
-            )
+            let version = version.unwrap_or_else(|| "library found".into());
+            match library::device_names(backend) {
+                Some(names) if names.is_empty() => {
+                    let error = DeviceError::NoDevice {
+                        backend,
+                        detail: Some(version),
+                    };
+                    Finding::missing(
+                        topic,
+                        backend.name(),
+                        Status::Absent,
+                        error.to_string(),
+                        error.remedy(),
+                    )
+                }
+                Some(names) => {
+                    let detail = format!("{version}: {}", names.join(", "));
+                    Finding::ok(topic, backend.name(), detail)
+                }
+                None => Finding::ok(topic, backend.name(), version),
+            }
         }
         Err(error) => Finding::missing(
             topic,

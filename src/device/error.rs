@@ -15,6 +15,12 @@ pub enum DeviceError {
         library: &'static str,
         detail: String,
     },
+    #[error("{library} is too old for {backend}: it has no {function}")]
+    LibraryTooOld {
+        backend: Backend,
+        library: &'static str,
+        function: &'static str,
+    },
     #[error("{backend} found no device{}", .detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default())]
     NoDevice {
         backend: Backend,
@@ -51,6 +57,10 @@ impl DeviceError {
                 Backend::Cuda => "Install the NVIDIA driver and the CUDA toolkit's libnvrtc, or add their folder to LD_LIBRARY_PATH.".into(),
                 Backend::Vulkan => "Install the Vulkan loader (package libvulkan1) and the GPU's driver.".into(),
                 Backend::Cpu => "Report this: the CPU backend needs no library.".into(),
+            },
+            DeviceError::LibraryTooOld { backend, .. } => match backend {
+                Backend::Rocm => "Install ROCm 6.2 or later, or set ROCM_PATH to where one is.".into(),
+                _ => "Install a newer driver.".into(),
             },
             DeviceError::NoDevice { backend, .. } => match backend {
                 Backend::Rocm => "Check `rocminfo`; your user must be in the groups `render` and `video` \

@@ -1,6 +1,6 @@
 //! Probing for the shared libraries of a backend, and asking them the few things burn does not tell.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::PathBuf;
 
 use libloading::{Library, Symbol};
@@ -11,16 +11,26 @@ use super::{Backend, DeviceError};
 struct Needed {
     library: &'static str,
     candidates: Vec<PathBuf>,
+    /// A function that older versions lack. The bindings end the process where it is missing.
+    newest: Option<&'static str>,
 }
 
 /// Fails with the first library of `backend` that cannot be loaded.
 pub fn check(backend: Backend) -> Result<(), DeviceError> {
     for needed in needed(backend) {
-        if let Err(detail) = load_any(&needed.candidates) {
-            return Err(DeviceError::LibraryMissing {
+        let library =
+            load_any(&needed.candidates).map_err(|detail| DeviceError::LibraryMissing {
                 backend,
                 library: needed.library,
                 detail,
+            })?;
+        if let Some(function) = needed.newest
+            && !has(&library, function)
+        {
+            return Err(DeviceError::LibraryTooOld {
+                backend,
+                library: needed.library,
+                function,
             });
         }
     }
@@ -33,26 +43,39 @@ fn needed(backend: Backend) -> Vec<Needed> {
         Backend::Vulkan => vec![Needed {
             library: "libvulkan.so.1",
             candidates: vec!["libvulkan.so.1".into(), "libvulkan.so".into()],
+            newest: None,
         }],
         Backend::Cuda => vec![
             Needed {
                 library: "libcuda.so.1",
                 candidates: vec!["libcuda.so.1".into(), "libcuda.so".into()],
+                newest: None,
             },
             Needed {
                 library: "libnvrtc.so",
                 candidates: ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
                     .map(PathBuf::from)
                     .into(),
+                newest: None,
             },
         ],
-        Backend::Rocm => ["libamdhip64.so", "libhiprtc.so"]
-            .map(|library| Needed {
-                library,
-                candidates: rocm_candidates(library),
-            })
-            .into(),
+        Backend::Rocm => [
+            ("libamdhip64.so", Some("hipGetDevicePropertiesR0600")),
+            ("libhiprtc.so", None),
+        ]
+        .map(|(library, newest)| Needed {
+            library,
+            candidates: rocm_candidates(library),
+            newest,
+        })
+        .into(),
     }
+}
+
+/// Whether `library` has `function`, which is not called.
+fn has(library: &Library, function: &str) -> bool {
+    // SAFETY: no function is called through it.
+    unsafe { library.get::<*const ()>(function.as_bytes()) }.is_ok()
 }
 
 /// Where the HIP bindings look: `lib/` and the folder itself of ROCM_PATH and HIP_PATH, then the loader's path.
@@ -123,6 +146,52 @@ fn read_int(library: &Library, symbol: &[u8]) -> Option<c_int> {
     (status == 0).then_some(value)
 }
 
+/// The names of the GPUs that the vendor's driver reports; `None` where it does not answer. No GPU is opened.
+pub fn device_names(backend: Backend) -> Option<Vec<String>> {
+    let (candidates, init, count, name) = match backend {
+        Backend::Cuda => (
+            vec!["libcuda.so.1".into()],
+            "cuInit",
+            "cuDeviceGetCount",
+            "cuDeviceGetName",
+        ),
+        Backend::Rocm => (
+            rocm_candidates("libamdhip64.so"),
+            "hipInit",
+            "hipGetDeviceCount",
+            "hipDeviceGetName",
+        ),
+        Backend::Vulkan | Backend::Cpu => return None,
+    };
+    let library = load_any(&candidates).ok()?;
+    // SAFETY: signatures from cuda.h and hip_runtime_api.h, which agree; a device's handle is its index in both.
+    unsafe {
+        let init: Symbol<unsafe extern "C" fn(c_uint) -> c_int> =
+            library.get(init.as_bytes()).ok()?;
+        let count: Symbol<unsafe extern "C" fn(*mut c_int) -> c_int> =
+            library.get(count.as_bytes()).ok()?;
+        let name: Symbol<unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int> =
+            library.get(name.as_bytes()).ok()?;
+        let mut devices = 0;
+        // Both answer with an error where there is none (CUDA_ERROR_NO_DEVICE, hipErrorNoDevice, both 100).
+        for status in [init(0), count(&mut devices)] {
+            match status {
+                0 => {}
+                100 => return Some(vec![]),
+                _ => return None,
+            }
+        }
+        let name_of = |device| {
+            let mut text: [c_char; 256] = [0; 256];
+            match name(text.as_mut_ptr(), 255, device) {
+                0 => CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned(),
+                _ => "a device without a name".into(),
+            }
+        };
+        Some((0..devices).map(name_of).collect())
+    }
+}
+
 /// Bytes of memory on device `index`.
 pub fn device_memory(backend: Backend, index: usize) -> Option<u64> {
     let ordinal = c_int::try_from(index).ok()?;
@@ -166,6 +235,13 @@ mod tests {
     fn a_missing_library_is_named() {
         let detail = load_any(&["libno-such-library-here.so".into()]).unwrap_err();
         assert!(detail.contains("libno-such-library-here.so"), "{detail}");
+    }
+
+    #[test]
+    fn a_function_that_a_library_lacks_is_noticed() {
+        let library = load_any(&["libc.so.6".into()]).unwrap();
+        assert!(has(&library, "malloc"));
+        assert!(!has(&library, "hipGetDevicePropertiesR0600"));
     }
 
     #[test]

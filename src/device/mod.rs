@@ -8,13 +8,15 @@ mod cpu;
 pub mod diagnosis;
 pub mod driver;
 mod error;
+mod failure;
 pub mod kfd;
 pub mod library;
 mod select;
 mod tuning;
 pub mod vulkan;
 
-pub use cache::{CacheSettings, configure_runtime};
+pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
+pub use failure::{BackendFailure, explain};
 pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};
 pub use tuning::{forget_decisions, tuned_operations};

@@ -1,5 +1,7 @@
 //! What an instructor sees of one learner: plain data, for lists, JSON and the dashboard.
 
+use std::fmt;
+
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -48,6 +50,31 @@ pub struct Position {
     pub number: Option<usize>,
     pub of: usize,
     pub status: String,
+}
+
+impl LearnerView {
+    /// How long ago the learner did something: `now`, `12 min`; a dash where that is not known.
+    pub fn last_seen(&self) -> String {
+        match self.idle_minutes {
+            None => "-".into(),
+            Some(minutes) if minutes < 1.0 => "now".into(),
+            Some(minutes) if minutes < 120.0 => format!("{minutes:.0} min"),
+            Some(minutes) if minutes < 2880.0 => format!("{:.0} h", minutes / 60.0),
+            Some(minutes) => format!("{:.0} days", minutes / 1440.0),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    /// `welcome/doctor (2 of 5)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number.map_or("?".into(), |number| number.to_string());
+        write!(
+            f,
+            "{}/{} ({number} of {})",
+            self.at.lesson, self.at.step, self.of
+        )
+    }
 }
 
 /// Everyone in the class, those who need help first.

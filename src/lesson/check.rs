@@ -4,6 +4,7 @@ use crate::analysis::statistics::{
     Basis, CompareError, Interval, Series, interval_of_median, ratio_of_medians,
 };
 use crate::analysis::{Measurements, statistics};
+use crate::recording::label;
 
 use super::quantity::{Quantity, RunName, Term};
 
@@ -29,6 +30,12 @@ pub struct Check {
 pub trait Runs {
     /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
     fn of(&self, name: &RunName) -> &[Measurements];
+
+    /// Where and when these runs were recorded; none where they were made here.
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        let _ = name;
+        None
+    }
 }
 
 /// What a check says.
@@ -48,10 +55,14 @@ pub enum Undecided {
     NotReported(String),
     /// The figure is not a finite number.
     NotFinite(String),
+    /// Two runs that were made here, on different devices.
+    OtherDevice { above: String, below: String },
     /// The spread is larger than the effect.
     Spread { further_steps: Option<usize> },
     /// Too little was measured to know the spread.
     TooLittle(CompareError),
+    /// One of the runs is a recording of another machine.
+    OtherMachine { recording: RunName },
 }
 
 /// A verdict and what it rests on.
@@ -62,26 +73,26 @@ pub struct Outcome {
     pub value: Option<f64>,
     /// Where a spread is known.
     pub interval: Option<Interval>,
+    /// Where and when the runs were recorded; none where they were made here.
+    pub recorded: Option<String>,
 }
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
-        match self.measured(runs) {
-            Err(undecided) => Outcome {
-                verdict: Verdict::Inconclusive(undecided),
-                value: None,
-                interval: None,
-            },
-            Ok(Measured::One(value)) => Outcome {
-                verdict: self.judge_exact(value),
-                value: Some(value),
-                interval: None,
-            },
-            Ok(Measured::Spread(interval)) => Outcome {
-                verdict: interval.judge(self.at_least, self.at_most).into(),
-                value: Some(interval.value),
-                interval: Some(interval),
-            },
+        let (verdict, value, interval) = match self.measured(runs) {
+            Err(undecided) => (Verdict::Inconclusive(undecided), None, None),
+            Ok(Measured::One(value)) => (self.judge_exact(value), Some(value), None),
+            Ok(Measured::Spread(interval)) => (
+                interval.judge(self.at_least, self.at_most).into(),
+                Some(interval.value),
+                Some(interval),
+            ),
+        };
+        Outcome {
+            verdict,
+            value,
+            interval,
+            recorded: recorded(&self.measure, runs).map(str::to_owned),
         }
     }
 
@@ -121,6 +132,7 @@ impl Check {
     }
 
     fn with_spread(&self, runs: &dyn Runs, confidence: f64) -> Result<Interval, Undecided> {
+        comparable(&self.measure, runs)?;
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
             (Some(denominator), _) => {
@@ -138,8 +150,33 @@ enum Measured {
     Spread(Interval),
 }
 
+/// Where the first of `quantity`'s runs that is a recording was recorded.
+pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> {
+    quantity.runs().find_map(|run| runs.recorded(run))
+}
+
+/// A ratio of runs of two machines, or of two devices of one, says nothing about the runs.
+fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    on_one_machine(quantity, runs)?;
+    on_one_device(quantity, runs)
+}
+
+fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let were_run = quantity.runs().all(|run| !runs.of(run).is_empty());
+    let first = quantity.runs().next().and_then(|run| runs.recorded(run));
+    let differ = quantity.runs().any(|run| runs.recorded(run) != first);
+    let recording = quantity.runs().find(|run| runs.recorded(run).is_some());
+    match recording {
+        Some(recording) if were_run && differ => Err(Undecided::OtherMachine {
+            recording: recording.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// The value of `quantity` in the newest runs, without regard to spread.
 pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
+    comparable(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {
         Some(denominator) => numerator / newest(denominator, runs)?,
@@ -152,13 +189,32 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     }
 }
 
+fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    let Some(denominator) = &quantity.denominator else {
+        return Ok(());
+    };
+    let (above, below) = (
+        newest_run(&quantity.numerator, runs)?,
+        newest_run(denominator, runs)?,
+    );
+    match (above.device(), below.device()) {
+        (Some(above), Some(below)) if above != below => Err(Undecided::OtherDevice {
+            above: above.into(),
+            below: below.into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
-    let run = runs
-        .of(&term.run)
-        .last()
-        .ok_or_else(|| Undecided::NotRun(term.run.clone()))?;
-    run.value(term.metric, term.statistic)
+    newest_run(term, runs)?
+        .value(term.metric, term.statistic)
         .ok_or_else(|| Undecided::NotReported(term.to_string()))
+}
+
+fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
+    let newest = runs.of(&term.run).last();
+    newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
 fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
@@ -223,8 +279,10 @@ impl Outcome {
                 100.0 * interval.confidence
             )
         });
+        let recorded = self.recorded.as_deref().map(label);
+        let recorded = recorded.map_or(String::new(), |label| format!(" ({label})"));
         format!(
-            "{} is {}{spread}; asked for: {}.",
+            "{} is {}{spread}; asked for: {}.{recorded}",
             check.measure,
             unit.show(value),
             check.bounds()
@@ -242,12 +300,19 @@ impl Undecided {
             Undecided::NotFinite(figure) => {
                 format!("{figure} is not a finite number: look at the run's loss and its log.")
             }
+            Undecided::OtherDevice { above, below } => format!(
+                "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device."
+            ),
             Undecided::Spread { further_steps: Some(steps) } => format!(
                 "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"
             ),
             Undecided::Spread { further_steps: None } => {
                 "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
             }
+            Undecided::OtherMachine { recording } => format!(
+                "The run of step `{}` is a recording of another machine: play recordings of both, or run both here.",
+                recording.step
+            ),
             Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
         }
     }

@@ -60,6 +60,8 @@ pub struct Step {
     /// Markdown with live values.
     pub text: String,
     pub kind: StepKind,
+    /// Of a run step: the recorded run of a GPU that shows what this step is about.
+    pub recording: Option<String>,
     pub checks: Vec<Check>,
     pub hints: Vec<Hint>,
     pub golden: Golden,

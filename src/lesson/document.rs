@@ -122,6 +122,8 @@ pub struct StepDocument {
     pub flags: Option<String>,
     /// run: the learner has to change the flags to pass
     pub editable: Option<bool>,
+    /// run: id of the recorded run that shows this step where there is no GPU
+    pub recording: Option<String>,
     /// compare: the runs, baseline first
     pub runs: Option<Vec<String>>,
     /// compare: the metrics shown

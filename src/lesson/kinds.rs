@@ -41,7 +41,10 @@ impl Kind {
         let (required, optional): (&[&str], &[&str]) = match self {
             Kind::Read => (&[], &[]),
             Kind::Predict => (&["measure", "golden"], &[]),
-            Kind::Run => (&["target"], &["flags", "editable", "checks", "golden"]),
+            Kind::Run => (
+                &["target"],
+                &["flags", "editable", "recording", "checks", "golden"],
+            ),
             Kind::Compare => (&["runs", "metrics"], &["checks"]),
             Kind::Profile => (&["tool", "target", "golden"], &["flags", "checks"]),
             Kind::Quiz => (&[], &["choices", "number"]),
@@ -85,6 +88,7 @@ impl StepDocument {
             ("target", self.target.is_some()),
             ("flags", self.flags.is_some()),
             ("editable", self.editable.is_some()),
+            ("recording", self.recording.is_some()),
             ("runs", self.runs.is_some()),
             ("metrics", self.metrics.is_some()),
             ("tool", self.tool.is_some()),

@@ -1,7 +1,8 @@
 //! Live values: `{{ run.metric }}` in a lesson's text stands for what was measured here.
 
-use super::check::{Runs, Undecided, exact};
+use super::check::{Runs, Undecided, exact, recorded};
 use super::quantity::{Quantity, RunName};
+use crate::recording::label;
 
 /// A piece of text, or what stands between double braces.
 enum Piece<'a> {
@@ -54,9 +55,19 @@ fn show(expression: &str, lesson: &str, runs: &dyn Runs) -> String {
         return format!("{{{{ {expression} }}}}");
     };
     match exact(&quantity, runs) {
-        Ok(value) => quantity.unit().show(value),
+        Ok(value) => {
+            let shown = quantity.unit().show(value);
+            match recorded(&quantity, runs) {
+                Some(origin) => format!("{shown} ({})", label(origin)),
+                None => shown,
+            }
+        }
+        Err(Undecided::OtherMachine { .. }) => {
+            "(one of the runs is a recording of another machine)".into()
+        }
         Err(Undecided::NotReported(_)) => "(not reported)".into(),
         Err(Undecided::NotFinite(_)) => "(not a finite number)".into(),
+        Err(Undecided::OtherDevice { .. }) => "(of different devices)".into(),
         Err(_) => "(not measured yet)".into(),
     }
 }

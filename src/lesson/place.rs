@@ -19,6 +19,8 @@ pub enum Place<'a> {
     Hint(usize, usize),
     /// A choice of a quiz.
     Choice(usize, usize),
+    /// What a quiz takes for the right number.
+    Tolerance(usize),
 }
 
 /// `message` about `place` in the file of `lesson`, with line and column where the file can still be read.
@@ -54,6 +56,10 @@ fn parts(place: Place) -> Vec<Part> {
         Place::Choice(index, choice) => {
             let choice = [Part::Key("choices"), Part::Index(choice)];
             [&step(index)[..], &choice].concat()
+        }
+        Place::Tolerance(index) => {
+            let tolerance = [Part::Key("number"), Part::Key("tolerance")];
+            [&step(index)[..], &tolerance].concat()
         }
     }
 }

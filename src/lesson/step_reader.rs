@@ -45,6 +45,7 @@ impl StepReader<'_> {
             title: step.title.clone(),
             text: step.text.clone(),
             kind: kind?,
+            recording: step.recording.clone(),
             checks,
             hints,
             golden,

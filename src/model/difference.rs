@@ -47,7 +47,9 @@ pub fn differences(left: Target, right: Target) -> Vec<Difference> {
         swiglu(a, b),
         operations(a, b),
         backward(a, b),
-        graph_fusion(a, b),
+        products(left, right),
+        neighbours(left, right),
+        schedule(left, right),
         timing(left.timing(), right.timing()),
     ]
     .into_iter()
@@ -102,6 +104,7 @@ fn attention(a: Recipe, b: Recipe) -> Setting {
         name: "attention",
         words: [a, b].map(|recipe| match recipe.attention {
             Attention::Materialised => "writes its scores to memory, S x S for every head",
+            Attention::Library => "the library's kernels: scores never leave the chip, key and value heads are repeated for them",
             Attention::Kernel => "one kernel whose scores never leave the chip",
         }),
         places: &[(
@@ -195,17 +198,54 @@ fn backward(a: Recipe, b: Recipe) -> Setting {
     }
 }
 
-fn graph_fusion(a: Recipe, b: Recipe) -> Setting {
+fn products(a: Target, b: Target) -> Setting {
     Setting {
-        name: "neighbouring operations",
-        words: [a, b].map(|recipe| {
-            if recipe.graph_fusion {
-                "fused into one kernel where burn can"
-            } else {
-                "one kernel each"
-            }
+        name: "matrix products",
+        words: [a, b].map(|target| match target {
+            Target::V4 => "the vendor's library: cuBLASLt, hipBLASLt or rocBLAS",
+            _ => "burn's own kernels, tuned on this device",
         }),
         places: &[],
+    }
+}
+
+fn neighbours(a: Target, b: Target) -> Setting {
+    Setting {
+        name: "neighbouring operations",
+        words: [a, b].map(|target| match target {
+            Target::V4 => {
+                "joined by hand: residual sums into the products before them, the embedding's lookup with the first norm"
+            }
+            other if other.recipe().graph_fusion => "fused into one kernel where burn can",
+            _ => "one kernel each",
+        }),
+        places: &[],
+    }
+}
+
+fn schedule(a: Target, b: Target) -> Setting {
+    Setting {
+        name: "the step",
+        words: [a, b].map(|target| match target {
+            Target::V4 => {
+                "planned once: every launch, forward and backward, on buffers that stay, captured as a graph and replayed"
+            }
+            _ => {
+                "issued operation by operation: each is recorded for the backward pass, takes its memory and is launched from the host"
+            }
+        }),
+        places: &[
+            (
+                "src/model/ultra/schedule.rs",
+                include_str!("ultra/schedule.rs"),
+                "    fn build(",
+            ),
+            (
+                "src/model/ultra/device/mod.rs",
+                include_str!("ultra/device/mod.rs"),
+                "    fn capture(",
+            ),
+        ],
     }
 }
 
@@ -263,11 +303,12 @@ mod tests {
 
     #[test]
     fn every_place_of_every_setting_exists() {
-        let (a, b) = (Target::V1, Target::Stage1);
-        let found = differences(a, b);
-        assert!(found.len() > 5, "{found:?}");
+        let mut found = differences(Target::V1, Target::Stage1);
+        found.extend(differences(Target::V3, Target::V4));
+        assert!(found.len() > 8, "{found:?}");
         for difference in found {
-            let expects_source = difference.setting != "neighbouring operations";
+            let expects_source =
+                !["neighbouring operations", "matrix products"].contains(&difference.setting);
             assert_eq!(
                 !difference.source.is_empty(),
                 expects_source,

@@ -6,6 +6,8 @@ use tinyllama_kernels::{
 };
 
 use super::config::ModelConfig;
+use super::recipe::{Attention, Operations, Swiglu};
+use super::target::Target;
 
 /// One operation's forward or backward pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,10 +149,42 @@ pub fn of(config: &ModelConfig) -> Vec<KernelCost> {
     ]
 }
 
+/// Targets that train with `kernel`. V4 is in no list: its schedule has kernels of its own.
+pub fn targets_with(kernel: &str) -> Vec<Target> {
+    Target::ALL
+        .into_iter()
+        .filter(|target| *target != Target::V4)
+        .filter(|target| {
+            let recipe = target.recipe();
+            match kernel {
+                "rmsnorm" | "cross_entropy" | "adamw" => recipe.operations == Operations::Kernels,
+                "rope" | "flash_attention" => recipe.attention == Attention::Kernel,
+                // The naive kernel has its backward pass from the other one.
+                "swiglu" => recipe.swiglu != Swiglu::Library,
+                "swiglu_naive" => recipe.swiglu == Swiglu::Naive,
+                _ => false,
+            }
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::Preset;
+
+    #[test]
+    fn every_kernel_is_named_with_the_targets_that_launch_it() {
+        let v3 = |kernel: &str| targets_with(kernel).contains(&Target::V3);
+        let names: Vec<&str> = tinyllama_kernels::CATALOG
+            .iter()
+            .map(|entry| entry.name)
+            .filter(|name| !v3(name))
+            .collect();
+        assert_eq!(names, ["add_rmsnorm", "swiglu_naive"]);
+        let naive = targets_with("swiglu_naive");
+        assert_eq!(naive, &Target::STAGES[..4]);
+    }
 
     #[test]
     fn costs_are_those_of_the_shapes() {

@@ -7,7 +7,8 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
-use tinyllama_kernels::binding::{self, AttentionSizes, KeyValueLayout};
+use serde::Serialize;
+use tinyllama_kernels::binding::{self, AttentionSizes, KeyValueLayout, LibraryChoice};
 
 use super::config::ModelConfig;
 use super::part::{self, Part};
@@ -73,12 +74,34 @@ impl Precision {
     }
 }
 
+/// How the library's kernels are chosen where it has several for one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LibraryKernels {
+    /// The fastest on this device, tried once for each shape; products on matrix units round their operands.
+    #[default]
+    Tuned,
+    /// The plainest one: nothing is tried, nothing is rounded, and a product is far slower. For checks of numbers, which
+    /// are over before tuning would have begun.
+    Plain,
+}
+
+impl LibraryKernels {
+    fn choice(self) -> LibraryChoice {
+        match self {
+            LibraryKernels::Tuned => LibraryChoice::Tuned,
+            LibraryKernels::Plain => LibraryChoice::Plain,
+        }
+    }
+}
+
 /// What a forward pass needs beside the parameters, placed on the device once.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub config: ModelConfig,
     pub recipe: Recipe,
     pub precision: Precision,
+    library: LibraryKernels,
     rotary: RotaryTable,
     /// 0 on and below the diagonal, -inf above: `[1, 1, S, S]`.
     causal_mask: Tensor<4>,
@@ -100,6 +123,7 @@ impl Context {
             config,
             recipe,
             precision,
+            library: LibraryKernels::Tuned,
             rotary: RotaryTable::new(&config, precision.storage(), device),
             causal_mask: Tensor::from_data(
                 TensorData::new(mask, [1, 1, s, s]),
@@ -110,7 +134,14 @@ impl Context {
 }
 
 impl Context {
-    /// An input of one of this project's kernels. Without a backward pass the kernel is where gradients end.
+    /// The same with the library's kernels chosen as `library` says.
+    pub fn with_library(self, library: LibraryKernels) -> Self {
+        Context { library, ..self }
+    }
+
+    /// An input of one of this project's kernels, or a weight whose product only they read. Without a backward pass the
+    /// kernel is where gradients end; what leads to it is not recorded either, because burn keeps a record until a
+    /// backward pass reaches it, and none would.
     fn kernel_input<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         match self.recipe.backward {
             Backward::Complete => x,
@@ -172,8 +203,8 @@ impl Llama {
         let [batch, sequence] = tokens.dims();
         let mut stream = {
             let _part = part::enter(Part::Embedding);
-            self.embedding
-                .val()
+            context
+                .kernel_input(self.embedding.val())
                 .select(0, tokens.reshape([batch * sequence]))
         };
         probe(Part::Embedding, &stream);
@@ -305,6 +336,10 @@ impl Block {
                 let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
+            Attention::Library => {
+                let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
+                library_attention(context, q, k, v, [batch, sequence])
+            }
             Attention::Kernel => binding::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
@@ -321,7 +356,7 @@ impl Block {
                 },
             ),
         };
-        matmul(context, mixed, self.output.val())
+        matmul(context, mixed, context.kernel_input(self.output.val()))
     }
 
     /// `[tokens, D]` to `[tokens, D]`, the residual not included.
@@ -333,6 +368,7 @@ impl Block {
                 context.kernel_input(normed),
                 context.kernel_input(gate.val()),
                 context.kernel_input(up.val()),
+                context.library.choice(),
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -344,7 +380,7 @@ impl Block {
                 silu(gate) * up
             }
         };
-        matmul(context, activated, self.down.val())
+        matmul(context, activated, context.kernel_input(self.down.val()))
     }
 }
 
@@ -370,17 +406,21 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
 /// Matrix product with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let Precision { storage, operands } = context.precision;
+    let product = match context.library {
+        LibraryKernels::Tuned => Tensor::matmul,
+        LibraryKernels::Plain => binding::plain_product,
+    };
     if operands == storage {
-        return a.matmul(b);
+        return product(a, b);
     }
-    a.cast(operands).matmul(b.cast(operands)).cast(storage)
+    product(a.cast(operands), b.cast(operands)).cast(storage)
 }
 
 /// Products of `x` with each weight: one launch a weight, or one for all where they are stored side by side.
 fn project(context: &Context, x: Tensor<2>, weights: &[Param<Tensor<2>>]) -> Vec<Tensor<2>> {
     weights
         .iter()
-        .map(|weight| matmul(context, x.clone(), weight.val()))
+        .map(|weight| matmul(context, x.clone(), context.kernel_input(weight.val())))
         .collect()
 }
 
@@ -415,25 +455,59 @@ fn materialised_attention(
     v: Tensor<2>,
     [batch, sequence]: [usize; 2],
 ) -> Tensor<2> {
-    let ModelConfig {
-        heads, kv_heads, ..
-    } = context.config;
-    let head_dim = context.config.head_dim();
-    let scale = (head_dim as f64).sqrt();
-    let split = |x: Tensor<2>, heads: usize| x.reshape([batch, sequence, heads, head_dim]);
-    let q = context.rotary.apply(split(q, heads));
-    let k = context.rotary.apply(split(k, kv_heads));
-    let (q, k, v) = (
-        q.swap_dims(1, 2),
-        repeat_heads(k, heads).swap_dims(1, 2),
-        repeat_heads(split(v, kv_heads), heads).swap_dims(1, 2),
-    );
+    let scale = (context.config.head_dim() as f64).sqrt();
+    let [q, k, v] = per_query_head(context, q, k, v, [batch, sequence]);
     let scores = matmul(context, q, k.swap_dims(2, 3)).div_scalar(scale);
     let mask = context.causal_mask.clone();
     let mask = mask.narrow(2, 0, sequence).narrow(3, 0, sequence);
     let weights = softmax(scores + mask, 3);
-    matmul(context, weights, v)
-        .swap_dims(1, 2)
+    rows(matmul(context, weights, v))
+}
+
+/// The same without scores in memory, by the library's kernels: f32 in and out whatever the operands of products are.
+fn library_attention(
+    context: &Context,
+    q: Tensor<2>,
+    k: Tensor<2>,
+    v: Tensor<2>,
+    sizes: [usize; 2],
+) -> Tensor<2> {
+    let [q, k, v] = per_query_head(context, q, k, v, sizes);
+    rows(binding::library_attention(
+        q,
+        k,
+        v,
+        context.library.choice(),
+    ))
+}
+
+/// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.
+fn per_query_head(
+    context: &Context,
+    q: Tensor<2>,
+    k: Tensor<2>,
+    v: Tensor<2>,
+    [batch, sequence]: [usize; 2],
+) -> [Tensor<4>; 3] {
+    let ModelConfig {
+        heads, kv_heads, ..
+    } = context.config;
+    let head_dim = context.config.head_dim();
+    let split = |x: Tensor<2>, heads: usize| x.reshape([batch, sequence, heads, head_dim]);
+    let q = context.rotary.apply(split(q, heads));
+    let k = context.rotary.apply(split(k, kv_heads));
+    [
+        q,
+        repeat_heads(k, heads),
+        repeat_heads(split(v, kv_heads), heads),
+    ]
+    .map(|heads| heads.swap_dims(1, 2))
+}
+
+/// `[B, heads, s, d]` as `[B · s, heads · d]`.
+fn rows(x: Tensor<4>) -> Tensor<2> {
+    let [batch, heads, sequence, head_dim] = x.dims();
+    x.swap_dims(1, 2)
         .reshape([batch * sequence, heads * head_dim])
 }
 

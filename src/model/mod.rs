@@ -13,7 +13,7 @@ mod weights;
 pub mod work;
 
 pub use config::{ConfigError, ModelConfig, Preset, human_bytes};
-pub use llama::{Context, Llama, NORM_EPSILON, NamedParameter, Precision};
+pub use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, NamedParameter, Precision};
 pub use part::Part;
 pub use recipe::{
     Attention, Backward, Initialisation, KeyValue, Operations, Projection, Recipe, Swiglu,

@@ -32,6 +32,8 @@ impl Projection {
 pub enum Attention {
     /// Scores are written to memory, S x S of them for every head.
     Materialised,
+    /// The library's kernels, forward and backward: scores never leave the chip, key and value heads are repeated.
+    Library,
     /// This project's kernel: scores never leave the chip, key and value heads are not repeated.
     Kernel,
 }
@@ -109,4 +111,38 @@ pub struct Recipe {
     pub backward: Backward,
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,
+}
+
+impl Recipe {
+    /// This project's kernels that it launches, by the names their block sizes go by.
+    pub fn kernels(&self) -> Vec<&'static str> {
+        let mut kernels = Vec::new();
+        if self.attention == Attention::Kernel {
+            kernels.extend(["rope", "flash_attention"]);
+        }
+        if self.operations == Operations::Kernels {
+            kernels.extend(["rmsnorm", "cross_entropy", "adamw"]);
+        }
+        match self.swiglu {
+            Swiglu::Library => {}
+            Swiglu::Kernel => kernels.push("swiglu"),
+            // Its backward pass is that of the other one.
+            Swiglu::Naive => kernels.extend(["swiglu_naive", "swiglu"]),
+        }
+        kernels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Target;
+
+    #[test]
+    fn a_target_takes_block_sizes_of_what_it_launches() {
+        assert!(Target::V1.recipe().kernels().is_empty());
+        assert_eq!(Target::V2.recipe().kernels(), ["rope", "flash_attention"]);
+        let ours = Target::V3.recipe().kernels();
+        assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
+        assert!(Target::Stage4.recipe().kernels().contains(&"swiglu_naive"));
+    }
 }

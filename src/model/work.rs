@@ -74,9 +74,6 @@ fn attention(config: &ModelConfig, recipe: &Recipe, layer: usize) -> Work {
     let n = config.tokens() as f64;
     let d = config.hidden as f64;
     let kv = (config.kv_heads * config.head_dim()) as f64;
-    let scores =
-        (config.batch_size * config.heads) as f64 * (config.sequence_length as f64).powi(2);
-
     let projections = match recipe.qkv {
         Projection::Separate => sum(
             part,
@@ -93,21 +90,7 @@ fn attention(config: &ModelConfig, recipe: &Recipe, layer: usize) -> Work {
         flops: n * (d + kv) * 3.0,
         bytes: 2.0 * n * (d + kv) * ELEMENT,
     };
-    let core = match recipe.attention {
-        // Two products over all S x S scores, masked ones included; scale, mask and softmax (4) between them. The
-        // scores are written and read by each of: product, scale, mask, softmax; and read by the second product.
-        Attention::Materialised => Work {
-            part,
-            flops: scores * (4.0 * config.head_dim() as f64 + 6.0),
-            bytes: (2.0 * n * d + 2.0 * n * d + 8.0 * scores) * ELEMENT,
-        },
-        // Only pairs up to the diagonal are worked on, and only queries, keys, values and results are moved.
-        Attention::Kernel => Work {
-            part,
-            flops: scores / 2.0 * (4.0 * config.head_dim() as f64 + 4.0),
-            bytes: (2.0 * n * d + 2.0 * n * kv) * ELEMENT,
-        },
-    };
+    let core = attention_core(config, recipe, part);
     let output = product(part, n, d, d);
     let residual = Work {
         part,
@@ -115,6 +98,44 @@ fn attention(config: &ModelConfig, recipe: &Recipe, layer: usize) -> Work {
         bytes: 3.0 * n * d * ELEMENT,
     };
     sum(part, &[projections, rotary, core, output, residual])
+}
+
+/// What becomes of queries, keys and values: everything that grows with the square of the sequence.
+fn attention_core(config: &ModelConfig, recipe: &Recipe, part: Part) -> Work {
+    let n = config.tokens() as f64;
+    let d = config.hidden as f64;
+    let kv = (config.kv_heads * config.head_dim()) as f64;
+    let scores =
+        (config.batch_size * config.heads) as f64 * (config.sequence_length as f64).powi(2);
+    match recipe.attention {
+        // Two products over all S x S scores, masked ones included; scale, mask and softmax (4) between them. The
+        // scores are written and read by each of: product, scale, mask, softmax; and read by the second product.
+        Attention::Materialised => Work {
+            part,
+            flops: scores * (4.0 * config.head_dim() as f64 + 6.0),
+            bytes: (2.0 * n * d + 2.0 * n * d + 8.0 * scores) * ELEMENT,
+        },
+        // As below, with keys and values repeated for every query head: read from where they were projected, written and
+        // read again; and scores computed a second time for the log-sum-exp, from queries and keys.
+        Attention::Library => Work {
+            part,
+            flops: scores / 2.0 * (6.0 * config.head_dim() as f64 + 7.0),
+            bytes: (2.0 * n * kv + 8.0 * n * d) * ELEMENT,
+        },
+        // Only pairs up to the diagonal are worked on, and only queries, keys, values and results are moved.
+        Attention::Kernel => Work {
+            part,
+            flops: scores / 2.0 * (4.0 * config.head_dim() as f64 + 4.0),
+            bytes: (2.0 * n * d + 2.0 * n * kv) * ELEMENT,
+        },
+    }
+}
+
+/// FLOP of a training step that belong to attention's scores, in all layers, forward and backward.
+pub fn score_flops(config: &ModelConfig, recipe: &Recipe) -> f64 {
+    let core = attention_core(config, recipe, Part::Attention(0));
+    let backward = backward(std::slice::from_ref(&core));
+    config.layers as f64 * (core.flops + backward.flops)
 }
 
 fn feed_forward(config: &ModelConfig, recipe: &Recipe, layer: usize) -> Work {

@@ -1,5 +1,7 @@
 //! What a learner can say.
 
+use crate::recording::play::Speed;
+
 /// A line of the learner's, understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -11,6 +13,8 @@ pub enum Command {
     Skip(String),
     /// Start the run, with these flags if some are given.
     Run(Option<Vec<String>>),
+    /// Play the recording of the step's run, this fast.
+    Recording(Speed),
     Check,
     Outline,
     Open(String),
@@ -29,6 +33,7 @@ enter          do what the step asks, or go on
 next, back     the next step, the one before
 hint           the next hint
 run [FLAGS]    start the step's run, with other flags if given
+recording [N]  play the step's run from another machine, N times as fast: 1, 4, 16, or end
 check          evaluate the checks again
 skip [NOTE]    leave this step undone
 import FILE    read a profile made elsewhere
@@ -60,6 +65,8 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<Command, String> {
             Some(flags) => Command::Run(Some(flags)),
             None => return Err("A quotation mark is not closed.".into()),
         },
+        "recording" if rest.is_empty() => Command::Recording(Speed::Sixteen),
+        "recording" => Command::Recording(rest.parse()?),
         "check" => Command::Check,
         "outline" | "o" => Command::Outline,
         "open" if !rest.is_empty() => Command::Open(rest.into()),
@@ -90,6 +97,11 @@ mod tests {
         assert_eq!(parse(sentence, true), Ok(Command::Text(sentence.into())));
         assert_eq!(parse("", true), Ok(Command::Go));
         assert_eq!(parse("QUIT", true), Ok(Command::Quit));
+        assert_eq!(
+            parse("recording end", false),
+            Ok(Command::Recording(Speed::End))
+        );
+        assert!(parse("recording 3", false).is_err());
         assert!(parse("run 'x", false).is_err());
         assert!(parse("open", false).is_err());
     }

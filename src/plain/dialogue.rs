@@ -127,6 +127,7 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
             Command::Hint => self.hint()?,
             Command::Check => self.check()?,
             Command::Run(flags) => self.run(flags)?,
+            Command::Recording(speed) => self.play(speed)?,
             Command::Import(path) => self.import(&path)?,
             Command::Go => return self.act(),
             Command::Text(text) => return self.answer(&text),

@@ -4,6 +4,7 @@
 
 mod command;
 mod dialogue;
+mod recording;
 mod run;
 mod show;
 mod step;

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use super::dialogue::Dialogue;
 use crate::analysis::metric::Statistic;
 use crate::lesson::{Runs, StepKind};
+use crate::profiler::live::meter::EnergyMeter;
 use crate::profiler::read::import;
-use crate::run::{Line, RunChild};
+use crate::run::{Exited, Line, RunChild};
 use crate::session::event::RunExit;
-use crate::train::event::{Body, Event};
+use crate::train::event::Body;
 use crate::tutor::finish::{finish_run, note_profile};
 use crate::tutor::profile::{folder_for, prepare, tables};
-use crate::tutor::{Ending, TutorError};
+use crate::tutor::{Ending, TutorError, say};
 
 /// Between two lines about steps: a screen reader reads them all.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);
@@ -40,9 +41,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let started = self
             .options
             .run_command(&target, &flags)
-            .and_then(|command| RunChild::start(&command, &self.options.place.folder));
-        let mut child = match started {
-            Ok(child) => child,
+            .and_then(|command| {
+                let child = RunChild::start(&command, &self.options.place.folder)?;
+                Ok((child, EnergyMeter::beside(&command)))
+            });
+        let (mut child, mut meter) = match started {
+            Ok(started) => started,
             Err(error) => return self.say_ending(&Ending::not_started(&error)),
         };
         let registered = self.processes.add(child.id());
@@ -52,7 +56,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let mut last = None;
         loop {
             match child.next_line() {
-                Ok(Some(line)) => self.say_line(&line, &mut last)?,
+                Ok(Some(line)) => {
+                    if let Line::Event(event) = &line {
+                        meter.hear(event);
+                    }
+                    self.say_line(&line, &mut last)?;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     self.say(&format!("{error:#}"))?;
@@ -60,7 +69,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 }
             }
         }
-        let exited = match child.wait() {
+        let noted = |mut exited: Exited| exited.note_energy(meter.finish()).map(|()| exited);
+        let exited = match child.wait().and_then(noted) {
             Ok(exited) => exited,
             Err(error) => return self.say_ending(&Ending::not_started(&error)),
         };
@@ -75,7 +85,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(())
     }
 
-    fn say_line(&mut self, line: &Line, last: &mut Option<Instant>) -> Result<(), TutorError> {
+    pub(super) fn say_line(
+        &mut self,
+        line: &Line,
+        last: &mut Option<Instant>,
+    ) -> Result<(), TutorError> {
         let Line::Event(event) = line else {
             return Ok(());
         };
@@ -85,7 +99,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             }
             *last = Some(Instant::now());
         }
-        match words(event) {
+        match say::event(event) {
             Some(words) => self.say(&words),
             None => Ok(()),
         }
@@ -179,28 +193,4 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.with(|session| note_profile(session, at, &target, command))?;
         self.check()
     }
-}
-
-/// An event in a line; none for those that only a screen can show.
-fn words(event: &Event) -> Option<String> {
-    Some(match &event.body {
-        Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
-        Body::Phase(phase) => phase.message.clone(),
-        Body::Step(step) => format!(
-            "step {} of {}: loss {:.3}, {:.1} ms",
-            step.n, step.of, step.loss, step.total_ms
-        ),
-        Body::Note(note) => note.message.clone(),
-        Body::Summary(summary) => {
-            let median = summary.total_ms.map_or("not reported".into(), |spread| {
-                format!("{:.1} ms", spread.median)
-            });
-            let loss = match (summary.first_loss, summary.final_loss) {
-                (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
-                _ => "loss not reported".into(),
-            };
-            format!("{} steps, median {median}, {loss}", summary.measured_steps)
-        }
-        _ => return None,
-    })
 }

@@ -80,8 +80,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 } else {
                     "starts it"
                 };
+                let offer = self.offer();
                 format!(
-                    "Run: tinyllama-tutor run {target} {flags}\nEnter {then}; `run` with flags changes them."
+                    "Run: tinyllama-tutor run {target} {flags}\nEnter {then}; `run` with flags changes them.{offer}"
                 )
             }
             StepKind::Compare { .. } => self.comparison(kind)?,

@@ -1,5 +1,6 @@
 //! From a session's files to a [`Report`].
 
+mod ceilings;
 mod lessons;
 mod predictions;
 mod profiles;
@@ -40,7 +41,8 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
     }
     let state = State::of(&scan.records);
     let measured = MeasuredRuns::read(course, &state, &place.runs())?;
-    let (mut runs, devices) = runs::collect(&state, &place.runs());
+    let calibrations = ceilings::calibrations(place);
+    let (mut runs, devices) = runs::collect(&state, &place.runs(), &calibrations);
     ratios::compare_with_baselines(&mut runs);
     let lessons = lessons::collect(&state, course, &measured);
     let mut report = Report {

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::parts::{PartSum, by_kind};
 use crate::model::ModelConfig;
-use crate::train::event::{Kernel, PartWork};
+use crate::train::event::{Kernel, PartWork, Parts};
 
 /// Version of the document; it changes when a reader of the old one would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -266,6 +267,52 @@ pub struct Work {
     pub bytes_per_step: f64,
     pub achieved_flops_per_s: Option<f64>,
     pub parts: Vec<PartWork>,
+    /// Lines of the roofline; of each kind the first is the one that counts. Empty where the device was not calibrated and is
+    /// in no table.
+    #[serde(default)]
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// What arithmetic or memory reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    pub kind: CeilingKind,
+    pub label: String,
+    /// FLOP/s for arithmetic, bytes/s for a bandwidth.
+    pub value: f64,
+    /// `measured` by `calibrate` on this device, or `data sheet`.
+    pub source: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingKind {
+    Arithmetic,
+    Bandwidth,
+}
+
+impl Work {
+    /// Alike parts of all layers taken together.
+    pub fn by_kind(&self) -> Vec<PartSum> {
+        by_kind(&Parts {
+            source: self.source.clone(),
+            parts: self.parts.clone(),
+            flops_per_step: self.flops_per_step,
+            bytes_per_step: self.bytes_per_step,
+            achieved_flops_per_s: self.achieved_flops_per_s,
+        })
+    }
+
+    /// Milliseconds that work of so many FLOP and bytes takes at the ceilings; none where they are not known.
+    pub fn least_ms(&self, flops: f64, bytes: f64) -> Option<f64> {
+        let first = |kind| {
+            let line = self.ceilings.iter().find(|line| line.kind == kind)?;
+            Some(line.value)
+        };
+        let arithmetic = flops / first(CeilingKind::Arithmetic)?;
+        let memory = bytes / first(CeilingKind::Bandwidth)?;
+        Some(1e3 * arithmetic.max(memory))
+    }
 }
 
 /// A stage of the debugging scenario.

@@ -2,9 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::document::{LessonReport, Report, RunReport};
-use super::words::{self, NOT_REPORTED, milliseconds, moment, plural};
-use crate::analysis::Metric;
+use super::document::{LessonReport, Report};
+use super::words::{self, moment, plural};
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
@@ -21,6 +20,7 @@ fn write_all(out: &mut String, report: &Report) -> fmt::Result {
     progress(out, report)?;
     predictions(out, report)?;
     runs(out, report)?;
+    energy(out, report)?;
     stages(out, report)?;
     work(out, report)?;
     profiles(out, report)?;
@@ -119,29 +119,8 @@ fn predictions(out: &mut String, report: &Report) -> fmt::Result {
         return Ok(());
     }
     writeln!(out, "## Predictions\n")?;
-    let rows = report.predictions.iter().map(|guess| {
-        vec![
-            guess.title.clone(),
-            guess.quantity.clone(),
-            guess.predicted_text.clone(),
-            guess
-                .measured_text
-                .clone()
-                .unwrap_or_else(|| "not measured yet".into()),
-            guess.ratio.map_or("-".into(), words::times),
-        ]
-    });
-    table(
-        out,
-        &[
-            "Question",
-            "Quantity",
-            "Predicted",
-            "Measured",
-            "Predicted / measured",
-        ],
-        rows,
-    )
+    let rows = report.predictions.iter().map(words::prediction_row);
+    table(out, &words::PREDICTION_HEAD, rows)
 }
 
 fn runs(out: &mut String, report: &Report) -> fmt::Result {
@@ -149,17 +128,11 @@ fn runs(out: &mut String, report: &Report) -> fmt::Result {
         return Ok(());
     }
     writeln!(out, "## Runs\n")?;
-    let head = [
-        "Run",
-        "Target",
-        "Exit",
-        "Step, median",
-        "p10 to p90",
-        "Launches",
-        "Peak memory",
-        "Speed-up",
-    ];
-    table(out, &head, report.runs.iter().map(run_row))?;
+    table(
+        out,
+        &words::RUN_HEAD,
+        report.runs.iter().map(words::run_row),
+    )?;
     writeln!(out, "{}\n", words::RATIO_NOTE)?;
     for run in &report.runs {
         writeln!(
@@ -179,26 +152,14 @@ fn runs(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out)
 }
 
-fn run_row(run: &RunReport) -> Vec<String> {
-    vec![
-        run.id.clone(),
-        run.target.clone(),
-        run.exit.clone(),
-        milliseconds(run.step_time.map(|time| time.median)),
-        run.step_time.map_or_else(
-            || NOT_REPORTED.into(),
-            |time| {
-                format!(
-                    "{} to {}",
-                    milliseconds(Some(time.p10)),
-                    milliseconds(Some(time.p90))
-                )
-            },
-        ),
-        words::figure(run, Metric::LaunchesPerStep),
-        words::figure(run, Metric::PeakBytesInUse),
-        words::ratio(run.ratio.as_ref()),
-    ]
+fn energy(out: &mut String, report: &Report) -> fmt::Result {
+    let rows: Vec<_> = report.runs.iter().filter_map(words::energy_row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "## Energy\n")?;
+    table(out, &words::ENERGY_HEAD, rows)?;
+    writeln!(out, "{}\n", words::ENERGY_NOTE)
 }
 
 fn stages(out: &mut String, report: &Report) -> fmt::Result {
@@ -221,11 +182,8 @@ fn work(out: &mut String, report: &Report) -> fmt::Result {
         .filter_map(|run| Some((run, run.work.as_ref()?)));
     for (run, work) in counted.take(words::MOST_ROOFLINES) {
         writeln!(out, "## Work of {} ({})\n", run.target, run.id)?;
-        table(
-            out,
-            &words::WORK_HEAD,
-            work.parts.iter().map(words::work_row),
-        )?;
+        table(out, &words::WORK_HEAD, words::work_rows(work))?;
+        writeln!(out, "{}\n", text(&words::ceilings(work)))?;
         writeln!(out, "{}\n", text(&work.source))?;
     }
     Ok(())

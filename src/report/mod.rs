@@ -5,6 +5,7 @@ mod anonymous;
 pub mod class;
 pub mod collect;
 pub mod document;
+pub mod export;
 pub mod hand_in;
 pub mod html;
 pub mod junit;

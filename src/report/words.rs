@@ -1,10 +1,14 @@
 //! Values in words, the same in every format.
 
-use super::document::{Device, HotspotRow, Ratio, RunReport, StageRow};
+use super::document::{
+    Ceiling, CeilingKind, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
+};
 use crate::analysis::Metric;
+use crate::analysis::parts::PartSum;
 use crate::model::human_bytes;
+use crate::run::folder::Joules;
 use crate::session::event::RunExit;
-use crate::train::event::PartWork;
+use crate::session::runs::ENERGY;
 
 /// What stands for a figure that a backend cannot report.
 pub const NOT_REPORTED: &str = "not reported";
@@ -23,11 +27,15 @@ pub fn milliseconds(value: Option<f64>) -> String {
 }
 
 pub fn minutes(value: f64) -> String {
-    format!("{value:.0} min")
+    // The sum of nothing is -0.
+    format!("{:.0} min", value.abs())
 }
 
 pub fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    match 100.0 * share {
+        percent if percent != 0.0 && percent.abs() < 1.0 => format!("{percent:.2} %"),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
 /// A speed-up with two decimals, such as `2.31x`.
@@ -116,6 +124,60 @@ pub fn ratio(ratio: Option<&Ratio>) -> String {
     }
 }
 
+pub const RUN_HEAD: [&str; 8] = [
+    "Run",
+    "Target",
+    "Exit",
+    "Step, median",
+    "p10 to p90",
+    "Launches",
+    "Peak memory",
+    "Speed-up",
+];
+
+pub fn run_row(run: &RunReport) -> Vec<String> {
+    vec![
+        run.id.clone(),
+        run.target.clone(),
+        run.exit.clone(),
+        milliseconds(run.step_time.map(|time| time.median)),
+        run.step_time.map_or_else(
+            || NOT_REPORTED.into(),
+            |time| {
+                format!(
+                    "{} to {}",
+                    milliseconds(Some(time.p10)),
+                    milliseconds(Some(time.p90))
+                )
+            },
+        ),
+        figure(run, Metric::LaunchesPerStep),
+        figure(run, Metric::PeakBytesInUse),
+        ratio(run.ratio.as_ref()),
+    ]
+}
+
+pub const PREDICTION_HEAD: [&str; 5] = [
+    "Question",
+    "Quantity",
+    "Predicted",
+    "Measured",
+    "Predicted / measured",
+];
+
+pub fn prediction_row(guess: &Prediction) -> Vec<String> {
+    vec![
+        guess.title.clone(),
+        guess.quantity.clone(),
+        guess.predicted_text.clone(),
+        guess
+            .measured_text
+            .clone()
+            .unwrap_or_else(|| "not measured yet".into()),
+        guess.ratio.map_or("-".into(), times),
+    ]
+}
+
 pub const STAGE_HEAD: [&str; 8] = [
     "Stage",
     "Step, median",
@@ -153,20 +215,29 @@ pub fn stage_row(row: &StageRow) -> Vec<String> {
     ]
 }
 
-pub const WORK_HEAD: [&str; 6] = [
+pub const WORK_HEAD: [&str; 7] = [
     "Part",
     "FLOP",
     "Bytes",
     "FLOP/byte",
     "Device time",
     "FLOP/s",
+    "Of its limit",
 ];
 
-pub fn work_row(part: &PartWork) -> Vec<String> {
-    let rate = part
-        .device_ms
-        .filter(|ms| *ms > 0.0)
-        .map(|ms| part.flops / (ms / 1e3));
+/// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
+pub fn work_rows(work: &Work) -> Vec<Vec<String>> {
+    work.by_kind()
+        .iter()
+        .map(|part| work_row(part, work))
+        .collect()
+}
+
+fn work_row(part: &PartSum, work: &Work) -> Vec<String> {
+    let ms = part.device_ms.filter(|ms| *ms > 0.0);
+    let rate = ms.map(|ms| part.flops / (ms / 1e3));
+    let least = work.least_ms(part.flops, part.bytes);
+    let limit = least.zip(ms).map(|(least, ms)| least / ms);
     vec![
         part.part.clone(),
         Metric::FlopsPerStep.unit().show(part.flops),
@@ -180,7 +251,50 @@ pub fn work_row(part: &PartWork) -> Vec<String> {
         rate.map_or(NOT_REPORTED.into(), |rate| {
             Metric::AchievedFlopsPerS.unit().show(rate)
         }),
+        limit.map_or("-".into(), percent),
     ]
+}
+
+/// `memory 4.0 TB/s (measured)`.
+pub fn ceiling(line: &Ceiling) -> String {
+    let value = match line.kind {
+        CeilingKind::Arithmetic => Metric::AchievedFlopsPerS.unit().show(line.value),
+        CeilingKind::Bandwidth => format!("{:.0} GB/s", line.value / 1e9),
+    };
+    format!("{} {value} ({})", line.label, line.source)
+}
+
+/// The ceilings in a sentence.
+pub fn ceilings(work: &Work) -> String {
+    if work.ceilings.is_empty() {
+        return "No ceilings are known: `calibrate` measures them.".into();
+    }
+    let lines: Vec<String> = work.ceilings.iter().map(ceiling).collect();
+    format!("Ceilings: {}.", lines.join(", "))
+}
+
+pub const ENERGY_HEAD: [&str; 4] = ["Run", "Target", "A step", "A training sample"];
+
+pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
+     beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
+
+/// None for a run whose energy was not measured.
+pub fn energy_row(run: &RunReport) -> Option<Vec<String>> {
+    let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
+    let joules = |value, error| {
+        let (joules, uncertainty) = figure(value).zip(figure(error))?;
+        let joules = Joules {
+            joules,
+            uncertainty,
+        };
+        Some(joules.to_string())
+    };
+    Some(vec![
+        run.id.clone(),
+        run.target.clone(),
+        joules(0, 1)?,
+        joules(2, 3)?,
+    ])
 }
 
 pub const HOTSPOT_HEAD: [&str; 5] = ["Kernel", "Part of the model", "Calls", "Time", "Share"];

@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::folder::RunFolder;
+use super::folder::{RunEnergy, RunFolder};
 use super::reader::Line;
 
 /// What to start: launcher, program, `run`, target and flags.
@@ -177,6 +177,18 @@ impl Exited {
             folder,
             stderr,
         })
+    }
+
+    /// Adds to the record what the run took, where that was measured.
+    ///
+    /// # Errors
+    /// When writing `run.json` fails.
+    pub fn note_energy(&mut self, energy: Option<RunEnergy>) -> Result<()> {
+        if energy.is_none() {
+            return Ok(());
+        }
+        self.folder.record.energy = energy;
+        self.folder.save()
     }
 }
 

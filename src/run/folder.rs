@@ -1,5 +1,6 @@
 //! The files of a run: `runs/ID/` with `run.json`, `events.jsonl` and `stderr.log`.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::reader::{Line, read_line};
 use crate::train::event::{Body, Failure, Hello, Summary};
+
+const RECORD: &str = "run.json";
 
 /// Where progress and runs are kept: `$XDG_STATE_HOME/tinyllama-tutor`.
 ///
@@ -48,6 +51,82 @@ pub struct RunRecord {
     pub hello: Option<Hello>,
     pub summary: Option<Summary>,
     pub error: Option<Failure>,
+    /// From power sampled beside the run; null where there was no sensor, or the run was too short for its pace.
+    #[serde(default)]
+    pub energy: Option<RunEnergy>,
+}
+
+/// Energy the whole device took while the measured steps ran, whatever else ran on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnergy {
+    pub joules: f64,
+    /// Half the width of its 95 % interval, errors of the sensor apart.
+    pub uncertainty: f64,
+    /// Samples of the power it rests on.
+    pub power_samples: usize,
+    /// Measured steps.
+    pub steps: u64,
+    /// Training samples in them.
+    pub samples: u64,
+    /// What the power was read from.
+    pub source: String,
+}
+
+/// Joules for a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Joules {
+    pub joules: f64,
+    /// Half the width of the 95 % interval, errors of the sensor apart.
+    pub uncertainty: f64,
+}
+
+impl fmt::Display for Joules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As many decimals as the error leaves a meaning.
+        let decimals = match self.uncertainty.abs().max(self.joules.abs() / 1e3) {
+            size if size >= 10.0 => 0,
+            size if size >= 1.0 => 1,
+            size if size >= 0.1 => 2,
+            size if size >= 0.01 => 3,
+            _ => 4,
+        };
+        write!(
+            f,
+            "{:.decimals$} J +/- {:.decimals$} J",
+            self.joules, self.uncertainty
+        )
+    }
+}
+
+impl RunEnergy {
+    /// Several runs as one; none without any. Their errors are independent.
+    pub fn together<'a>(runs: impl IntoIterator<Item = &'a RunEnergy>) -> Option<RunEnergy> {
+        let add = |all: RunEnergy, one: RunEnergy| RunEnergy {
+            joules: all.joules + one.joules,
+            uncertainty: all.uncertainty.hypot(one.uncertainty),
+            power_samples: all.power_samples + one.power_samples,
+            steps: all.steps + one.steps,
+            samples: all.samples + one.samples,
+            source: all.source,
+        };
+        runs.into_iter().cloned().reduce(add)
+    }
+
+    pub fn per_step(&self) -> Option<Joules> {
+        self.per(self.steps)
+    }
+
+    pub fn per_sample(&self) -> Option<Joules> {
+        self.per(self.samples)
+    }
+
+    fn per(&self, count: u64) -> Option<Joules> {
+        let count = (count > 0).then_some(count as f64)?;
+        Some(Joules {
+            joules: self.joules / count,
+            uncertainty: self.uncertainty / count,
+        })
+    }
 }
 
 /// A run's folder, being written.
@@ -93,6 +172,12 @@ impl RunFolder {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What `run.json` says in the folder of a run; none where there is no such file, or one of something else.
+    pub fn read_record(path: &Path) -> Option<RunRecord> {
+        let text = fs::read(path.join(RECORD)).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Where the child's error stream goes.
@@ -147,7 +232,7 @@ impl RunFolder {
             let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
             serde_json::to_writer_pretty(&mut file, &self.record)?;
             file.as_file().sync_all()?;
-            file.persist(self.path.join("run.json"))?;
+            file.persist(self.path.join(RECORD))?;
             Ok(())
         };
         write().with_context(|| format!("cannot write run.json in {}", self.path.display()))
@@ -170,6 +255,31 @@ mod tests {
         let text = fs::read_to_string(a.path().join("run.json")).unwrap();
         let record: RunRecord = serde_json::from_str(&text).unwrap();
         assert_eq!(record.exit.as_deref(), Some("exit status: 0"));
+    }
+
+    #[test]
+    fn energy_of_runs_adds_up_and_its_errors_add_as_independent_ones() {
+        let run = |joules, uncertainty| RunEnergy {
+            joules,
+            uncertainty,
+            power_samples: 5,
+            steps: 10,
+            samples: 80,
+            source: "test".into(),
+        };
+        let both = RunEnergy::together(&[run(100.0, 3.0), run(140.0, 4.0)]).unwrap();
+        assert_eq!((both.joules, both.uncertainty), (240.0, 5.0));
+        assert_eq!(both.per_step().unwrap().to_string(), "12.00 J +/- 0.25 J");
+        assert_eq!(
+            both.per_sample().unwrap().to_string(),
+            "1.500 J +/- 0.031 J"
+        );
+        assert_eq!(RunEnergy::together([]), None);
+        let none = RunEnergy {
+            steps: 0,
+            ..run(1.0, 1.0)
+        };
+        assert_eq!(none.per_step(), None);
     }
 
     #[test]

@@ -29,4 +29,4 @@ pub use log::{Damage, Scan, scan, scan_text};
 pub use order::{Action, Notice, Order};
 pub use place::Place;
 pub use state::State;
-pub use store::Session;
+pub use store::{Session, read_only};

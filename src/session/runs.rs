@@ -11,6 +11,7 @@ use super::state::State;
 use crate::analysis::metric::Statistic;
 use crate::analysis::{Measurements, Metric};
 use crate::lesson::{Course, RunName, Runs, StepKind};
+use crate::run::folder::RunFolder;
 
 /// Repeats of a command that are compared with each other; older ones are left aside.
 const MOST_REPEATS: usize = 12;
@@ -31,9 +32,42 @@ pub fn figures(measurements: &Measurements) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// The figures of a run's energy, joules; the uncertainty is half the 95 % interval.
+pub const ENERGY: [&str; 4] = [
+    "joules_per_step",
+    "joules_per_step_uncertainty",
+    "joules_per_sample",
+    "joules_per_sample_uncertainty",
+];
+
+/// What the keeper of a run measured beside it, under the names of [`ENERGY`]; empty where nothing was.
+pub fn energy_figures(runs: &Path, run: &str) -> BTreeMap<String, f64> {
+    let energy = RunFolder::read_record(&runs.join(run)).and_then(|record| record.energy);
+    let figures = energy.and_then(|energy| {
+        let (step, sample) = (energy.per_step()?, energy.per_sample()?);
+        Some([
+            step.joules,
+            step.uncertainty,
+            sample.joules,
+            sample.uncertainty,
+        ])
+    });
+    let names = ENERGY.map(str::to_string).into_iter();
+    names.zip(figures.into_iter().flatten()).collect()
+}
+
 /// Measurements of every run step of a course, read from the session's files.
 #[derive(Debug, Default)]
-pub struct MeasuredRuns(HashMap<RunName, Vec<Measurements>>);
+pub struct MeasuredRuns(HashMap<RunName, Repeats>);
+
+/// Runs of one step under the same circumstances.
+#[derive(Debug, Default)]
+struct Repeats {
+    /// Oldest first.
+    runs: Vec<Measurements>,
+    /// Where and when they were recorded; none where they were made here.
+    recorded: Option<String>,
+}
 
 impl MeasuredRuns {
     /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
@@ -50,11 +84,14 @@ impl MeasuredRuns {
                     lesson: lesson.id.clone(),
                     step: step.id.clone(),
                 };
-                let repeats = repeats(state, &name)
+                let ids = repeats(state, &name);
+                let newest = ids.last().and_then(|id| state.runs.get(*id));
+                let recorded = newest.and_then(|run| run.recording.clone());
+                let repeats = ids
                     .into_iter()
                     .filter_map(|run| read(runs, run).transpose());
-                let repeats = repeats.collect::<Result<Vec<_>, _>>()?;
-                measured.insert(name, repeats);
+                let runs = repeats.collect::<Result<Vec<_>, _>>()?;
+                measured.insert(name, Repeats { runs, recorded });
             }
         }
         Ok(Self(measured))
@@ -63,7 +100,11 @@ impl MeasuredRuns {
 
 impl Runs for MeasuredRuns {
     fn of(&self, name: &RunName) -> &[Measurements] {
-        self.0.get(name).map_or(&[], Vec::as_slice)
+        self.0.get(name).map_or(&[], |repeats| &repeats.runs)
+    }
+
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        self.0.get(name)?.recorded.as_deref()
     }
 }
 
@@ -79,7 +120,10 @@ fn repeats<'a>(state: &'a State, name: &RunName) -> Vec<&'a str> {
             .is_some_and(|run| run.exit == Some(RunExit::Status(0)))
     };
     let finished: Vec<&String> = step.runs.iter().filter(finished).collect();
-    let circumstances = |id: &String| state.runs.get(id).map(|run| (&run.command, &run.host));
+    let circumstances = |id: &String| {
+        let run = state.runs.get(id)?;
+        Some((&run.command, &run.host, &run.recording))
+    };
     let newest = finished.last().and_then(|id| circumstances(id));
     let mut same: Vec<&str> = finished
         .iter()

@@ -179,6 +179,9 @@ impl Session {
     }
 
     /// Notes that what a run shows was recorded on another machine and is only played here.
+    ///
+    /// Called once the run is started. `machine` is how it is labelled wherever its figures show: device and date. Reports
+    /// neither hold such a run against runs made here nor measure it by this machine's ceilings.
     pub fn mark_recording(&mut self, run: &str, machine: &str) -> Result<(), SessionError> {
         self.record(Event::Recorded {
             run: run.into(),

@@ -74,6 +74,9 @@ pub struct Hello {
     pub deterministic: bool,
     /// What a step waits for before reading the clock.
     pub synchronize: String,
+    /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub block_sizes: BTreeMap<String, usize>,
 }
 
 /// What the model is trained on.
@@ -172,6 +175,12 @@ pub struct Kernel {
     pub device_ms_per_step: Option<f64>,
     /// Operations fused into one launch of it, where burn's fusion made it.
     pub fused_operations: Option<f64>,
+    /// Floating-point operations, counted from shapes by targets that know them of each launch; absent in the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flops_per_step: Option<f64>,
+    /// Least bytes it moves, counted likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_step: Option<f64>,
 }
 
 /// Counted work per part of the model.

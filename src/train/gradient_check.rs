@@ -11,7 +11,9 @@ use super::trainer::{DeviceBatch, Synchronize, Trainer};
 use super::ultra::UltraDevice;
 use crate::device::OpenDevice;
 use crate::model::ultra::Wait;
-use crate::model::{Context, Llama, ModelConfig, Precision, Recipe, Target, Weights};
+use crate::model::{
+    Context, LibraryKernels, Llama, ModelConfig, Precision, Recipe, Target, Weights,
+};
 
 /// One target's loss and gradients beside the reference's.
 #[derive(Clone, Debug, Serialize)]
@@ -38,25 +40,31 @@ impl Comparison {
 
 /// Largest relative difference that rounding explains.
 ///
-/// f32 keeps 24 bits: sums over some thousand terms stay within 1e-4. On GPUs matrix products may round their operands
-/// to tf32's 11 bits, which shows as some 1e-3 per product and up to 1e-2 through several layers. bf16 keeps 8 bits: 2⁻⁹
-/// per rounding, up to 5e-2 through the layers.
-pub fn tolerance(operands: FloatDType, open: &OpenDevice) -> f64 {
+/// f32 keeps 24 bits: sums over some thousand terms stay within 1e-4. On GPUs the library's fast products may round their
+/// operands to tf32's 11 bits, which shows as some 1e-3 per product and up to 1e-2 through several layers; its plain ones
+/// round nothing. bf16 keeps 8 bits: 2⁻⁹ per rounding, up to 5e-2 through the layers.
+pub fn tolerance(operands: FloatDType, open: &OpenDevice, library: LibraryKernels) -> f64 {
     match operands {
         FloatDType::BF16 => 5e-2,
         FloatDType::F16 => 1e-2,
-        _ if open.backend.is_asynchronous() => 1e-2,
+        _ if rounds(open, library) => 1e-2,
         _ => 1e-4,
     }
 }
 
 /// Largest relative difference between losses of two trainings: rounding of ten steps, each fed by the one before.
-pub fn training_tolerance(operands: FloatDType, open: &OpenDevice) -> f64 {
+pub fn training_tolerance(operands: FloatDType, open: &OpenDevice, library: LibraryKernels) -> f64 {
     match operands {
         FloatDType::F32 if !open.backend.is_asynchronous() => 1e-5,
+        FloatDType::F32 if !rounds(open, library) => 1e-4,
         FloatDType::F32 => 1e-3,
         _ => 1e-2,
     }
+}
+
+/// Whether products of f32 matrices may round their operands.
+fn rounds(open: &OpenDevice, library: LibraryKernels) -> bool {
+    open.backend.is_asynchronous() && library == LibraryKernels::Tuned
 }
 
 /// Loss and gradients of each recipe on `open`, from fresh weights and tokens of `seed`, against V1 in f64 on the CPU.
@@ -67,6 +75,7 @@ pub fn against_reference(
     recipes: &[(Target, Recipe)],
     config: &ModelConfig,
     operands: FloatDType,
+    library: LibraryKernels,
     seed: u64,
     open: &OpenDevice,
 ) -> Result<Vec<Comparison>> {
@@ -75,8 +84,14 @@ pub fn against_reference(
     recipes
         .iter()
         .map(|(target, recipe)| {
-            let precision = Precision::with_operands(operands);
-            let result = evaluate(config, &weights, recipe, precision, seed, &open.device)
+            let context = Context::new(
+                *config,
+                *recipe,
+                Precision::with_operands(operands),
+                &open.device,
+            );
+            let context = context.with_library(library);
+            let result = evaluate(&context, &weights, seed, &open.device)
                 .with_context(|| format!("{target} failed on {}", open.name))?;
             Ok(compare(target.to_string(), config, &result, &reference))
         })
@@ -112,15 +127,14 @@ pub fn ultra_against_reference(
 
 /// V1 in f64 on the CPU.
 fn reference(config: &ModelConfig, weights: &Weights, seed: u64) -> Result<Evaluation> {
-    evaluate(
-        config,
-        weights,
-        &Target::V1.recipe(),
+    let device = Device::flex();
+    let context = Context::new(
+        *config,
+        Target::V1.recipe(),
         Precision::reference(),
-        seed,
-        &Device::flex(),
-    )
-    .context("the reference failed")
+        &device,
+    );
+    evaluate(&context, weights, seed, &device).context("the reference failed")
 }
 
 /// A loss and the gradients by name; `None` for a parameter that got none.
@@ -130,24 +144,22 @@ struct Evaluation {
 }
 
 fn evaluate(
-    config: &ModelConfig,
+    context: &Context,
     weights: &Weights,
-    recipe: &Recipe,
-    precision: Precision,
     seed: u64,
     device: &Device,
 ) -> Result<Evaluation> {
+    let config = &context.config;
     let model = Llama::new(
         config,
         weights,
-        recipe,
-        precision,
+        &context.recipe,
+        context.precision,
         &device.clone().autodiff(),
     );
-    let context = Context::new(*config, *recipe, precision, device);
     let batch = Data::synthetic(config, seed).next_batch();
     let batch = DeviceBatch::place(&batch, config, device);
-    let loss = batch.loss(&model, &context);
+    let loss = batch.loss(&model, context);
     let gradients = GradientsParams::from_grads(loss.clone().backward(), &model);
     let named = model
         .parameters()
@@ -252,28 +264,29 @@ pub struct Losses {
 /// # Errors
 /// What the device reports, or no target at all.
 pub fn train_side_by_side(
-    targets: &[Target],
+    recipes: &[(Target, Recipe)],
     options: &Options,
+    library: LibraryKernels,
     open: &OpenDevice,
 ) -> Result<Vec<Losses>> {
-    if targets.is_empty() {
+    if recipes.is_empty() {
         bail!("there is no target to train");
     }
     let weights = Weights::small(&options.config, options.seed);
-    targets
+    recipes
         .iter()
-        .map(|target| {
+        .map(|(target, recipe)| {
             let precision = Precision::with_operands(options.operand_dtype);
-            let recipe = target.recipe();
             let training_device = open.device.clone().autodiff();
             let model = Llama::new(
                 &options.config,
                 &weights,
-                &recipe,
+                recipe,
                 precision,
                 &training_device,
             );
-            let context = Context::new(options.config, recipe, precision, &open.device);
+            let context = Context::new(options.config, *recipe, precision, &open.device);
+            let context = context.with_library(library);
             let mut trainer = Trainer::new(
                 open.device.clone(),
                 model,

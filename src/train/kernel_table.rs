@@ -27,6 +27,8 @@ pub fn kernels(recording: &Recording) -> Kernels {
             launches_per_step: launches.len() as f64 / steps,
             device_ms_per_step: device_ms(&launches).map(|total| total / steps),
             fused_operations: mean(launches.iter().filter_map(|l| l.fused_operations)),
+            flops_per_step: None,
+            bytes_per_step: None,
         })
         .collect();
     kernels.sort_by(|a, b| {

@@ -1,5 +1,6 @@
 //! What fixes a run, and how it may end.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use burn::tensor::FloatDType;
@@ -86,6 +87,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
+        block_sizes: BTreeMap::new(),
     }
 }
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use crossterm::event::KeyEvent;
 
 use super::highlight::Highlighter;
+use super::panels::roofline::RooflineInput;
 use crate::lesson::course::Tool;
 use crate::lesson::quiz::Answer;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::live::GpuStatus;
 use crate::profiler::read::Import;
+use crate::profiler::show::parts::Parts;
+use crate::recording::play::Speed;
 use crate::run::Line;
 use crate::session::State;
 use crate::session::event::{RunExit, StepRef};
@@ -65,11 +68,25 @@ pub enum Message {
     Profile(StepRef, ProfileMessage),
     /// The editor was closed; the text is that of a reflection.
     Edited(StepRef, Result<String, String>),
+    /// A report was collected, as it would be written.
+    Report(Result<Box<Preview>, String>),
+    /// A report was written.
+    Exported(Result<Vec<PathBuf>, String>),
+    /// Where the last run that counted its work stands.
+    Roofline(Result<Box<RooflineInput>, String>),
     Highlighter(Arc<Highlighter>),
     /// The tutor has its terminal back after a stop from outside.
     Continued,
     /// Something went wrong that nobody waited for.
     Trouble(String),
+}
+
+/// A report before it is written.
+#[derive(Debug)]
+pub struct Preview {
+    pub markdown: String,
+    /// Where it would be written.
+    pub folder: PathBuf,
 }
 
 /// From the profiler of a profile step.
@@ -82,7 +99,8 @@ pub enum ProfileMessage {
         words: Vec<String>,
         succeeded: bool,
     },
-    Imported(Result<Box<Import>, String>),
+    /// With the parts of the model that issued its kernels, where a run of the same target told them.
+    Imported(Result<(Box<Import>, Parts), String>),
 }
 
 /// What the session is asked to do.
@@ -101,6 +119,8 @@ pub enum Request {
         at: StepRef,
         target: String,
         command: Vec<String>,
+        /// Where and when it was recorded; none where it is made here.
+        recording: Option<String>,
     },
     RunFinished {
         run: String,
@@ -172,6 +192,13 @@ pub enum Effect {
         target: String,
         flags: Vec<String>,
     },
+    /// Plays a recording as the run.
+    PlayRecording {
+        id: RunId,
+        recording: String,
+        speed: Speed,
+    },
+    SetSpeed(RunId, Speed),
     StopRun(RunId),
     /// Gives the terminal to another program until it ends.
     HandOver(HandOver),
@@ -183,12 +210,19 @@ pub enum Effect {
     },
     RunProfile {
         at: StepRef,
+        target: String,
         line: CommandLine,
     },
     ImportProfile {
         at: StepRef,
+        target: String,
         path: PathBuf,
     },
+    /// Collects the session's report.
+    PreviewReport,
+    ExportReport,
+    /// Places the run of this id, or the last one that counted its work, under the device's ceilings.
+    PlaceUnderRoofline(Option<String>),
     LoadHighlighter,
     Suspend,
     Redraw,
@@ -209,6 +243,7 @@ pub enum HandOver {
     /// A profiler that wants a terminal of its own.
     Profile {
         at: StepRef,
+        target: String,
         line: CommandLine,
     },
 }

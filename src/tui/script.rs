@@ -14,6 +14,7 @@ use super::theme::Theme;
 use super::update::{begin, update};
 use super::view::document;
 use crate::lesson::{Course, Source};
+use crate::recording::{self, Library};
 use crate::run::read_line;
 use crate::session::event::RunExit;
 use crate::session::{Place, Session};
@@ -50,12 +51,16 @@ impl Script {
         };
         let session = Session::open(place).expect("a session");
         let state = Arc::new(session.state().clone());
-        let model = Model::new(
+        let mut model = Model::new(
             Arc::clone(&course),
             state,
             KeyMap::default(),
             Theme::default(),
         );
+        let recordings =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+        let recordings = recording::Source::Folder(recordings);
+        model.recordings = Arc::new(Library::load(recordings).expect("the tests' recordings"));
         let mut script = Self {
             model,
             session,
@@ -140,6 +145,18 @@ impl Script {
             .rposition(|effect| matches!(effect, Effect::StartRun { .. }))?;
         match self.effects.remove(position) {
             Effect::StartRun { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The recording that was asked to be played last, taken from the effects.
+    pub fn played(&mut self) -> Option<(RunId, String)> {
+        let position = self
+            .effects
+            .iter()
+            .rposition(|effect| matches!(effect, Effect::PlayRecording { .. }))?;
+        match self.effects.remove(position) {
+            Effect::PlayRecording { id, recording, .. } => Some((id, recording)),
             _ => None,
         }
     }

@@ -51,6 +51,16 @@ impl Ending {
         }
     }
 
+    /// Of a recording that could not be read or kept.
+    pub fn not_played(error: &anyhow::Error) -> Self {
+        Self {
+            exit: None,
+            words: format!("The recording could not be played: {error:#}."),
+            remedy: Some("Check that the disk is not full; `tinyllama-tutor recordings list` names what can be played.".into()),
+            stderr: String::new(),
+        }
+    }
+
     pub fn is_success(&self) -> bool {
         self.exit == Some(RunExit::Status(0))
     }

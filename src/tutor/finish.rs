@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
-use crate::analysis::metric::Statistic;
-use crate::analysis::{Measurements, Metric};
+use crate::analysis::Measurements;
 use crate::run::folder::RunFolder;
 use crate::session::event::{RunExit, StepRef};
-use crate::session::runs::events_file;
+use crate::session::runs::{energy_figures, events_file, figures};
 use crate::session::{Session, SessionError};
 
-/// Notes how `run` ended, with the figures its event stream reports.
+/// Notes how `run` ended, with the figures its event stream reports and the energy measured beside it.
 pub fn finish_run(session: &mut Session, run: &str, exit: RunExit) -> Result<(), SessionError> {
     let path = events_file(&session.place.runs(), run);
     let measurements = File::open(path)
         .and_then(|file| Measurements::read(BufReader::new(file)))
         .unwrap_or_default();
-    session.finish_run(run, exit, values(&measurements))
+    let mut values = figures(&measurements);
+    values.extend(energy_figures(&session.place.runs(), run));
+    session.finish_run(run, exit, values)
 }
 
 /// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
@@ -36,15 +37,4 @@ pub fn note_profile(
     let run = folder.id();
     session.start_run(&run, Some(at), target, command)?;
     session.finish_run(&run, RunExit::Status(0), BTreeMap::new())
-}
-
-/// Every figure that was reported, by metric name.
-fn values(measurements: &Measurements) -> BTreeMap<String, f64> {
-    Metric::ALL
-        .into_iter()
-        .filter_map(|metric| {
-            let value = measurements.value(metric, Statistic::Median)?;
-            Some((metric.name().to_string(), value))
-        })
-        .collect()
 }

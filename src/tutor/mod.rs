@@ -4,10 +4,12 @@
 pub mod ending;
 pub mod error;
 pub mod finish;
+pub mod gpu;
 pub mod options;
 pub mod outcome;
 pub mod processes;
 pub mod profile;
+pub mod recordings;
 pub mod say;
 pub mod signals;
 

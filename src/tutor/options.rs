@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::analysis::roofline::KernelWork;
 use crate::lesson::Source;
+use crate::model::ModelConfig;
+use crate::recording;
 use crate::run::RunCommand;
 use crate::session::Place;
 
@@ -28,6 +31,10 @@ pub struct Options {
     pub mouse: bool,
     /// File with keys; none where the usual place is meant.
     pub keys: Option<PathBuf>,
+    /// Runs of other machines that can be played.
+    pub recordings: recording::Source,
+    /// What this build's kernels compute and move in a model.
+    pub works: fn(&ModelConfig) -> Vec<KernelWork>,
 }
 
 impl Options {
@@ -83,6 +90,8 @@ mod tests {
             ascii: false,
             mouse: false,
             keys: None,
+            recordings: recording::Source::BuiltIn,
+            works: |_| Vec::new(),
         };
         let found = |name: &str| {
             let (_, value) = variables.iter().find(|(key, _)| *key == name)?;

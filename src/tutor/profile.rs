@@ -16,6 +16,7 @@ use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{ReportOptions, report};
+use crate::run::folder::RunRecord;
 use crate::session::event::StepRef;
 
 /// Lines of each table of an import.
@@ -103,6 +104,25 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
         number += 1;
     }
     folder
+}
+
+/// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
+/// there is none. Kernels are called the same in every run of a target on a machine.
+pub fn parts_of(root: &Path, target: &str) -> Parts {
+    let Ok(folders) = std::fs::read_dir(root.join("runs")) else {
+        return Parts::default();
+    };
+    let mut runs: Vec<PathBuf> = folders.flatten().map(|folder| folder.path()).collect();
+    // Their names begin with the time.
+    runs.sort();
+    let mut told = runs.iter().rev().filter_map(|run| {
+        let record = std::fs::read(run.join("run.json")).ok()?;
+        let record: RunRecord = serde_json::from_slice(&record).ok()?;
+        (record.hello?.target == target).then_some(())?;
+        let events = std::fs::read_to_string(run.join("events.jsonl")).ok()?;
+        Some(Parts::from_events(&events)).filter(|parts| !parts.is_empty())
+    });
+    told.next().unwrap_or_default()
 }
 
 /// What was imported, as tables.

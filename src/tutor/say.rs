@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::lesson::check::{Runs, exact};
+use crate::lesson::check::{Runs, exact, recorded};
 use crate::lesson::{Course, Quantity};
+use crate::recording::label;
 use crate::session::progress::{LessonProgress, progress};
 use crate::session::state::{State, StepProgress};
+use crate::train::event::{Body, Event};
 
 /// `3 min of 9` for a lesson.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
@@ -24,7 +26,15 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     let mut text = format!("You guessed {}.", unit.show(guess));
     match exact(quantity, runs) {
         Ok(measured) => {
-            let _ = write!(text, " Measured here: {}", unit.show(measured));
+            let _ = match recorded(quantity, runs) {
+                Some(origin) => write!(
+                    text,
+                    " Measured ({}): {}",
+                    label(origin),
+                    unit.show(measured)
+                ),
+                None => write!(text, " Measured here: {}", unit.show(measured)),
+            };
             if guess > 0.0 && measured > 0.0 {
                 let factor = (measured / guess).max(guess / measured);
                 let _ = match factor {
@@ -81,6 +91,30 @@ pub fn number(text: &str) -> Option<f64> {
         _ => compact.replace(',', ""),
     };
     point.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// An event in a line; none for those that only a screen can show.
+pub fn event(event: &Event) -> Option<String> {
+    Some(match &event.body {
+        Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
+        Body::Phase(phase) => phase.message.clone(),
+        Body::Step(step) => format!(
+            "step {} of {}: loss {:.3}, {:.1} ms",
+            step.n, step.of, step.loss, step.total_ms
+        ),
+        Body::Note(note) => note.message.clone(),
+        Body::Summary(summary) => {
+            let median = summary.total_ms.map_or("not reported".into(), |spread| {
+                format!("{:.1} ms", spread.median)
+            });
+            let loss = match (summary.first_loss, summary.final_loss) {
+                (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
+                _ => "loss not reported".into(),
+            };
+            format!("{} steps, median {median}, {loss}", summary.measured_steps)
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

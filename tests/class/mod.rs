@@ -2,18 +2,17 @@
 
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tinyllama_tutor::analysis::metric::Statistic;
-use tinyllama_tutor::analysis::{Measurements, Metric};
+use tinyllama_tutor::analysis::Measurements;
 use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
 use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind};
 use tinyllama_tutor::model::{Preset, Target};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
+use tinyllama_tutor::session::runs::figures;
 use tinyllama_tutor::session::{Place, Session};
 use tinyllama_tutor::train::event::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
@@ -81,6 +80,7 @@ impl MadeUp {
             data: DataSource::Synthetic,
             deterministic: false,
             synchronize: "phases".into(),
+            block_sizes: Default::default(),
         };
         let mut events = vec![event(Body::Hello(Box::new(hello)))];
         let mut losses = Vec::new();
@@ -115,12 +115,13 @@ impl MadeUp {
         events.push(event(Body::Parts(Parts {
             source: "counted from shapes".into(),
             parts: vec![
+                work("embedding", 0.0, 8e6),
                 work("attention", 3e9 * batch, 2e7),
                 work("feed forward", 9e9 * batch, 3e7),
                 work("norm", 1e7 * batch, 4e7),
             ],
             flops_per_step: 12.01e9 * batch,
-            bytes_per_step: 9e7,
+            bytes_per_step: 9.8e7,
             achieved_flops_per_s: Some(12.01e12 * batch / self.step_ms),
         })));
         let summary = serde_json::json!({
@@ -157,13 +158,7 @@ pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeU
     let command = words.map(str::to_string).to_vec();
     session.start_run(id, at, run.target, command).unwrap();
     let measured = Measurements::collect(&events);
-    let values: BTreeMap<String, f64> = Metric::ALL
-        .into_iter()
-        .filter_map(|metric| {
-            let value = measured.value(metric, Statistic::Median)?;
-            Some((metric.name().to_string(), value))
-        })
-        .collect();
+    let values = figures(&measured);
     session.finish_run(id, RunExit::Status(0), values).unwrap();
 }
 

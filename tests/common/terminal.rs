@@ -82,6 +82,12 @@ impl Terminal {
         self.screen.lock().unwrap().screen().alternate_screen()
     }
 
+    /// Whether the program asked for the mouse's events.
+    pub fn takes_the_mouse(&self) -> bool {
+        let parser = self.screen.lock().unwrap();
+        parser.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
+    }
+
     /// Whether any cell is as `wanted`.
     pub fn any_cell(&self, wanted: impl Fn(&vt100::Cell) -> bool) -> bool {
         let parser = self.screen.lock().unwrap();

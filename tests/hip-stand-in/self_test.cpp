@@ -25,6 +25,7 @@ int hipMemsetD32Async(void *, int, size_t, void *);
 int hipStreamCreateWithFlags(void **, unsigned);
 int hipStreamDestroy(void *);
 int hipStreamSynchronize(void *);
+int hipDeviceSynchronize();
 int hipStreamBeginCapture(void *, int);
 int hipStreamEndCapture(void *, void **);
 int hipStreamWaitEvent(void *, void *, unsigned);
@@ -44,6 +45,15 @@ int hiprtcGetProgramLogSize(void *, size_t *);
 int hiprtcGetProgramLog(void *, char *);
 int hiprtcGetCodeSize(void *, size_t *);
 int hiprtcGetCode(void *, char *);
+int hipblasLtCreate(void **);
+int hipblasLtMatmulDescCreate(void **, int, int);
+int hipblasLtMatmulDescSetAttribute(void *, int, const void *, size_t);
+int hipblasLtMatrixLayoutCreate(void **, int, uint64_t, uint64_t, int64_t);
+int hipblasLtMatmulPreferenceCreate(void **);
+int hipblasLtMatmulPreferenceSetAttribute(void *, int, const void *, size_t);
+int hipblasLtMatmulAlgoGetHeuristic(void *, void *, void *, void *, void *, void *, void *, int, void *, int *);
+int hipblasLtMatmul(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *, void *, void *,
+                    void *, const void *, void *, size_t, void *);
 }
 
 namespace {
@@ -95,9 +105,11 @@ struct Buffer {
     explicit Buffer(size_t count) : count(count) { OK(hipMalloc(&address, count * sizeof(T))); }
     explicit Buffer(const std::vector<T> &values) : Buffer(values.size()) {
         OK(hipMemcpyHtoDAsync(address, values.data(), count * sizeof(T), nullptr));
+        OK(hipDeviceSynchronize());
     }
     std::vector<T> read() const {
         std::vector<T> values(count);
+        OK(hipDeviceSynchronize());
         OK(hipMemcpyDtoHAsync(values.data(), address, count * sizeof(T), nullptr));
         return values;
     }
@@ -171,6 +183,57 @@ int run_one(const char *source, std::vector<float> *out = nullptr, size_t count 
     return status;
 }
 
+// A kernel in one stream and another that takes what it wrote, ordered by an event or not, as they are or as a graph.
+int two_streams(bool ordered, bool captured) {
+    void *one, *two, *fork, *done, *join, *graph, *executable;
+    OK(hipStreamCreateWithFlags(&one, 1));
+    OK(hipStreamCreateWithFlags(&two, 1));
+    for (void **event : {&fork, &done, &join}) OK(hipEventCreateWithFlags(event, 2));
+    Buffer<float> x(ramp(64)), y(std::vector<float>(64, 0.0f)), z(std::vector<float>(64, 0.0f));
+    void *function = kernel(SAXPY);
+    if (captured) OK(hipStreamBeginCapture(one, 1));
+    OK(hipEventRecord(fork, one));
+    OK(hipStreamWaitEvent(two, fork, 0));
+    OK(launch(function, 1, 64, 0, one, 1.0f, x.address, y.address, 64));
+    OK(hipEventRecord(done, one));
+    if (ordered) OK(hipStreamWaitEvent(two, done, 0));
+    const int status = launch(function, 1, 64, 0, two, 1.0f, y.address, z.address, 64);
+    if (!captured) return status;
+    OK(hipEventRecord(join, two));
+    OK(hipStreamWaitEvent(one, join, 0));
+    OK(hipStreamEndCapture(one, &graph));
+    OK(hipGraphInstantiateWithFlags(&executable, graph, 0));
+    if (int failed = hipGraphLaunch(executable, one)) return failed;
+    return hipGraphLaunch(executable, one);
+}
+
+// A product of [2, 3] and [3, 2] by the vendor's library, with its algorithm of this number.
+struct SmallProduct {
+    void *library, *what, *a_layout, *b_layout, *d_layout, *preference;
+    Buffer<float> a{ramp(6)}, b{ramp(6)}, d{4}, workspace{64};
+    char results[2][56];
+    int found = 0;
+
+    explicit SmallProduct(int compute = 2) {
+        OK(hipblasLtCreate(&library));
+        OK(hipblasLtMatmulDescCreate(&what, compute, 0));
+        OK(hipblasLtMatrixLayoutCreate(&a_layout, 0, 2, 3, 2));
+        OK(hipblasLtMatrixLayoutCreate(&b_layout, 0, 3, 2, 3));
+        OK(hipblasLtMatrixLayoutCreate(&d_layout, 0, 2, 2, 2));
+        OK(hipblasLtMatmulPreferenceCreate(&preference));
+        const uint64_t bytes = 256;
+        OK(hipblasLtMatmulPreferenceSetAttribute(preference, 1, &bytes, sizeof bytes));
+    }
+    int choose() {
+        return hipblasLtMatmulAlgoGetHeuristic(library, what, a_layout, b_layout, d_layout, d_layout, preference, 2, results, &found);
+    }
+    int run(int algorithm, size_t workspace_bytes) {
+        const float alpha = 1, beta = 0;
+        return hipblasLtMatmul(library, what, &alpha, a.address, a_layout, b.address, b_layout, &beta, d.address, d_layout, d.address,
+                               d_layout, results[algorithm], workspace.address, workspace_bytes, nullptr);
+    }
+};
+
 const std::vector<Case> CASES = {
     {"a kernel reads its arguments by value and writes its buffer", nullptr,
      [] {
@@ -185,6 +248,12 @@ const std::vector<Case> CASES = {
          OK(run_block_sum(block_sum("__syncthreads();", "__syncthreads();"), sum));
          expect(sum[0] == 32640.0f && sum[1] == 98176.0f, "sums of 0 to 255 and of 256 to 511");
      }},
+    {"a barrier taken out of a kernel is found", "",
+     [] { float sum[2]; expect_failure(run_block_sum(block_sum("__syncthreads();", "__syncthreads();"), sum)); },
+     "HIP_STAND_IN_PLANT=barrier"},
+    {"blocks that take themselves for the first are found", "of another block wrote",
+     [] { float sum[2]; expect_failure(run_block_sum(block_sum("__syncthreads();", "__syncthreads();"), sum)); },
+     "HIP_STAND_IN_PLANT=blocks"},
     {"a missing first barrier is found", "", [] { float sum[2]; expect_failure(run_block_sum(block_sum("", "__syncthreads();"), sum)); }},
     {"a missing barrier in the loop is found", "",
      [] { float sum[2]; expect_failure(run_block_sum(block_sum("__syncthreads();", ""), sum)); }},
@@ -308,6 +377,24 @@ const std::vector<Case> CASES = {
          expect(launch(function, 1, 64, (64 << 10) + 4, nullptr, 1.0f, y.address, y.address, 0) == hipErrorLaunchOutOfResources, "local memory");
          expect(launch(function, 0, 64, 0, nullptr, 1.0f, y.address, y.address, 0) == hipErrorInvalidValue, "no blocks");
      }},
+    {"streams in order through an event, as they are and as a graph", nullptr,
+     [] {
+         OK(two_streams(true, false));
+         OK(two_streams(true, true));
+     }},
+    {"two streams without an event between them are found", "that k wrote, which nothing orders before it",
+     [] { expect_failure(two_streams(false, false)); }},
+    {"two branches of a graph without an edge between them are found", "that k wrote, which nothing orders before it",
+     [] { expect_failure(two_streams(false, true)); }},
+    {"a copy that does not wait for a kernel of another stream is found", "hipMemcpyDtoHAsync reads byte 0 that k wrote",
+     [] {
+         void *stream;
+         OK(hipStreamCreateWithFlags(&stream, 1));
+         Buffer<float> x(ramp(64)), y(std::vector<float>(64, 0.0f));
+         OK(launch(kernel(SAXPY), 1, 64, 0, stream, 1.0f, x.address, y.address, 64));
+         float values[64];
+         expect_failure(hipMemcpyDtoHAsync(values, y.address, sizeof values, nullptr));
+     }},
     {"a captured graph repeats its launches with their arguments", nullptr,
      [] {
          Buffer<float> x(ramp(64)), y(std::vector<float>(64, 0.0f));
@@ -367,6 +454,37 @@ const std::vector<Case> CASES = {
              const int status = hipStreamEndCapture(one, &graph);
              expect(status == (joined ? hipSuccess : hipErrorStreamCaptureUnjoined), "joined or an error");
          }
+     }},
+    {"the vendor's library multiplies, with and without a workspace", nullptr,
+     [] {
+         SmallProduct product;
+         OK(product.choose());
+         expect(product.found == 2, "two algorithms");
+         for (int algorithm = 0; algorithm < 2; algorithm++) {
+             OK(product.run(algorithm, 256));
+             // Columns of [0 2 4; 1 3 5] times columns of [0 3; 1 4; 2 5].
+             expect(product.d.read() == std::vector<float>{10, 13, 28, 40}, "the product");
+         }
+     }},
+    {"a product with too little workspace is refused", "bytes of workspace are not there",
+     [] {
+         SmallProduct product;
+         OK(product.choose());
+         expect(product.run(1, 16) == 3, "an invalid value");
+     }},
+    {"an algorithm of another product is refused", "chosen for another product",
+     [] {
+         SmallProduct product;
+         OK(product.choose());
+         const int transposed = 112;
+         OK(hipblasLtMatmulDescSetAttribute(product.what, 0, &transposed, sizeof transposed));
+         OK(hipblasLtMatrixLayoutCreate(&product.a_layout, 0, 3, 2, 3));
+         expect(product.run(0, 256) == 3, "an invalid value");
+     }},
+    {"only gfx942 rounds operands for its matrix cores", nullptr,
+     [] {
+         SmallProduct product(6);
+         expect(product.choose() == 7 && product.found == 0, "not supported");
      }},
     {"events measure time, but only timed ones", nullptr,
      [] {

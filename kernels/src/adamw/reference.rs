@@ -1,16 +1,17 @@
 //! The same step in plain Rust.
 
 use super::Hyperparameters;
+use crate::number::Number;
 
-/// One step in f64, in place; `step` counts from 1.
+/// One step, in place; `step` counts from 1.
 ///
 /// # Panics
 /// If the slices differ in length.
-pub fn reference(
-    parameter: &mut [f64],
-    first_moment: &mut [f64],
-    second_moment: &mut [f64],
-    gradient: &[f64],
+pub fn reference<N: Number>(
+    parameter: &mut [N],
+    first_moment: &mut [N],
+    second_moment: &mut [N],
+    gradient: &[N],
     hyper: &Hyperparameters,
     step: u64,
 ) {
@@ -21,14 +22,15 @@ pub fn reference(
         epsilon,
         weight_decay,
     } = *hyper;
-    let correction1 = 1.0 - beta1.powf(step as f64);
-    let correction2 = 1.0 - beta2.powf(step as f64);
+    let correction1 = N::from(1.0 - beta1.powf(step as f64));
+    let correction2 = N::from(1.0 - beta2.powf(step as f64));
     for index in 0..gradient.len() {
         let g = gradient[index];
-        let m = beta1 * first_moment[index] + (1.0 - beta1) * g;
-        let v = beta2 * second_moment[index] + (1.0 - beta2) * g * g;
-        let direction = (m / correction1) / ((v / correction2).sqrt() + epsilon);
-        parameter[index] -= learning_rate * (weight_decay * parameter[index] + direction);
+        let m = N::from(beta1) * first_moment[index] + N::from(1.0 - beta1) * g;
+        let v = N::from(beta2) * second_moment[index] + N::from(1.0 - beta2) * g * g;
+        let direction = (m / correction1) / ((v / correction2).sqrt() + N::from(epsilon));
+        parameter[index] -=
+            N::from(learning_rate) * (N::from(weight_decay) * parameter[index] + direction);
         first_moment[index] = m;
         second_moment[index] = v;
     }

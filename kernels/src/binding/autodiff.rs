@@ -7,7 +7,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend};
 
-use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LibraryChoice, LlamaOps};
 
 /// A tensor that no gradient flows through.
 fn constant<B: Backend, C: CheckpointStrategy>(
@@ -167,6 +167,146 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         ))
     }
 
+    fn llama_library_attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        choice: LibraryChoice,
+    ) -> (
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+    ) {
+        #[derive(Debug)]
+        struct LibraryAttention;
+
+        #[derive(Clone, Debug)]
+        struct Saved<B: Backend> {
+            query: FloatTensor<B>,
+            key: FloatTensor<B>,
+            value: FloatTensor<B>,
+            output: FloatTensor<B>,
+            log_sum_exp: FloatTensor<B>,
+        }
+
+        impl<B: LlamaOps> Backward<B, 3> for LibraryAttention {
+            type State = Saved<B>;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 3>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let saved = ops.state;
+                let gradient = gradients.consume::<B>(&ops.node);
+                let (query, key, value) = B::llama_library_attention_gradient(
+                    saved.query,
+                    saved.key,
+                    saved.value,
+                    saved.output,
+                    saved.log_sum_exp,
+                    gradient,
+                );
+                for (node, value) in ops.parents.into_iter().zip([query, key, value]) {
+                    if let Some(node) = node {
+                        gradients.register::<B>(node.id, value);
+                    }
+                }
+            }
+        }
+
+        let nodes = [query.node(), key.node(), value.node()];
+        let (output, log_sum_exp, query, key, value) = B::llama_library_attention(
+            query.into_primitive(),
+            key.into_primitive(),
+            value.into_primitive(),
+            choice,
+        );
+        let tracked = match LibraryAttention
+            .prepare::<C>(nodes)
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(operation) => operation.finish(
+                Saved {
+                    query: query.clone(),
+                    key: key.clone(),
+                    value: value.clone(),
+                    output: output.clone(),
+                    log_sum_exp: log_sum_exp.clone(),
+                },
+                output,
+            ),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        };
+        let [log_sum_exp, query, key, value] =
+            [log_sum_exp, query, key, value].map(constant::<B, C>);
+        (tracked, log_sum_exp, query, key, value)
+    }
+
+    fn llama_library_attention_gradient(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        output: FloatTensor<Self>,
+        log_sum_exp: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let (query, key, value) = B::llama_library_attention_gradient(
+            query.into_primitive(),
+            key.into_primitive(),
+            value.into_primitive(),
+            output.into_primitive(),
+            log_sum_exp.into_primitive(),
+            gradient.into_primitive(),
+        );
+        (
+            constant::<B, C>(query),
+            constant::<B, C>(key),
+            constant::<B, C>(value),
+        )
+    }
+
+    fn llama_plain_product(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Product;
+
+        impl<B: LlamaOps> Backward<B, 2> for Product {
+            type State = (FloatTensor<B>, FloatTensor<B>);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                gradients: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                // C = A B: dA = dC Bᵀ, dB = Aᵀ dC.
+                let (lhs, rhs) = ops.state;
+                let gradient = gradients.consume::<B>(&ops.node);
+                let [lhs_node, rhs_node] = ops.parents;
+                if let Some(node) = lhs_node {
+                    let lhs = B::llama_plain_product(gradient.clone(), B::float_transpose(rhs));
+                    gradients.register::<B>(node.id, lhs);
+                }
+                if let Some(node) = rhs_node {
+                    let rhs = B::llama_plain_product(B::float_transpose(lhs), gradient);
+                    gradients.register::<B>(node.id, rhs);
+                }
+            }
+        }
+
+        let nodes = [lhs.node(), rhs.node()];
+        let (lhs, rhs) = (lhs.into_primitive(), rhs.into_primitive());
+        let output = B::llama_plain_product(lhs.clone(), rhs.clone());
+        match Product.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(operation) => operation.finish((lhs, rhs), output),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        }
+    }
+
     fn llama_swiglu(gate_up: FloatTensor<Self>) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Swiglu;
@@ -214,6 +354,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         x: FloatTensor<Self>,
         gate_weight: FloatTensor<Self>,
         up_weight: FloatTensor<Self>,
+        products: LibraryChoice,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct SwigluNaive;
@@ -225,6 +366,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             up_weight: FloatTensor<B>,
             gate: FloatTensor<B>,
             up: FloatTensor<B>,
+            products: LibraryChoice,
         }
 
         impl<B: LlamaOps> Backward<B, 3> for SwigluNaive {
@@ -241,13 +383,17 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                 let (gate, up) = B::llama_swiglu_naive_gradient(saved.gate, saved.up, gradient);
                 // y = silu(x Wg) · (x Wu): dx = dg Wgᵀ + du Wuᵀ, dWg = xᵀ dg, dWu = xᵀ du.
                 let transposed = |matrix| B::float_swap_dims(matrix, 0, 1);
+                let product = match saved.products {
+                    LibraryChoice::Tuned => B::float_matmul,
+                    LibraryChoice::Plain => B::llama_plain_product,
+                };
                 let columns = transposed(saved.x);
                 let x = B::float_add(
-                    B::float_matmul(gate.clone(), transposed(saved.gate_weight)),
-                    B::float_matmul(up.clone(), transposed(saved.up_weight)),
+                    product(gate.clone(), transposed(saved.gate_weight)),
+                    product(up.clone(), transposed(saved.up_weight)),
                 );
-                let gate_weight = B::float_matmul(columns.clone(), gate);
-                let up_weight = B::float_matmul(columns, up);
+                let gate_weight = product(columns.clone(), gate);
+                let up_weight = product(columns, up);
                 for (node, value) in ops.parents.into_iter().zip([x, gate_weight, up_weight]) {
                     if let Some(node) = node {
                         gradients.register::<B>(node.id, value);
@@ -263,7 +409,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             up_weight.into_primitive(),
         );
         let (output, gate, up) =
-            B::llama_swiglu_naive(x.clone(), gate_weight.clone(), up_weight.clone());
+            B::llama_swiglu_naive(x.clone(), gate_weight.clone(), up_weight.clone(), products);
         let tracked = match SwigluNaive.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(operation) => operation.finish(
                 Saved {
@@ -272,6 +418,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                     up_weight,
                     gate: gate.clone(),
                     up: up.clone(),
+                    products,
                 },
                 output,
             ),

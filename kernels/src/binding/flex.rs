@@ -1,11 +1,12 @@
 //! The same formulas on burn's own tensors, for the CPU backend.
 
 use burn::backend::Flex;
+use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::activation::{log_softmax, sigmoid};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LibraryChoice, LlamaOps};
 
 type Float = FloatTensor<Flex>;
 
@@ -52,13 +53,7 @@ impl LlamaOps for Flex {
     ) -> (Float, Float, Float) {
         let turned = turn(tensor(qkv), tensor(table), sizes, false);
         let [q, k, v] = split(turned.clone(), sizes);
-        let scores = scores(q, k, sizes);
-        let largest = scores.clone().max_dim(3);
-        let exponentials = (scores - largest.clone()).exp();
-        let sums = exponentials.clone().sum_dim(3);
-        let output = (exponentials / sums.clone()).matmul(v);
-        let log_sum_exp =
-            (sums.log() + largest).reshape([sizes.batch, sizes.heads, sizes.sequence]);
+        let (output, log_sum_exp) = attend(q, k, v);
         (
             primitive(rows(output, sizes)),
             primitive(turned),
@@ -66,8 +61,7 @@ impl LlamaOps for Flex {
         )
     }
 
-    /// With P = exp(S - L): dV = Pᵀ dO, dS = P (dO Vᵀ - rowsum(dO O)) / √d, dQ = dS K, dK = dSᵀ Q; query heads that
-    /// share a key head add up; queries and keys turn back.
+    /// See [`attend_gradient`]; query heads that share a key head add up; queries and keys turn back.
     fn llama_attention_gradient(
         turned: Float,
         table: Float,
@@ -79,13 +73,8 @@ impl LlamaOps for Flex {
     ) -> Float {
         let [q, k, v] = split(tensor(turned), sizes);
         let (output, gradient) = (heads(tensor(output), sizes), heads(tensor(gradient), sizes));
-        let log_sum_exp = tensor::<3>(log_sum_exp).unsqueeze_dim::<4>(3);
-        let weights = (scores(q.clone(), k.clone(), sizes) - log_sum_exp).exp();
-        let value_gradient = weights.clone().swap_dims(2, 3).matmul(gradient.clone());
-        let delta = (gradient.clone() * output).sum_dim(3);
-        let score_gradient = weights * (gradient.matmul(v.swap_dims(2, 3)) - delta) * scale(sizes);
-        let query_gradient = score_gradient.clone().matmul(k);
-        let key_gradient = score_gradient.swap_dims(2, 3).matmul(q);
+        let [query_gradient, key_gradient, value_gradient] =
+            attend_gradient([q, k, v], output, tensor(log_sum_exp), gradient);
         let joined = Tensor::cat(
             vec![
                 rows(query_gradient, sizes),
@@ -95,6 +84,40 @@ impl LlamaOps for Flex {
             1,
         );
         primitive(turn(joined, tensor(table), sizes, true))
+    }
+
+    fn llama_library_attention(
+        query: Float,
+        key: Float,
+        value: Float,
+        _choice: LibraryChoice,
+    ) -> (Float, Float, Float, Float, Float) {
+        let inputs = [query.clone(), key.clone(), value.clone()];
+        let [q, k, v] = inputs.map(tensor::<4>);
+        let (output, log_sum_exp) = attend(q, k, v);
+        (primitive(output), primitive(log_sum_exp), query, key, value)
+    }
+
+    fn llama_library_attention_gradient(
+        query: Float,
+        key: Float,
+        value: Float,
+        output: Float,
+        log_sum_exp: Float,
+        gradient: Float,
+    ) -> (Float, Float, Float) {
+        let inputs = [query, key, value].map(tensor::<4>);
+        let [query, key, value] = attend_gradient(
+            inputs,
+            tensor(output),
+            tensor(log_sum_exp),
+            tensor(gradient),
+        );
+        (primitive(query), primitive(key), primitive(value))
+    }
+
+    fn llama_plain_product(lhs: Float, rhs: Float) -> Float {
+        Flex::float_matmul(lhs, rhs)
     }
 
     fn llama_swiglu(gate_up: Float) -> Float {
@@ -109,7 +132,12 @@ impl LlamaOps for Flex {
     }
 
     /// On the host the products are the library's: what the kernel does wrong has no counterpart here.
-    fn llama_swiglu_naive(x: Float, gate_weight: Float, up_weight: Float) -> (Float, Float, Float) {
+    fn llama_swiglu_naive(
+        x: Float,
+        gate_weight: Float,
+        up_weight: Float,
+        _products: LibraryChoice,
+    ) -> (Float, Float, Float) {
         let x = tensor::<2>(x);
         let gate = x.clone().matmul(tensor(gate_weight));
         let up = x.matmul(tensor(up_weight));
@@ -169,8 +197,39 @@ fn halves(gate_up: Tensor<2>) -> [Tensor<2>; 2] {
     ]
 }
 
-fn scale(sizes: AttentionSizes) -> f32 {
-    1.0 / (sizes.head_dim as f32).sqrt()
+/// Causal attention over `[batch, heads, sequence, head_dim]`, and the log of each row's sum of exponentials
+/// `[batch, heads, sequence]`.
+fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<3>) {
+    let [batch, heads, sequence, _] = q.dims();
+    let scores = scores(q, k);
+    let largest = scores.clone().max_dim(3);
+    let exponentials = (scores - largest.clone()).exp();
+    let sums = exponentials.clone().sum_dim(3);
+    let output = (exponentials / sums.clone()).matmul(v);
+    let log_sum_exp = (sums.log() + largest).reshape([batch, heads, sequence]);
+    (output, log_sum_exp)
+}
+
+/// With P = exp(S - L): dV = Pᵀ dO, dS = P (dO Vᵀ - rowsum(dO O)) / √d, dQ = dS K, dK = dSᵀ Q.
+fn attend_gradient(
+    [q, k, v]: [Tensor<4>; 3],
+    output: Tensor<4>,
+    log_sum_exp: Tensor<3>,
+    gradient: Tensor<4>,
+) -> [Tensor<4>; 3] {
+    let scale = scale(&q);
+    let weights = (scores(q.clone(), k.clone()) - log_sum_exp.unsqueeze_dim::<4>(3)).exp();
+    let value_gradient = weights.clone().swap_dims(2, 3).matmul(gradient.clone());
+    let delta = (gradient.clone() * output).sum_dim(3);
+    let score_gradient = weights * (gradient.matmul(v.swap_dims(2, 3)) - delta) * scale;
+    let query_gradient = score_gradient.clone().matmul(k);
+    let key_gradient = score_gradient.swap_dims(2, 3).matmul(q);
+    [query_gradient, key_gradient, value_gradient]
+}
+
+/// One over the square root of the head's width.
+fn scale(heads: &Tensor<4>) -> f32 {
+    1.0 / (heads.dims()[3] as f32).sqrt()
 }
 
 /// Turns the query and key heads of every row by its position, or back.
@@ -221,8 +280,9 @@ fn split(qkv: Tensor<2>, sizes: AttentionSizes) -> [Tensor<4>; 3] {
 }
 
 /// Causal scores `[batch, heads, sequence, sequence]`.
-fn scores(q: Tensor<4>, k: Tensor<4>, sizes: AttentionSizes) -> Tensor<4> {
-    let s = sizes.sequence;
+fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
+    let s = q.dims()[2];
+    let scale = scale(&q);
     let mask: Vec<f32> = (0..s * s)
         .map(|i| {
             if i % s > i / s {
@@ -233,7 +293,7 @@ fn scores(q: Tensor<4>, k: Tensor<4>, sizes: AttentionSizes) -> Tensor<4> {
         })
         .collect();
     let mask = Tensor::<4>::from_data(TensorData::new(mask, [1, 1, s, s]), &q.device());
-    q.matmul(k.swap_dims(2, 3)) * scale(sizes) + mask
+    q.matmul(k.swap_dims(2, 3)) * scale + mask
 }
 
 /// `[tokens, heads · head_dim]` as `[batch, heads, sequence, head_dim]`.

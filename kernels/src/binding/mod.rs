@@ -16,7 +16,10 @@ mod tensors;
 
 pub use device::{bench, check};
 pub use optimizer::AdamW;
-pub use tensors::{cross_entropy, rms_norm, rotary_attention, swiglu, swiglu_naive};
+pub use tensors::{
+    cross_entropy, library_attention, plain_product, rms_norm, rotary_attention, swiglu,
+    swiglu_naive,
+};
 
 use burn::backend::Backend;
 use burn::backend::backend_extension;
@@ -63,6 +66,16 @@ pub enum KeyValueLayout {
     Shared,
     /// Repeated for every query head and handed over as a transposed view, whose rows the kernel cannot read in lines.
     RepeatedTransposed,
+}
+
+/// Which of the library's kernels runs where it has several for one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LibraryChoice {
+    /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands: to tf32 in
+    /// products of f32, to f16 in attention.
+    Tuned,
+    /// The one that needs no matrix units and rounds nothing, untried.
+    Plain,
 }
 
 /// Operations with kernels of their own. Floats are f32.
@@ -113,6 +126,43 @@ pub trait LlamaOps: Backend {
         layout: KeyValueLayout,
     ) -> FloatTensor<Self>;
 
+    /// Causal attention by cubek-attention, which knows no grouped heads: query, key and value are
+    /// `[batch, heads, sequence, head_dim]`, with a key and a value head for every query head.
+    ///
+    /// Returns the result in the same shape, the log of each row's sum of exponentials `[batch, heads, sequence]`, and
+    /// query, key and value as they were read; the gradient needs them all. The library's forward kernels keep the
+    /// log-sum-exp to themselves, so a kernel of this crate computes it.
+    #[fusion(meta = library_outputs)]
+    #[allow(clippy::type_complexity)]
+    fn llama_library_attention(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        choice: LibraryChoice,
+    ) -> (
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+    );
+
+    /// Gradients of query, key and value by cubek-attention's backward kernels. They know f32 only.
+    #[fusion(meta = |query, key, value, _, _, _| (query.clone(), key.clone(), value.clone()))]
+    fn llama_library_attention_gradient(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        output: FloatTensor<Self>,
+        log_sum_exp: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Matrix product of the last two dimensions by the library's plainest kernel: no tuning, no matrix units, nothing
+    /// rounded on the way. Slow, and known before it runs.
+    #[fusion(meta = |lhs, rhs| product_output(lhs, rhs))]
+    fn llama_plain_product(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>) -> FloatTensor<Self>;
+
     /// `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
     #[fusion(meta = |gate_up| half_width(gate_up))]
     fn llama_swiglu(gate_up: FloatTensor<Self>) -> FloatTensor<Self>;
@@ -125,12 +175,14 @@ pub trait LlamaOps: Backend {
     ) -> FloatTensor<Self>;
 
     /// `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`, with both products
-    /// computed by the kernel itself: result, gate and up, `[rows, hidden]` each.
+    /// computed by the kernel itself: result, gate and up, `[rows, hidden]` each. The products of the gradient are the
+    /// library's, as `products` says.
     #[fusion(meta = naive_outputs)]
     fn llama_swiglu_naive(
         x: FloatTensor<Self>,
         gate_weight: FloatTensor<Self>,
         up_weight: FloatTensor<Self>,
+        products: LibraryChoice,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
@@ -166,6 +218,31 @@ fn attention_outputs(
 }
 
 #[cfg(gpu)]
+fn library_outputs(
+    query: &TensorSpec,
+    key: &TensorSpec,
+    value: &TensorSpec,
+    _choice: &LibraryChoice,
+) -> (TensorSpec, TensorSpec, TensorSpec, TensorSpec, TensorSpec) {
+    let statistics = [query.shape[0], query.shape[1], query.shape[2]];
+    (
+        query.clone(),
+        TensorSpec::new(Shape::new(statistics), DType::F32),
+        query.clone(),
+        key.clone(),
+        value.clone(),
+    )
+}
+
+#[cfg(gpu)]
+fn product_output(lhs: &TensorSpec, rhs: &TensorSpec) -> TensorSpec {
+    let mut shape = lhs.shape.clone();
+    let last = shape.num_dims() - 1;
+    shape[last] = rhs.shape[last];
+    TensorSpec::new(shape, lhs.dtype)
+}
+
+#[cfg(gpu)]
 fn half_width(gate_up: &TensorSpec) -> TensorSpec {
     let shape = Shape::new([gate_up.shape[0], gate_up.shape[1] / 2]);
     TensorSpec::new(shape, gate_up.dtype)
@@ -176,6 +253,7 @@ fn naive_outputs(
     x: &TensorSpec,
     gate_weight: &TensorSpec,
     _up_weight: &TensorSpec,
+    _products: &LibraryChoice,
 ) -> (TensorSpec, TensorSpec, TensorSpec) {
     let shape = Shape::new([x.shape[0], gate_weight.shape[1]]);
     let output = TensorSpec::new(shape, x.dtype);

@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
 
-use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LibraryChoice, LlamaOps};
 
 /// See [`LlamaOps::llama_rms_norm`].
 pub fn rms_norm(x: Tensor<2>, weight: Tensor<1>, epsilon: f32) -> Tensor<2> {
@@ -26,17 +26,47 @@ pub fn rotary_attention(
     Tensor::from_dispatch(output)
 }
 
+/// See [`LlamaOps::llama_library_attention`].
+pub fn library_attention(
+    query: Tensor<4>,
+    key: Tensor<4>,
+    value: Tensor<4>,
+    choice: LibraryChoice,
+) -> Tensor<4> {
+    let (output, ..) = Dispatch::llama_library_attention(
+        query.into_dispatch(),
+        key.into_dispatch(),
+        value.into_dispatch(),
+        choice,
+    );
+    Tensor::from_dispatch(output)
+}
+
+/// See [`LlamaOps::llama_plain_product`].
+pub fn plain_product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::llama_plain_product(
+        lhs.into_dispatch(),
+        rhs.into_dispatch(),
+    ))
+}
+
 /// See [`LlamaOps::llama_swiglu`].
 pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::llama_swiglu(gate_up.into_dispatch()))
 }
 
 /// See [`LlamaOps::llama_swiglu_naive`].
-pub fn swiglu_naive(x: Tensor<2>, gate_weight: Tensor<2>, up_weight: Tensor<2>) -> Tensor<2> {
+pub fn swiglu_naive(
+    x: Tensor<2>,
+    gate_weight: Tensor<2>,
+    up_weight: Tensor<2>,
+    products: LibraryChoice,
+) -> Tensor<2> {
     let (output, _, _) = Dispatch::llama_swiglu_naive(
         x.into_dispatch(),
         gate_weight.into_dispatch(),
         up_weight.into_dispatch(),
+        products,
     );
     Tensor::from_dispatch(output)
 }

@@ -1,20 +1,25 @@
 //! The operation in plain Rust and f64: what the kernels are held against.
 
+use crate::number::Number;
+
 /// Loss and log-sum-exp of every row of `logits`, `[targets.len(), classes]`. A target outside the classes makes its loss
 /// NaN.
-pub fn reference_forward(
-    logits: &[f64],
+pub fn reference_forward<N: Number>(
+    logits: &[N],
     targets: &[usize],
     classes: usize,
-) -> (Vec<f64>, Vec<f64>) {
+) -> (Vec<N>, Vec<N>) {
     logits
         .chunks(classes.max(1))
         .zip(targets)
         .map(|(row, target)| {
-            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = row.iter().map(|logit| (logit - largest).exp()).sum();
+            let largest = row
+                .iter()
+                .copied()
+                .fold(N::from(f64::NEG_INFINITY), N::larger);
+            let sum: N = row.iter().map(|logit| (*logit - largest).exp()).sum();
             let log_sum = largest + sum.ln();
-            let logit = row.get(*target).copied().unwrap_or(f64::NAN);
+            let logit = row.get(*target).copied().unwrap_or(N::from(f64::NAN));
             (log_sum - logit, log_sum)
         })
         .unzip()

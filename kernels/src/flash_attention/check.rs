@@ -7,8 +7,8 @@ use cubecl::{
 };
 
 use super::{
-    AttentionTile, Backward, FlashAttentionBlock, Forward, HeadView, KERNEL, Shape, backward,
-    forward, reference,
+    AttentionTile, Backward, FlashAttentionBlock, Forward, HeadView, KERNEL, LogSumExp, Shape,
+    backward, forward, log_sum_exp, reference,
 };
 use crate::{
     KernelError,
@@ -190,7 +190,7 @@ fn check_inputs(
     let gradients = reference::backward(shape, &query, &key, &value, &upstream);
 
     let output = trial.output(shape.query_elements());
-    let log_sum_exp = trial.output_of(shape.statistics(), F32);
+    let [statistics, statistics_alone] = [(); 2].map(|()| trial.output_of(shape.statistics(), F32));
     let delta = trial.output_of(shape.statistics(), F32);
     let results: Vec<Handle> = places
         .lengths()
@@ -205,16 +205,22 @@ fn check_inputs(
         key,
         value,
         output: &rows_first(&output),
-        log_sum_exp: &log_sum_exp,
+        log_sum_exp: &statistics,
     };
     forward(client, forward_tensors, shape, dtype, block)?;
+    let alone = LogSumExp {
+        query,
+        key,
+        log_sum_exp: &statistics_alone,
+    };
+    log_sum_exp(client, alone, shape, dtype, block)?;
     let backward_tensors = Backward {
         query,
         key,
         value,
         output: &rows_first(&output),
         output_gradient: &rows_first(&output_gradient),
-        log_sum_exp: &log_sum_exp,
+        log_sum_exp: &statistics,
         delta: &delta,
         query_gradient,
         key_gradient,
@@ -223,7 +229,12 @@ fn check_inputs(
     backward(client, backward_tensors, shape, dtype, block)?;
 
     trial.compare("output", output, &expected.output)?;
-    trial.compare_of("log_sum_exp", log_sum_exp, &expected.log_sum_exp, F32)?;
+    for (name, handle) in [
+        ("log_sum_exp", statistics),
+        ("log_sum_exp alone", statistics_alone),
+    ] {
+        trial.compare_of(name, handle, &expected.log_sum_exp, F32)?;
+    }
     let expected = places.scatter([&gradients.query, &gradients.key, &gradients.value]);
     let names = match layout {
         Layout::Fused => &["fused gradient"][..],

@@ -1,4 +1,4 @@
-//! Launches: checks first, then one kernel forward and two backward.
+//! Launches: checks first, then one kernel forward and two backward; or the log-sum-exp alone.
 
 use cubecl::{
     ir::{ElemType, FloatKind},
@@ -9,6 +9,7 @@ use cubecl::{
 use super::block::{AttentionTile, FlashAttentionBlock, Pass};
 use super::forward_kernel::flash_attention_forward;
 use super::key_gradient::flash_attention_key_gradient;
+use super::log_sum_exp_kernel::flash_attention_log_sum_exp;
 use super::query_gradient::flash_attention_query_gradient;
 use super::view::{HeadView, common_vector_size};
 use super::{KERNEL, Shape};
@@ -214,6 +215,65 @@ pub fn backward(
             output_gradient.place(size),
             key_gradient.place(size),
             value_gradient.place(size),
+            shape.seq,
+            shape.scale,
+            tiling.lengths(),
+            shape.group(),
+            tiling,
+            dtype,
+        );
+    }
+    Ok(())
+}
+
+/// What [`log_sum_exp`] reads and writes; the result is f32 `[batch, heads, seq]`.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSumExp<'a> {
+    pub query: &'a HeadView,
+    pub key: &'a HeadView,
+    pub log_sum_exp: &'a Handle,
+}
+
+/// The log of each row's sum of exponentials and nothing else, one launch: half a forward pass.
+///
+/// # Errors
+/// As [`forward`].
+pub fn log_sum_exp(
+    client: &Client,
+    tensors: LogSumExp<'_>,
+    shape: Shape,
+    dtype: ElemType,
+    block: &FlashAttentionBlock,
+) -> Result<(), KernelError> {
+    let LogSumExp {
+        query,
+        key,
+        log_sum_exp,
+    } = tensors;
+    let statistics = shape.check()?;
+    check_float(KERNEL, dtype)?;
+    let (heads, key_heads) = (shape.heads, shape.key_heads);
+    query.check(KERNEL, "query", shape, heads, dtype)?;
+    key.check(KERNEL, "key", shape, key_heads, dtype)?;
+    check_buffer(KERNEL, "log_sum_exp", log_sum_exp, statistics, STATISTIC)?;
+
+    let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
+    let block = block.forward;
+    block.check(client, shape, size, Pass::Forward)?;
+    let tiling = block.tiling(client, shape.head_dim / size);
+    let count = cube_count(client, shape, heads, block)?;
+    // SAFETY: every view and buffer was checked against the shape, and the kernel stays inside them.
+    unsafe {
+        flash_attention_log_sum_exp::launch_unchecked(
+            client,
+            count,
+            CubeDim::new_1d(tiling.units() as u32),
+            size,
+            query.buffer(shape, heads, size),
+            key.buffer(shape, key_heads, size),
+            buffer(log_sum_exp, statistics, 1),
+            query.place(size),
+            key.place(size),
             shape.seq,
             shape.scale,
             tiling.lengths(),

@@ -1,22 +1,23 @@
 //! The same mathematics in plain Rust, f64 throughout, with every score row written out.
 
 use super::Shape;
+use crate::number::Number;
 
 /// Result of [`forward`].
 #[derive(Clone, Debug)]
-pub struct Forward {
+pub struct Forward<N = f64> {
     /// `[batch, seq, heads, head_dim]`.
-    pub output: Vec<f64>,
+    pub output: Vec<N>,
     /// `[batch, heads, seq]`.
-    pub log_sum_exp: Vec<f64>,
+    pub log_sum_exp: Vec<N>,
 }
 
 /// Result of [`backward`], each in the layout of its tensor.
 #[derive(Clone, Debug)]
-pub struct Backward {
-    pub query: Vec<f64>,
-    pub key: Vec<f64>,
-    pub value: Vec<f64>,
+pub struct Backward<N = f64> {
+    pub query: Vec<N>,
+    pub key: Vec<N>,
+    pub value: Vec<N>,
 }
 
 /// Causal attention of `query` `[batch, seq, heads, head_dim]` over `key` and `value`
@@ -24,15 +25,15 @@ pub struct Backward {
 ///
 /// # Panics
 /// If a slice is shorter than the shape says.
-pub fn forward(shape: Shape, query: &[f64], key: &[f64], value: &[f64]) -> Forward {
-    let mut output = vec![0.0; shape.query_elements()];
-    let mut log_sum_exp = vec![0.0; shape.statistics()];
+pub fn forward<N: Number>(shape: Shape, query: &[N], key: &[N], value: &[N]) -> Forward<N> {
+    let mut output = vec![N::from(0.0); shape.query_elements()];
+    let mut log_sum_exp = vec![N::from(0.0); shape.statistics()];
     each_query(shape, |row| {
         let (weights, lse) = softmax_row(shape, query, key, &row);
         for (position, weight) in weights.iter().enumerate() {
             let value = &value[row.key_at(shape, position)..][..shape.head_dim];
             for (out, v) in output[row.at..][..shape.head_dim].iter_mut().zip(value) {
-                *out += weight * v;
+                *out += *weight * *v;
             }
         }
         log_sum_exp[row.statistic] = lse;
@@ -47,31 +48,33 @@ pub fn forward(shape: Shape, query: &[f64], key: &[f64], value: &[f64]) -> Forwa
 ///
 /// # Panics
 /// If a slice is shorter than the shape says.
-pub fn backward(
+pub fn backward<N: Number>(
     shape: Shape,
-    query: &[f64],
-    key: &[f64],
-    value: &[f64],
-    output_gradient: &[f64],
-) -> Backward {
+    query: &[N],
+    key: &[N],
+    value: &[N],
+    output_gradient: &[N],
+) -> Backward<N> {
+    let zeros = |count: usize| vec![N::from(0.0); count];
     let mut gradients = Backward {
-        query: vec![0.0; shape.query_elements()],
-        key: vec![0.0; shape.key_elements()],
-        value: vec![0.0; shape.key_elements()],
+        query: zeros(shape.query_elements()),
+        key: zeros(shape.key_elements()),
+        value: zeros(shape.key_elements()),
     };
     let dim = shape.head_dim;
+    let scale = N::from(f64::from(shape.scale));
     each_query(shape, |row| {
         let (weights, _) = softmax_row(shape, query, key, &row);
         let gradient = &output_gradient[row.at..][..dim];
-        let products: Vec<f64> = (0..weights.len())
+        let products: Vec<N> = (0..weights.len())
             .map(|position| dot(gradient, &value[row.key_at(shape, position)..][..dim]))
             .collect();
         let delta = dot(&weights, &products);
         for (position, (weight, product)) in weights.iter().zip(&products).enumerate() {
             let at = row.key_at(shape, position);
-            let score = f64::from(shape.scale) * weight * (product - delta);
+            let score = scale * *weight * (*product - delta);
             for d in 0..dim {
-                gradients.value[at + d] += weight * gradient[d];
+                gradients.value[at + d] += *weight * gradient[d];
                 gradients.key[at + d] += score * query[row.at + d];
                 gradients.query[row.at + d] += score * key[at + d];
             }
@@ -112,25 +115,27 @@ fn each_query(shape: Shape, mut visit: impl FnMut(Row)) {
 }
 
 /// The weights of the keys a query sees, and the logarithm of the sum they were divided by.
-fn softmax_row(shape: Shape, query: &[f64], key: &[f64], row: &Row) -> (Vec<f64>, f64) {
+fn softmax_row<N: Number>(shape: Shape, query: &[N], key: &[N], row: &Row) -> (Vec<N>, N) {
     let dim = shape.head_dim;
     let query = &query[row.at..][..dim];
-    let scores: Vec<f64> = (0..=row.position)
-        .map(|position| {
-            f64::from(shape.scale) * dot(query, &key[row.key_at(shape, position)..][..dim])
-        })
+    let scale = N::from(f64::from(shape.scale));
+    let scores: Vec<N> = (0..=row.position)
+        .map(|position| scale * dot(query, &key[row.key_at(shape, position)..][..dim]))
         .collect();
-    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = scores.iter().map(|score| (score - largest).exp()).sum();
+    let largest = scores
+        .iter()
+        .copied()
+        .fold(N::from(f64::NEG_INFINITY), N::larger);
+    let sum: N = scores.iter().map(|score| (*score - largest).exp()).sum();
     let weights = scores
         .iter()
-        .map(|score| (score - largest).exp() / sum)
+        .map(|score| (*score - largest).exp() / sum)
         .collect();
     (weights, largest + sum.ln())
 }
 
-fn dot(left: &[f64], right: &[f64]) -> f64 {
-    left.iter().zip(right).map(|(l, r)| l * r).sum()
+fn dot<N: Number>(left: &[N], right: &[N]) -> N {
+    left.iter().zip(right).map(|(l, r)| *l * *r).sum()
 }
 
 #[cfg(test)]

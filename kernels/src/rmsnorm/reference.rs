@@ -1,41 +1,43 @@
 //! The operation in plain Rust and f64: what the kernels are held against.
 
+use crate::number::Number;
+
 /// `y`, `[rows, width]`.
-pub fn reference_forward(x: &[f64], weight: &[f64], epsilon: f64) -> Vec<f64> {
+pub fn reference_forward<N: Number>(x: &[N], weight: &[N], epsilon: f64) -> Vec<N> {
     x.chunks(weight.len().max(1))
         .flat_map(|row| {
             let scale = inverse_rms(row, epsilon);
-            row.iter().zip(weight).map(move |(x, w)| x * scale * w)
+            row.iter().zip(weight).map(move |(x, w)| *x * scale * *w)
         })
         .collect()
 }
 
 /// Gradients of `x`, `[rows, width]`, and of `weight`, `[width]`, given that of `y`.
-pub fn reference_backward(
-    x: &[f64],
-    weight: &[f64],
-    y_gradient: &[f64],
+pub fn reference_backward<N: Number>(
+    x: &[N],
+    weight: &[N],
+    y_gradient: &[N],
     epsilon: f64,
-) -> (Vec<f64>, Vec<f64>) {
+) -> (Vec<N>, Vec<N>) {
     let width = weight.len().max(1);
     let mut x_gradient = Vec::with_capacity(x.len());
-    let mut weight_gradient = vec![0.0; weight.len()];
+    let mut weight_gradient = vec![N::from(0.0); weight.len()];
     for (row, dy) in x.chunks(width).zip(y_gradient.chunks(width)) {
         let scale = inverse_rms(row, epsilon);
-        let scaled: Vec<f64> = dy.iter().zip(weight).map(|(dy, w)| dy * w).collect();
-        let dot: f64 = row.iter().zip(&scaled).map(|(x, g)| x * g).sum();
-        let pull = scale.powi(3) * dot / width as f64;
-        x_gradient.extend(row.iter().zip(&scaled).map(|(x, g)| scale * g - x * pull));
+        let scaled: Vec<N> = dy.iter().zip(weight).map(|(dy, w)| *dy * *w).collect();
+        let dot: N = row.iter().zip(&scaled).map(|(x, g)| *x * *g).sum();
+        let pull = scale * scale * scale * dot / N::from(width as f64);
+        x_gradient.extend(row.iter().zip(&scaled).map(|(x, g)| scale * *g - *x * pull));
         for ((sum, x), dy) in weight_gradient.iter_mut().zip(row).zip(dy) {
-            *sum += dy * x * scale;
+            *sum += *dy * *x * scale;
         }
     }
     (x_gradient, weight_gradient)
 }
 
-fn inverse_rms(row: &[f64], epsilon: f64) -> f64 {
-    let squares: f64 = row.iter().map(|x| x * x).sum();
-    1.0 / (squares / row.len() as f64 + epsilon).sqrt()
+fn inverse_rms<N: Number>(row: &[N], epsilon: f64) -> N {
+    let squares: N = row.iter().map(|x| *x * *x).sum();
+    N::from(1.0) / (squares / N::from(row.len() as f64) + N::from(epsilon)).sqrt()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The operation in plain Rust and f64: what the kernels are held against.
 
 use super::Shape;
+use crate::number::Number;
 
 /// Cosine and sine of every pair's angle, `[seq, head_dim / 2, 2]`, computed in f64.
 pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
@@ -16,7 +17,7 @@ pub fn table(seq: usize, head_dim: usize, theta: f64) -> Vec<f32> {
 
 /// `x` with its first `turned` heads turned, the others as they are; same shape as `x`. `inverse` turns back, which is the
 /// backward pass.
-pub fn reference(x: &[f64], shape: Shape, theta: f64, inverse: bool) -> Vec<f64> {
+pub fn reference<N: Number>(x: &[N], shape: Shape, theta: f64, inverse: bool) -> Vec<N> {
     let mut turned = x.to_vec();
     for (index, pair) in turned.as_chunks_mut::<2>().0.iter_mut().enumerate() {
         let element = index * 2;
@@ -26,6 +27,7 @@ pub fn reference(x: &[f64], shape: Shape, theta: f64, inverse: bool) -> Vec<f64>
         let feature = element % shape.head_dim;
         let angle = position as f64 * theta.powf(-(feature as f64) / shape.head_dim as f64);
         let (sine, cosine) = if inverse { -angle } else { angle }.sin_cos();
+        let (sine, cosine) = (N::from(sine), N::from(cosine));
         *pair = [
             pair[0] * cosine - pair[1] * sine,
             pair[0] * sine + pair[1] * cosine,

@@ -1,25 +1,28 @@
 //! The operation in plain Rust and f64: what the kernels are held against.
 
-fn sigmoid(z: f64) -> f64 {
-    1.0 / (1.0 + (-z).exp())
+use crate::number::Number;
+
+fn sigmoid<N: Number>(z: N) -> N {
+    N::from(1.0) / (N::from(1.0) + (-z).exp())
 }
 
 /// `y` for separate `gate` and `up` of the same shape.
-pub fn reference_forward(gate: &[f64], up: &[f64]) -> Vec<f64> {
+pub fn reference_forward<N: Number>(gate: &[N], up: &[N]) -> Vec<N> {
     gate.iter()
         .zip(up)
-        .map(|(g, u)| g * sigmoid(*g) * u)
+        .map(|(g, u)| *g * sigmoid(*g) * *u)
         .collect()
 }
 
 /// Gradients of `gate` and `up` given that of `y`.
-pub fn reference_backward(gate: &[f64], up: &[f64], y_gradient: &[f64]) -> (Vec<f64>, Vec<f64>) {
+pub fn reference_backward<N: Number>(gate: &[N], up: &[N], y_gradient: &[N]) -> (Vec<N>, Vec<N>) {
+    let one = N::from(1.0);
     gate.iter()
         .zip(up)
         .zip(y_gradient)
         .map(|((g, u), dy)| {
             let s = sigmoid(*g);
-            (dy * u * s * (1.0 + g * (1.0 - s)), dy * g * s)
+            (*dy * *u * s * (one + *g * (one - s)), *dy * *g * s)
         })
         .unzip()
 }

@@ -119,7 +119,7 @@ fn line(label: String, value: Option<f64>, source: Source) -> Option<Ceiling> {
 }
 
 /// What carries out the products: an f32 run whose operands are rounded runs on the tf32 units.
-fn product_type<'a>(dtype: &'a str, precision: &str) -> &'a str {
+pub fn product_type<'a>(dtype: &'a str, precision: &str) -> &'a str {
     if dtype == "f32" && precision.contains("tf32") {
         "tf32"
     } else {

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::points::plain;
-use super::{Grain, Roofline};
+use super::Roofline;
+use super::points::{is_product, plain};
 use crate::profiler::model::Profile;
-use crate::profiler::show::roofline::points;
+use crate::profiler::show::roofline::{Point as Counted, points};
 
 /// A kernel counted both ways.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,31 +22,34 @@ pub struct CounterCheck {
     pub counter_bytes: f64,
 }
 
-/// Matches kernels of a profile that collected counters with the roofline's, by name. A pass that takes several kernels has no
-/// single one to be compared with and is left out.
+/// Matches kernels of a profile that collected counters with the roofline's, by name. A pass that takes several kernels, as
+/// all matrix products do, has no single one to be compared with and is left out.
 pub fn against_counters(roofline: &Roofline, profile: &Profile) -> Vec<CounterCheck> {
-    let mut checks = Vec::new();
-    for seen in points(profile) {
-        let name = plain(&seen.kernel);
-        let matching = roofline
-            .points
-            .iter()
-            .filter(|point| point.grain == Grain::Kernel)
-            .filter(|point| name.contains(&plain(&point.name)))
-            .max_by_key(|point| point.name.len());
-        let Some((point, launches)) =
-            matching.and_then(|point| Some((point, point.launches.filter(|n| *n > 0.0)?)))
-        else {
-            continue;
-        };
-        checks.push(CounterCheck {
-            kernel: seen.kernel.clone(),
-            point: point.name.clone(),
-            counted_flops: point.flops / launches,
-            counted_bytes: point.bytes / launches,
-            counter_flops: seen.operations,
-            counter_bytes: seen.bytes,
-        });
-    }
-    checks
+    points(profile)
+        .iter()
+        .filter_map(|seen| check(roofline, seen))
+        .collect()
+}
+
+fn check(roofline: &Roofline, seen: &Counted) -> Option<CounterCheck> {
+    let name = plain(&seen.kernel);
+    let (point, _) = roofline
+        .points
+        .iter()
+        .filter_map(|point| match point.kernels.as_slice() {
+            [single] if !is_product(&point.name) => Some((point, plain(single))),
+            _ => None,
+        })
+        .filter(|(_, single)| name.contains(single.as_str()))
+        // A naive kernel's name may hold that of another one.
+        .max_by_key(|(_, single)| single.len())?;
+    let launches = point.launches.filter(|launches| *launches > 0.0)?;
+    Some(CounterCheck {
+        kernel: seen.kernel.clone(),
+        point: point.name.clone(),
+        counted_flops: point.flops / launches,
+        counted_bytes: point.bytes / launches,
+        counter_flops: seen.operations,
+        counter_bytes: seen.bytes,
+    })
 }

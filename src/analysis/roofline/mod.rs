@@ -12,7 +12,7 @@ pub mod svg;
 
 use serde::Serialize;
 
-pub use ceilings::{Ceiling, Ceilings, Source};
+pub use ceilings::{Ceiling, Ceilings, Source, product_type};
 pub use counters::{CounterCheck, against_counters};
 pub use points::{KernelWork, product_work};
 
@@ -21,7 +21,7 @@ use super::calibration::Calibration;
 use super::gpus::DataSheet;
 
 /// Below this share of its limit something other than the ceilings holds a kernel back.
-const NEAR: f64 = 0.15;
+pub const NEAR: f64 = 0.15;
 
 /// Kernels shorter than this, in milliseconds, mostly start and end.
 const SHORT_MS: f64 = 0.01;
@@ -61,6 +61,8 @@ pub struct Point {
     /// A step, measured.
     pub ms: f64,
     pub launches: Option<f64>,
+    /// Names of the kernels that did it, as the run reported them; empty for what is coarser.
+    pub kernels: Vec<String>,
     /// FLOP a byte.
     pub intensity: f64,
     pub flops_per_s: f64,
@@ -138,6 +140,7 @@ impl Point {
             bytes,
             ms,
             launches,
+            kernels: vec![],
             intensity: flops / bytes,
             flops_per_s: flops / (ms / 1e3),
             bytes_per_s: bytes / (ms / 1e3),

@@ -23,6 +23,9 @@ const HELPERS: [(&str, &str); 2] = [("columnsums", "rmsnorm"), ("meanof", "cross
 /// The name under which all matrix products of a pass are taken together.
 const PRODUCTS: &str = "matrix products";
 
+/// The optimizer's kernel, whose work is counted for all parameters.
+const UPDATE: &str = "adamw";
+
 pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String>) -> Vec<Point> {
     let Some(parts) = &run.parts else {
         notes.push("This run did not count its work (--flops).".into());
@@ -36,7 +39,7 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
     }
     if run.hello.dtype != "f32" {
         notes.push(format!(
-            "Bytes are counted as if everything were f32; operands of products are {}.",
+            "Bytes of the step, its phases and parts are counted as if everything were f32; operands of products are {}.",
             run.hello.dtype
         ));
     }
@@ -112,22 +115,33 @@ fn kernel_points(
             continue;
         };
         all += ms;
-        let Some(name) = operation(kernel, works) else {
-            continue;
+        let counted = kernel.flops_per_step.zip(kernel.bytes_per_step);
+        let name = match counted {
+            Some(_) => Some(name_of_counted(kernel)),
+            None => operation(kernel, works),
         };
+        let Some(name) = name else { continue };
         known += ms;
         let backward = !is_forward(&kernel.part);
         match groups
             .iter_mut()
             .find(|group| group.name == name && group.backward == backward)
         {
-            Some(group) => group.add(kernel, ms),
+            Some(group) => group.add(kernel, ms, counted),
             None => {
                 let mut group = Group::new(name, backward);
-                group.add(kernel, ms);
+                group.add(kernel, ms, counted);
                 groups.push(group);
             }
         }
+    }
+    if let Some(step) = run.measurements.series(Metric::TotalMs)
+        && all > step.median()
+    {
+        notes.push(format!(
+            "The kernels' times add up to {all:.2} ms, more than the {:.2} ms of a step: timed one by one they wait for each other, in a step they overlap.",
+            step.median()
+        ));
     }
     if all > 0.0 {
         notes.push(format!(
@@ -149,6 +163,8 @@ struct Group {
     ms: f64,
     /// Launches by kernel.
     launches: Vec<(String, f64)>,
+    /// FLOP and bytes, where the run counted them itself.
+    counted: Option<(f64, f64)>,
 }
 
 impl Group {
@@ -158,11 +174,16 @@ impl Group {
             backward,
             ms: 0.0,
             launches: vec![],
+            counted: None,
         }
     }
 
-    fn add(&mut self, kernel: &Kernel, ms: f64) {
+    fn add(&mut self, kernel: &Kernel, ms: f64, counted: Option<(f64, f64)>) {
         self.ms += ms;
+        if let Some((flops, bytes)) = counted {
+            let (more_flops, more_bytes) = self.counted.unwrap_or_default();
+            self.counted = Some((flops + more_flops, bytes + more_bytes));
+        }
         match self
             .launches
             .iter_mut()
@@ -175,10 +196,22 @@ impl Group {
         }
     }
 
+    /// How often the pass was run: each of its kernels is launched once a run, but for the update, which may go over the
+    /// parameters in several launches.
+    fn runs(&self) -> f64 {
+        if self.name == UPDATE {
+            return 1.0;
+        }
+        let launches = self.launches.iter().map(|(_, launches)| *launches);
+        launches.fold(0.0, f64::max)
+    }
+
     fn point(&self, config: &ModelConfig, recipe: &Recipe, works: &[KernelWork]) -> Option<Point> {
         let pass = if self.backward { "backward" } else { "forward" };
         let launches: f64 = self.launches.iter().map(|(_, launches)| launches).sum();
-        let work = if self.name == PRODUCTS {
+        let work = if let Some(counted) = self.counted {
+            counted
+        } else if self.name == PRODUCTS {
             let (flops, bytes) = product_work(config, recipe);
             // Each product has two in the backward pass.
             let factor = if self.backward { 2.0 } else { 1.0 };
@@ -188,26 +221,37 @@ impl Group {
             let work = of_kernel().find(|work| work.pass == pass).or_else(|| {
                 of_kernel().find(|work| !matches!(&*work.pass, "forward" | "backward"))
             })?;
-            // Every kernel of a pass is launched once a run of it.
-            let runs = self
-                .launches
-                .iter()
-                .map(|(_, launches)| *launches)
-                .fold(0.0, f64::max);
-            (runs * work.flops, runs * work.bytes)
+            (self.runs() * work.flops, self.runs() * work.bytes)
         };
         let name = match self.name.as_str() {
-            "adamw" => "adamw".into(),
+            name if name.starts_with(UPDATE) || name.ends_with(pass) => name.to_string(),
             name => format!("{name} {pass}"),
         };
-        Point::new(name, Grain::Kernel, work, self.ms, Some(launches))
+        let kernels = self.launches.iter().map(|(name, _)| name.clone());
+        Some(Point {
+            kernels: kernels.collect(),
+            ..Point::new(name, Grain::Kernel, work, self.ms, Some(launches))?
+        })
     }
+}
+
+/// A kernel whose run counted its work is a point of its own, a matrix product among those of its kind.
+fn name_of_counted(kernel: &Kernel) -> String {
+    if is_product_kernel(&plain(&kernel.name)) {
+        format!("{PRODUCTS} ({})", kernel.name)
+    } else {
+        kernel.name.clone()
+    }
+}
+
+fn is_product_kernel(plain: &str) -> bool {
+    plain.contains("matmul") || plain.contains("gemm")
 }
 
 /// The operation a kernel carries out, judged by its name, which a profiler may write in any case.
 fn operation(kernel: &Kernel, works: &[KernelWork]) -> Option<String> {
     let name = plain(&kernel.name);
-    if name.contains("matmul") || name.contains("gemm") {
+    if is_product_kernel(&name) {
         return Some(PRODUCTS.into());
     }
     let helper = HELPERS

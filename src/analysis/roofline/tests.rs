@@ -131,6 +131,37 @@ fn kernels_are_matched_by_name_and_helpers_belong_to_their_pass() {
 }
 
 #[test]
+fn work_that_a_run_counted_itself_is_used_and_the_update_is_counted_once() {
+    let kernels = r#"{"t":2.5,"event":"kernels","steps":1,"launches_per_step":14,"device_ms_per_step":20.0,"span_ms_per_step":null,"kernels":[
+{"name":"gemm_residual","part":"layer 0 ffn","launches_per_step":1,"device_ms_per_step":1.0,"fused_operations":null,"flops_per_step":2e9,"bytes_per_step":3e6},
+{"name":"gemm_residual","part":"layer 1 ffn","launches_per_step":1,"device_ms_per_step":1.0,"fused_operations":null,"flops_per_step":2e9,"bytes_per_step":3e6},
+{"name":"swiglu_backward","part":"layer 1 ffn backward","launches_per_step":1,"device_ms_per_step":8.0,"fused_operations":null,"flops_per_step":5e6,"bytes_per_step":4e6},
+{"name":"adamw","part":"optimizer","launches_per_step":10,"device_ms_per_step":10.0,"fused_operations":null}]}"#;
+    let mut works = works();
+    works.push(KernelWork {
+        kernel: "adamw".into(),
+        pass: "update".into(),
+        flops: 1e8,
+        bytes: 2e8,
+    });
+    let run = run(&kernels.replace('\n', ""));
+    let roofline = Roofline::of(&run, Some(&example()), None, &works);
+    let product = point(
+        &roofline,
+        Grain::Kernel,
+        "matrix products (gemm_residual) forward",
+    );
+    assert_eq!((product.flops, product.bytes, product.ms), (4e9, 6e6, 2.0));
+    let swiglu = point(&roofline, Grain::Kernel, "swiglu_backward");
+    assert_eq!((swiglu.flops, swiglu.ms), (5e6, 8.0));
+    let update = point(&roofline, Grain::Kernel, "adamw");
+    assert_eq!((update.flops, update.launches), (1e8, Some(10.0)));
+    // 20 ms of kernels in a step of 10 ms.
+    let notes = roofline.notes.join(" ");
+    assert!(notes.contains("they overlap"), "{notes}");
+}
+
+#[test]
 fn what_binds_follows_from_the_ridge_and_the_distance() {
     let roofline = roofline();
     let swiglu = point(&roofline, Grain::Kernel, "swiglu forward");
@@ -206,4 +237,81 @@ fn diagrams_show_every_point_and_label_their_sources() {
         !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<script"),
         "{svg}"
     );
+}
+
+/// What `rocprofv3 --pmc` writes, a row a counter and launch.
+fn counter_file(kernels: &[(&str, &[(&str, f64)])]) -> tempfile::TempDir {
+    const NEEDED: [&str; 18] = [
+        "SQ_INSTS_VALU_ADD_F16",
+        "SQ_INSTS_VALU_MUL_F16",
+        "SQ_INSTS_VALU_TRANS_F16",
+        "SQ_INSTS_VALU_FMA_F16",
+        "SQ_INSTS_VALU_ADD_F32",
+        "SQ_INSTS_VALU_MUL_F32",
+        "SQ_INSTS_VALU_TRANS_F32",
+        "SQ_INSTS_VALU_FMA_F32",
+        "SQ_INSTS_VALU_ADD_F64",
+        "SQ_INSTS_VALU_MUL_F64",
+        "SQ_INSTS_VALU_TRANS_F64",
+        "SQ_INSTS_VALU_FMA_F64",
+        "SQ_INSTS_VALU_MFMA_MOPS_F16",
+        "SQ_INSTS_VALU_MFMA_MOPS_BF16",
+        "SQ_INSTS_VALU_MFMA_MOPS_F32",
+        "SQ_INSTS_VALU_MFMA_MOPS_F64",
+        "FETCH_SIZE",
+        "WRITE_SIZE",
+    ];
+    let mut text = String::from(
+        r#""Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp","End_Timestamp""#,
+    );
+    for (dispatch, (kernel, values)) in kernels.iter().enumerate() {
+        for counter in NEEDED {
+            let value = values.iter().find(|(name, _)| *name == counter);
+            let value = value.map_or(0.0, |(_, value)| *value);
+            let start = 1000 * dispatch;
+            text.push_str(&format!(
+                "\n{dispatch},{dispatch},\"Agent 1\",1,1,1,65536,{dispatch},\"{kernel}\",256,0,0,8,0,16,\"{counter}\",{value:.6},{start},{}",
+                start + 500
+            ));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("1_counter_collection.csv"), text).unwrap();
+    folder
+}
+
+#[test]
+fn counted_work_is_held_against_hardware_counters_kernel_by_kernel() {
+    // 12 000 wave instructions of 64 lanes with 2 operations, 1000 with one: 1.6 MFLOP; 20 000 + 10 000 KiB.
+    let seen: &[(&str, f64)] = &[
+        ("SQ_INSTS_VALU_FMA_F32", 12_000.0),
+        ("SQ_INSTS_VALU_ADD_F32", 1000.0),
+        ("FETCH_SIZE", 20_000.0),
+        ("WRITE_SIZE", 10_000.0),
+    ];
+    let folder = counter_file(&[
+        ("swiglu_forward_f_f32", seen),
+        ("swiglu_naive_forward_f_f32", seen),
+        ("rmsnorm_backward_f_f32", seen),
+        ("matmul_entry_2", seen),
+        ("somebody_elses", seen),
+    ]);
+    let imported = crate::profiler::read::import(folder.path()).unwrap();
+    let checks = against_counters(&roofline(), &imported.profile);
+    let matched: Vec<(&str, &str)> = checks
+        .iter()
+        .map(|check| (check.kernel.as_str(), check.point.as_str()))
+        .collect();
+    // RMSNorm's backward pass takes a second kernel, and matrix products have many shapes.
+    assert_eq!(
+        matched,
+        [
+            ("swiglu_forward_f_f32", "swiglu forward"),
+            ("swiglu_naive_forward_f_f32", "swiglu_naive forward"),
+        ]
+    );
+    let swiglu = &checks[0];
+    assert_eq!((swiglu.counted_flops, swiglu.counted_bytes), (1e7, 2.5e7));
+    assert_eq!(swiglu.counter_flops, 64.0 * 25_000.0);
+    assert_eq!(swiglu.counter_bytes, 30_000.0 * 1024.0);
 }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Metric;
+use crate::analysis::parts::is_forward;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, factor, middle};
 use crate::analysis::runner::MeasuredRun;
-use crate::analysis::statistics::{Finding, Further, Series};
+use crate::analysis::statistics::{Finding, Further, LEAST_RUNS, Series};
 
 /// A first loss so many times that of a stage with small weights is an explosion.
 const EXPLODED: f64 = 2.0;
@@ -63,19 +64,9 @@ pub fn effects(runs: &[(String, Vec<MeasuredRun>)], confidence: f64) -> Vec<Effe
     let stages = Stages { runs, confidence };
     vec![
         stages.broken_loss(),
-        stages.slower(
-            EffectId::StridedKeyValue,
-            ("stage2", "stage3"),
-            Metric::TotalMs,
-            "a step with strided keys and values takes",
-        ),
+        stages.strided(),
         stages.missing_time(),
-        stages.slower(
-            EffectId::NaiveSwiglu,
-            ("stage4", "stage5"),
-            Metric::ForwardMs,
-            "the forward pass with the naive kernel takes",
-        ),
+        stages.naive(),
         stages.slower(
             EffectId::HybridWins,
             ("v1", "stage5"),
@@ -128,6 +119,53 @@ impl Stages<'_> {
         );
         let text = |factor: &str| format!("{what} {factor} that of {fast}");
         relative(id, time, text)
+    }
+
+    /// Judged by what is strided: the attention kernel's own time, where kernels were timed. In a whole step the difference may
+    /// drown in what the host does.
+    fn strided(&self) -> Effect {
+        let step = self.slower(
+            EffectId::StridedKeyValue,
+            ("stage2", "stage3"),
+            Metric::TotalMs,
+            "a step with strided keys and values takes",
+        );
+        let of = |target| -> Vec<Series> {
+            self.of(target)
+                .iter()
+                .filter_map(|run| Series::new(vec![forward_kernels_ms(run, "attention")?]).ok())
+                .collect()
+        };
+        let (strided, sound) = (of("stage2"), of("stage3"));
+        if strided.len().min(sound.len()) < LEAST_RUNS {
+            return step;
+        }
+        let time = RelativeTime::in_rounds(&strided, &sound, self.confidence, USUAL_MARGIN);
+        relative(EffectId::StridedKeyValue, time, |factor| {
+            format!(
+                "the attention kernel of the forward pass takes {factor} as long with strided keys and values as in stage3; {}",
+                step.text
+            )
+        })
+    }
+
+    fn naive(&self) -> Effect {
+        let mut effect = self.slower(
+            EffectId::NaiveSwiglu,
+            ("stage4", "stage5"),
+            Metric::ForwardMs,
+            "the forward pass with the naive kernel takes",
+        );
+        let share = self.of("stage4").last().and_then(|run| {
+            Some(forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
+        });
+        if let Some(share) = share {
+            effect.text += &format!(
+                "; the kernel takes {:.0} % of its device time",
+                100.0 * share
+            );
+        }
+        effect
     }
 
     fn broken_loss(&self) -> Effect {
@@ -191,6 +229,16 @@ impl Stages<'_> {
             },
         )
     }
+}
+
+/// Device time a step of the forward pass's kernels with this in their name; none where none was timed.
+fn forward_kernels_ms(run: &MeasuredRun, name: &str) -> Option<f64> {
+    let kernels = &run.kernels.as_ref()?.kernels;
+    let times = kernels
+        .iter()
+        .filter(|kernel| is_forward(&kernel.part) && kernel.name.to_lowercase().contains(name))
+        .filter_map(|kernel| kernel.device_ms_per_step);
+    Some(times.sum()).filter(|sum| *sum > 0.0)
 }
 
 /// Sum of forward, backward and optimizer of every measured step.

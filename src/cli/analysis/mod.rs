@@ -11,11 +11,21 @@ use anyhow::Result;
 pub use entry::{Entry, kept_run};
 pub use flags::{MeasureFlags, RunFlags, SizeFlags, timed};
 pub use progress::Console;
-pub use text::{bar, bytes_or_not, number_or_not, print_json, print_table, rate, width};
+pub use text::{
+    bar, bytes_or_not, number_or_not, print_json, print_table, rate, width, workshop_table,
+};
 
 use super::Exit;
-use crate::analysis::RunFailure;
+use crate::analysis::{MeasuredRun, RunFailure};
 use crate::train::event::FailureCode;
+
+/// Where the files of runs are.
+pub fn paths(runs: &[Vec<MeasuredRun>]) -> Vec<String> {
+    runs.iter()
+        .flatten()
+        .map(|run| run.path.display().to_string())
+        .collect()
+}
 
 /// Turns the failure of a run into the status it ended with; other errors are the caller's.
 pub fn finish(result: Result<Exit>) -> Result<Exit> {

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
+use crate::analysis::workshop::Confronted;
 use crate::model::human_bytes;
-use crate::profiler::show::text::TextTable;
+use crate::profiler::show::text::{Align, TextTable};
 
 pub const NOT_REPORTED: &str = "not reported";
 
@@ -57,4 +58,32 @@ pub fn rate(value: f64, unit: &str) -> String {
 pub fn bar(share: f64, width: usize, glyph: char) -> String {
     let length = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
     std::iter::repeat_n(glyph, length).collect()
+}
+
+/// What the workshop states, and the same measured here.
+pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
+    let mut table = TextTable::new(
+        "The workshop's figures beside this machine's",
+        &[
+            ("", Align::Left),
+            ("version", Align::Left),
+            ("workshop", Align::Right),
+            ("measured", Align::Right),
+            ("where in the workshop", Align::Left),
+        ],
+    );
+    table.rows = confronted
+        .iter()
+        .map(|claim| {
+            vec![
+                claim.what.clone(),
+                claim.version.clone(),
+                claim.workshop.clone(),
+                claim.measured_text.clone(),
+                claim.source.into(),
+            ]
+        })
+        .collect();
+    table.notes = notes.iter().map(ToString::to_string).collect();
+    table
 }

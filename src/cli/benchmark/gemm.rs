@@ -9,7 +9,7 @@ use crate::analysis::relative::factor;
 use crate::cli::Exit;
 use crate::cli::analysis::{number_or_not, print_json, print_table};
 use crate::cli::training_args::TrainingArgs;
-use crate::device::{self, Backend, BackendChoice, CacheSettings};
+use crate::device::{self, Backend, BackendChoice, CacheSettings, Tuning};
 use crate::model::Target;
 use crate::profiler::show::text::{Align, TextTable};
 use crate::train::ultra;
@@ -28,7 +28,10 @@ pub fn run(args: &GemmArgs) -> Result<Exit> {
     let training = &args.training;
     let options = training.options(Target::V4)?;
     // Burn's products are to be started as they are asked for.
-    device::configure_runtime(CacheSettings { fusion: false });
+    device::configure_runtime(CacheSettings {
+        fusion: false,
+        tuning: Tuning::Full,
+    });
     let burn = device::open(training.backend, training.device.as_deref())?;
     burn.require_dtype(options.operand_dtype)?;
     // The device burn has opened, not whatever V4 would choose.

@@ -56,7 +56,7 @@ pub fn run(args: &LaunchesArgs) -> Result<Exit> {
     let options = args.training.options(Target::V4)?;
     let device = ultra::open(args.training.backend, args.training.device.as_deref())?;
     device.driver("timing V4's launches")?;
-    let precision = ultra::precision(&options)?;
+    let precision = device.precision(&options)?;
     let facts = &device.facts;
     let kept = Calibration::load(
         &folder::state_folder()?,

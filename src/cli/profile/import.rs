@@ -22,7 +22,7 @@ pub fn import(
     view: &ViewArgs,
     export: Option<(ExportFormat, PathBuf)>,
 ) -> anyhow::Result<ExitCode> {
-    let parts = view.parts()?;
+    let parts = view.parts(&[path])?;
     let import = read(path)?;
     if let Some((format, to)) = &export {
         write_export(&import, *format, to, view, &parts)?;
@@ -35,15 +35,30 @@ pub fn import(
     Ok(exit_code(&import))
 }
 
+/// The event stream that `profile all` leaves beside the profiles, and a kept run beside its own.
+const EVENTS: &str = "events.jsonl";
+
 impl ViewArgs {
-    /// Which part of the model issued a kernel, from the event stream the user named.
-    pub fn parts(&self) -> anyhow::Result<Parts> {
-        let Some(path) = &self.events else {
-            return Ok(Parts::default());
+    /// Which part of the model issued a kernel: from the event stream the user named, else from those beside the profiles.
+    pub fn parts(&self, profiles: &[&Path]) -> anyhow::Result<Parts> {
+        let mut parts = Parts::default();
+        if let Some(path) = &self.events {
+            let stream = fs::read(path)
+                .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
+            parts.add_events(&String::from_utf8_lossy(&stream));
+            return Ok(parts);
+        }
+        let beside = |profile: &Path| {
+            let folders = [Some(profile), profile.parent()];
+            let streams = folders.into_iter().flatten();
+            streams
+                .map(|folder| folder.join(EVENTS))
+                .find_map(|path| fs::read(path).ok())
         };
-        let stream = fs::read(path)
-            .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
-        Ok(Parts::from_events(&String::from_utf8_lossy(&stream)))
+        for stream in profiles.iter().filter_map(|profile| beside(profile)) {
+            parts.add_events(&String::from_utf8_lossy(&stream));
+        }
+        Ok(parts)
     }
 }
 
@@ -156,9 +171,9 @@ fn write_export(
 }
 
 pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<ExitCode> {
+    let parts = view.parts(&[before, after])?;
     let imports = [read(before)?, read(after)?];
     let [before, after] = &imports;
-    let parts = view.parts()?;
     let comparison = comparison::compare(&before.profile, &after.profile, view.group(), &parts);
     if view.json {
         print::json(&export::json::comparison(&comparison))?;

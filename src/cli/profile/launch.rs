@@ -1,28 +1,25 @@
 //! Running a target under a profiler.
 
 use std::ffi::OsString;
-use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{LaunchArgs, UsageError, ViewArgs, import, print, tools};
+use super::outcome::outcome;
+use super::{LaunchArgs, UsageError, print, tools};
 use crate::profiler::commands::installed::{Installed, OLDEST_COMPUTE, find};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::version::Version;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
-use crate::profiler::read::{Format, Import, import as read};
-use crate::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
-use crate::profiler::run::{Ending, Finished, Output, RunError, run};
-use crate::profiler::show::parts::Parts;
+use crate::profiler::run::{Ending, Output, run};
 use crate::profiler::show::text::push_wrapped;
 
 /// The version a command line is shown for where the tool is not installed.
-fn newest_common(tool: Tool) -> Version {
+pub(super) fn newest_common(tool: Tool) -> Version {
     match tool {
         Tool::RocprofV3 | Tool::RocprofSys => Version(7, 0),
         Tool::RocprofCompute => OLDEST_COMPUTE,
@@ -44,7 +41,7 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     if found.is_none() {
         return not_installed(&line, &task, args.view.json);
     }
-    let parts = args.view.parts()?;
+    let parts = args.view.parts(&[])?;
     let outcome = outcome(&line, &task, args.terminal, !args.view.json)?;
     if args.view.json {
         print::json(&outcome.document(&line, &args.view, &parts))?;
@@ -95,7 +92,7 @@ pub fn analyze(
     })
 }
 
-fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<ExitCode> {
     if as_json {
         print::json(&line_document(line))?;
     } else {
@@ -128,7 +125,7 @@ fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Resu
     Ok(ExitCode::from(print::ENVIRONMENT))
 }
 
-fn line_document(line: &CommandLine) -> Value {
+pub(super) fn line_document(line: &CommandLine) -> Value {
     json!({
         "command": line.words().iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
         "shell": line.shell(),
@@ -141,7 +138,7 @@ fn line_document(line: &CommandLine) -> Value {
     })
 }
 
-fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Request> {
+pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Request> {
     let launcher = match &args.launcher {
         Some(words) => match shlex::split(words) {
             Some(words) => words.into_iter().map(OsString::from).collect(),
@@ -165,7 +162,11 @@ fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Req
 }
 
 /// This program with the subcommand that runs a target.
-fn target(name: &str, steps: Option<usize>, flags: &[OsString]) -> anyhow::Result<Vec<OsString>> {
+pub(super) fn target(
+    name: &str,
+    steps: Option<usize>,
+    flags: &[OsString],
+) -> anyhow::Result<Vec<OsString>> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut words = vec![program.into_os_string(), "run".into(), name.into()];
     let says_steps = flags
@@ -185,7 +186,7 @@ fn architecture() -> Option<String> {
 }
 
 /// The folder the user named, which must be empty so that results of another run are not taken for this one's, or a new one.
-fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<PathBuf> {
     let Some(folder) = &args.out else {
         return new_folder(Path::new("profiles"), &format!("{}-{what}", args.target));
     };
@@ -218,255 +219,4 @@ fn new_folder(base: &Path, name: &str) -> anyhow::Result<PathBuf> {
                 base.display()
             )
         })
-}
-
-/// A finished run with what it recorded.
-struct Outcome {
-    tool: Tool,
-    finished: Finished,
-    import: Option<Import>,
-}
-
-fn outcome(
-    line: &CommandLine,
-    task: &Task,
-    terminal: bool,
-    show_lines: bool,
-) -> anyhow::Result<Outcome> {
-    let mut list = |text: &str| {
-        if show_lines {
-            eprintln!("{text}");
-        }
-    };
-    let output = if terminal {
-        Output::Terminal
-    } else {
-        Output::Lines(&mut list)
-    };
-    let mut finished = run(line, output)?;
-    let import = read(&line.folder).ok();
-    if finished.ending == Ending::Success
-        && let Some(import) = &import
-    {
-        finished.remedies.extend(what_is_missing(import, task));
-    }
-    Ok(Outcome {
-        tool: task.tool(),
-        finished,
-        import,
-    })
-}
-
-fn what_is_missing(import: &Import, task: &Task) -> Option<Remedy> {
-    let wants_kernels = matches!(task, Task::Hotspots | Task::Counters(_) | Task::Profile);
-    let profile = &import.profile;
-    let has_kernels = !profile.dispatches.is_empty()
-        || !profile.counters.is_empty()
-        || !profile.statistics.is_empty();
-    if wants_kernels && !has_kernels && import.damage.is_empty() {
-        return Some(NOTHING_RECORDED);
-    }
-    let formats: Vec<Format> = import.taken.iter().map(|taken| taken.format).collect();
-    let is_database_only =
-        formats.contains(&Format::Rocpd) && !formats.contains(&Format::KernelTrace);
-    (*task == Task::Hotspots && is_database_only).then_some(DATABASE_ONLY)
-}
-
-impl Outcome {
-    fn succeeded(&self) -> bool {
-        let is_sound = self
-            .import
-            .as_ref()
-            .is_none_or(|import| import.damage.is_empty());
-        let is_complete = self.finished.remedies.iter().all(|remedy| remedy.harmless);
-        self.finished.ending == Ending::Success && is_sound && is_complete
-    }
-
-    fn exit_code(&self) -> ExitCode {
-        if self.succeeded() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(print::FAILED)
-        }
-    }
-
-    fn text(&self, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
-        let mut text = match self.finished.ending {
-            Ending::Success => String::new(),
-            Ending::Failed(code) => format!("{} ended with code {code}.\n", self.tool),
-            Ending::Killed(signal) => format!("{} was ended by signal {signal}.\n", self.tool),
-        };
-        for remedy in &self.finished.remedies {
-            push_wrapped(&mut text, remedy.trouble, print::WIDTH);
-            push_wrapped(&mut text, &format!("-> {}", remedy.remedy), print::WIDTH);
-        }
-        if let Some(log) = &self.finished.log {
-            writeln!(text, "log   {}", log.display())?;
-        }
-        if let Some(import) = &self.import {
-            text.push_str(&import::text(import, view, parts)?);
-        }
-        Ok(text)
-    }
-
-    fn document(&self, line: &CommandLine, view: &ViewArgs, parts: &Parts) -> Value {
-        let mut document = line_document(line);
-        document["tool"] = json!(self.tool.name());
-        document["ending"] = match self.finished.ending {
-            Ending::Success => json!("success"),
-            Ending::Failed(code) => json!({"failed": code}),
-            Ending::Killed(signal) => json!({"killed": signal}),
-        };
-        document["log"] = json!(self.finished.log);
-        document["remedies"] = self
-            .finished
-            .remedies
-            .iter()
-            .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy, "harmless": remedy.harmless}))
-            .collect();
-        document["profile"] = match &self.import {
-            Some(import) => import::document(import, view, parts),
-            None => Value::Null,
-        };
-        document
-    }
-}
-
-/// Everything that is installed, into one folder; a tool that fails does not stop the others.
-pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
-    let folder = output_folder(args, "all")?;
-    let tasks = [
-        ("hotspots", Task::Hotspots),
-        ("runtime", Task::Runtime),
-        ("counters", Task::Counters(Vec::new())),
-        ("system", Task::SystemTrace),
-        ("roofline", Task::Roofline),
-        ("compute", Task::Profile),
-    ];
-    let mut lines = Vec::new();
-    for (name, task) in tasks {
-        let found = find(task.tool());
-        let assumed = || Installed::assumed(task.tool(), newest_common(task.tool()));
-        let request = request(task.clone(), args, folder.join(name))?;
-        let line = build(&request, &found.clone().unwrap_or_else(assumed));
-        lines.push((name, task, found.is_some(), line));
-    }
-    if args.print {
-        for (_, task, _, line) in &lines {
-            show(line, task, args.view.json)?;
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut index = vec![built_in(args, &folder)?];
-    for (name, task, is_installed, line) in &lines {
-        index.push(if *is_installed {
-            entry(name, task, line, args)
-        } else {
-            json!({"name": name, "tool": task.tool().name(), "state": "not installed", "how_to_install": task.tool().how_to_install()})
-        });
-    }
-    let failed = index.iter().any(|entry| entry["state"] == "failed");
-    write_index(&folder, &index, args)?;
-    Ok(if failed {
-        ExitCode::from(print::FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
-}
-
-/// The tutor's own trace and its count of operations, which need no tool.
-fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
-    const PROFILED_STEPS: &str = "3";
-    let path = folder.join("events.jsonl");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let words = target(&args.target, Task::Hotspots.steps(), &args.run_flags)?;
-    let (program, arguments) = words.split_first().context("no program to run")?;
-    let status = Command::new(program)
-        .args(arguments)
-        .args([
-            "--events",
-            "--flops",
-            "--profile-steps",
-            PROFILED_STEPS,
-            "--trace",
-        ])
-        .arg(folder.join("trace.json"))
-        .stdout(file)
-        .status()
-        .context("cannot start this program again")?;
-    Ok(json!({
-        "name": "built-in",
-        "tool": "tinyllama-tutor",
-        "state": if status.success() { "done" } else { "failed" },
-        "shows": "device time by kernel and by part of the model, counted operations, and a timeline (trace.json)",
-        "path": "events.jsonl",
-    }))
-}
-
-fn entry(name: &str, task: &Task, line: &CommandLine, args: &LaunchArgs) -> Value {
-    let mut entry = json!({
-        "name": name,
-        "tool": task.tool().name(),
-        "shows": task.shows(),
-        "command": line.shell(),
-        "path": name,
-    });
-    match outcome(line, task, false, !args.view.json) {
-        Ok(outcome) => {
-            entry["state"] = json!(if outcome.succeeded() {
-                "done"
-            } else {
-                "failed"
-            });
-            entry["remedies"] = outcome
-                .finished
-                .remedies
-                .iter()
-                .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy}))
-                .collect();
-        }
-        Err(error) => {
-            let is_missing = matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. }));
-            entry["state"] = json!(if is_missing {
-                "not installed"
-            } else {
-                "failed"
-            });
-            entry["remedies"] = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
-        }
-    }
-    entry
-}
-
-fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Result<()> {
-    let document = json!({"version": 1, "target": args.target, "profiles": index});
-    let path = folder.join("index.json");
-    fs::write(&path, serde_json::to_string_pretty(&document)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    if args.view.json {
-        return print::json(&document);
-    }
-    let mut text = String::new();
-    for entry in index {
-        let field = |name: &str| entry[name].as_str().unwrap_or_default();
-        writeln!(
-            text,
-            "{:<14} {:<10} {}",
-            field("state"),
-            field("name"),
-            field("shows")
-        )?;
-        for remedy in entry["remedies"].as_array().into_iter().flatten() {
-            let words = format!(
-                "{} {}",
-                remedy["trouble"].as_str().unwrap_or_default(),
-                remedy["remedy"].as_str().unwrap_or_default()
-            );
-            push_wrapped(&mut text, &words, print::WIDTH);
-        }
-    }
-    writeln!(text, "index in {}", path.display())?;
-    print::out(&text)?;
-    Ok(())
 }

@@ -2,8 +2,10 @@
 //!
 //! Exit codes: 0 done; 1 the profiler failed or a file is damaged; 2 wrong usage; 3 the tool is not installed.
 
+mod all;
 mod import;
 mod launch;
+mod outcome;
 mod print;
 mod tools;
 
@@ -271,7 +273,7 @@ fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
             launch::analyze(task, workload, print, json)
         }
         ProfileCommand::Rocprof | ProfileCommand::Rocprofv2 => tools::legacy(),
-        ProfileCommand::All { launch } => launch::all(&launch),
+        ProfileCommand::All { launch } => all::all(&launch),
         ProfileCommand::Import {
             path,
             view,

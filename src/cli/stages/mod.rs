@@ -4,7 +4,7 @@ mod files;
 mod tables;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,22 +16,27 @@ use super::Exit;
 use super::analysis::{Console, MeasureFlags, RunFlags, SizeFlags, finish, print_json};
 use crate::analysis::comparison::{Comparison, Made, Side, compare};
 use crate::analysis::stages::{BASELINE, Findings, STAGES, StageRow, rows};
-use crate::analysis::turns::{Turn, run_one, take_turns_without};
-use crate::analysis::{MeasuredRun, Runner, Stop, Variant};
+use crate::analysis::turns::take_turns_without;
+use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
 use crate::profiler::commands::{Tool, installed};
 use crate::run::folder;
 
-/// Steps of the profile pass of `--profile`.
-const PROFILED_STEPS: usize = 3;
+/// Steps whose kernels are timed, after those that count: what is strided is judged by the kernel that reads it.
+const PROFILED_STEPS: usize = 2;
 
 #[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor stages --config small
+      all six beside v1, and what shows on this device
+  tinyllama-tutor stages --profile --out stages
+      with kernel tables, logs and traces in a folder")]
 pub struct StagesArgs {
     #[command(flatten)]
     measure: MeasureFlags,
-    /// Also time every kernel of each stage, and trace it with rocprofv3 where that is installed
+    /// Also show the longest kernels of each stage, and trace each with rocprofv3 where that is installed
     #[arg(long)]
     profile: bool,
-    /// Folder for stageN.log and the events; a new one below the state folder if not given
+    /// Folder for stageN.log, the events and the traces [default: a new one below the state folder]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON document
@@ -79,10 +84,7 @@ fn stages(args: &StagesArgs) -> Result<Exit> {
     let mut failed: Vec<(String, String)> = Vec::new();
     let runs = take_turns_without(&runner, &variants, rounds, &mut console, |failure| {
         let target = failure.variant.clone();
-        failed.push((
-            target,
-            crate::analysis::RunFailure::Failed(failure).to_string(),
-        ));
+        failed.push((target, RunFailure::Failed(failure).to_string()));
         Ok(())
     })?;
     let runs: Vec<(String, Vec<MeasuredRun>)> = variants
@@ -91,11 +93,9 @@ fn stages(args: &StagesArgs) -> Result<Exit> {
         .zip(runs)
         .collect();
     files::keep(&out, &runs)?;
-    let profiled = if args.profile {
-        profile(args, &runner, &variants, &failed, &out, &mut console)?
-    } else {
-        vec![]
-    };
+    if args.profile {
+        trace_all(args, &runner, &variants, &failed, &out, &console)?;
+    }
     drop(console);
     let comparison = compared(&runs, confidence);
     let Some(findings) = Findings::of(&runs, confidence, now) else {
@@ -118,7 +118,9 @@ fn stages(args: &StagesArgs) -> Result<Exit> {
     } else {
         let mut stdout = io::stdout().lock();
         tables::print(&mut stdout, &comparison, &rows, &findings, &failed)?;
-        tables::kernels(&mut stdout, &profiled)?;
+        if args.profile {
+            tables::kernels(&mut stdout, &runs)?;
+        }
         tables::where_kept(&mut stdout, &out, &kept)?;
     }
     Ok(if failed.is_empty() {
@@ -130,7 +132,10 @@ fn stages(args: &StagesArgs) -> Result<Exit> {
 
 /// The baseline and every stage with the same flags. What a stage waits for is part of the stage, so nothing is said of it.
 fn variants(args: &StagesArgs) -> Vec<Variant> {
-    let mut flags = vec!["--repeatability=off".into()];
+    let mut flags = vec![
+        "--repeatability=off".into(),
+        format!("--profile-steps={PROFILED_STEPS}").into(),
+    ];
     flags.extend(args.flags.words());
     flags.extend(args.size.words());
     std::iter::once(&BASELINE)
@@ -155,54 +160,38 @@ fn compared(runs: &[(String, Vec<MeasuredRun>)], confidence: f64) -> Comparison 
     compare(&sides, Made::InTurns, confidence)
 }
 
-/// Kernel tables from a run of their own for each stage, and rocprofv3's traces where it is installed.
-fn profile(
+/// rocprofv3's traces, where it is installed, of the stages that ran.
+fn trace_all(
     args: &StagesArgs,
     runner: &Runner,
     variants: &[Variant],
     failed: &[(String, String)],
-    out: &std::path::Path,
-    console: &mut Console,
-) -> Result<Vec<(String, MeasuredRun)>> {
-    let rocprofv3 = installed::find(Tool::RocprofV3).is_some();
-    let more = [
-        format!("--profile-steps={PROFILED_STEPS}").into(),
-        "--flops".into(),
-    ];
-    let mut profiled = Vec::new();
-    let sound: Vec<&Variant> = variants
-        .iter()
-        .filter(|variant| !failed.iter().any(|(target, _)| *target == variant.target))
-        .collect();
-    for (at, variant) in sound.iter().enumerate() {
-        let turn = Turn {
-            run: at + 1,
-            of: sound.len(),
-            name: &format!("{}, kernels timed", variant.name),
-        };
-        profiled.push((
-            variant.target.clone(),
-            run_one(runner, variant, &more, turn, console)?,
-        ));
-        if rocprofv3 {
-            console.say(&format!("{}: tracing with rocprofv3", variant.name));
-            trace(
-                args,
-                runner,
-                variant,
-                &out.join(format!("{}-rocprofv3", variant.target)),
-                console,
-            )?;
-        }
+    out: &Path,
+    console: &Console,
+) -> Result<()> {
+    if installed::find(Tool::RocprofV3).is_none() {
+        console.say("rocprofv3 is not installed here: kernel tables only, no traces");
+        return Ok(());
     }
-    Ok(profiled)
+    for variant in variants {
+        if failed.iter().any(|(target, _)| *target == variant.target) {
+            continue;
+        }
+        if let Some(signal) = runner.stop.signal() {
+            return Err(RunFailure::Interrupted { signal }.into());
+        }
+        console.say(&format!("{}: tracing with rocprofv3", variant.name));
+        let folder = out.join(format!("{}-rocprofv3", variant.target));
+        trace(args, runner, variant, &folder, console)?;
+    }
+    Ok(())
 }
 
 fn trace(
     args: &StagesArgs,
     runner: &Runner,
     variant: &Variant,
-    folder: &std::path::Path,
+    folder: &Path,
     console: &Console,
 ) -> Result<()> {
     let mut command = Command::new(&runner.program);

@@ -22,8 +22,11 @@ pub fn print(
 ) -> io::Result<()> {
     writeln!(
         out,
-        "{} ({}), {} rounds",
-        findings.device, findings.backend, findings.rounds
+        "{} ({}), {} round{}",
+        findings.device,
+        findings.backend,
+        findings.rounds,
+        if findings.rounds == 1 { "" } else { "s" }
     )?;
     print_table(out, &measured(rows, comparison.confidence))?;
     print_table(out, &workshop(rows))?;
@@ -151,13 +154,16 @@ fn effects(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// The longest kernels of each stage, where a profile pass timed them.
-pub fn kernels(out: &mut impl Write, profiled: &[(String, MeasuredRun)]) -> io::Result<()> {
-    for (target, run) in profiled {
-        let Some(kernels) = &run.kernels else {
-            writeln!(out, "\n{target}: no kernels were reported")?;
-            continue;
-        };
+/// The longest kernels of each stage's last run, where the backend reports kernels.
+pub fn kernels(out: &mut impl Write, runs: &[(String, Vec<MeasuredRun>)]) -> io::Result<()> {
+    let timed: Vec<_> = runs
+        .iter()
+        .filter_map(|(target, runs)| Some((target, runs.last()?.kernels.as_ref()?)))
+        .collect();
+    if timed.is_empty() {
+        return writeln!(out, "\nThis backend times no kernels.");
+    }
+    for (target, kernels) in timed {
         let mut table = TextTable::new(
             format!("Longest kernels of {target}, a step"),
             &[

@@ -127,7 +127,7 @@ impl DriverError {
                 Refusal::Other => "Run `tinyllama-tutor doctor`, and report this with its output.".into(),
             },
             DriverError::Compile { .. } => "Correct the place the compiler names; for a kernel of this program, report it with the compiler's version.".into(),
-            DriverError::NoAlgorithm { .. } => "Take another precision (--matmul-precision, --dtype), or v3, whose products are burn's own.".into(),
+            DriverError::NoAlgorithm { .. } => "Take another precision (--matmul-precision f32, another --dtype), or v3, whose products are burn's own.".into(),
             DriverError::Invalid(_) => "Report this: the program asked its driver for something impossible.".into(),
         }
     }

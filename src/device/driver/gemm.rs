@@ -269,6 +269,21 @@ impl Driver {
         self.shared.api.gemm_library()
     }
 
+    /// Whether the library offers an algorithm for `spec` that needs no workspace.
+    ///
+    /// # Errors
+    /// Why there is no library, and what it refuses otherwise.
+    pub fn multiplies(&self, spec: &GemmSpec) -> Result<bool, DriverError> {
+        spec.check()?;
+        let offered = self.shared.api.gemm_candidates(spec, 0, 1)?;
+        let found = !offered.is_empty();
+        for handle in offered {
+            // SAFETY: it was made for us and nobody else has it.
+            unsafe { self.shared.api.destroy_gemm(handle)? };
+        }
+        Ok(found)
+    }
+
     /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. Allocates and
     /// waits: do it at set-up.
     ///

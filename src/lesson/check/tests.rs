@@ -184,3 +184,107 @@ fn three_runs_of_each_side_are_compared_by_run() {
         40
     );
 }
+
+/// Runs of which some were recorded elsewhere.
+struct Played(Fixed, HashMap<RunName, &'static str>);
+
+impl Runs for Played {
+    fn of(&self, name: &RunName) -> &[Measurements] {
+        self.0.of(name)
+    }
+
+    fn recorded(&self, name: &RunName) -> Option<&str> {
+        self.1.get(name).copied()
+    }
+}
+
+#[test]
+fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
+    let name = |step: &str| RunName {
+        lesson: "l".into(),
+        step: step.into(),
+    };
+    let runs = || {
+        let runs = [("a", noisy(10.0, 0.01)), ("b", noisy(20.0, 0.01))];
+        Fixed(runs.map(|(step, run)| (name(step), vec![run])).into())
+    };
+    let check = Check {
+        id: "faster".into(),
+        measure: Quantity::parse("b.total_ms / a.total_ms", "l").unwrap(),
+        at_least: Some(1.5),
+        at_most: None,
+        confidence: Some(USUAL_CONFIDENCE),
+        required: true,
+        passed: "So it is.".into(),
+        not_yet: "It is not.".into(),
+    };
+    let origin = "NVIDIA H200, 21 November 2026";
+    let both = Played(runs(), [(name("a"), origin), (name("b"), origin)].into());
+    let outcome = check.evaluate(&both);
+    assert_eq!(outcome.verdict, Verdict::Passed);
+    let text = outcome.explain(&check);
+    assert!(
+        text.contains("(recording: NVIDIA H200, 21 November 2026)"),
+        "{text}"
+    );
+    assert!(
+        !check
+            .evaluate(&runs())
+            .explain(&check)
+            .contains("recording")
+    );
+
+    for mixed in [
+        vec![(name("a"), origin)],
+        vec![(name("b"), origin)],
+        vec![(name("a"), origin), (name("b"), "another, 1 May 2026")],
+    ] {
+        let outcome = check.evaluate(&Played(runs(), mixed.into_iter().collect()));
+        assert!(
+            matches!(
+                &outcome.verdict,
+                Verdict::Inconclusive(Undecided::OtherMachine { .. })
+            ),
+            "{outcome:?}"
+        );
+        assert_eq!(outcome.value, None);
+    }
+}
+
+/// What a run on `device` begins with.
+fn hello(device: &str) -> Event {
+    let config = r#"{"vocabulary":64,"hidden":32,"layers":2,"heads":4,"kv_heads":2,"ffn":64,"sequence_length":16,"batch_size":2}"#;
+    let line = format!(
+        r#"{{"t":0,"event":"hello","stream":1,"version":"0.1.0","target":"v1","recipe":{{"qkv":"separate","gate_up":"separate","attention":"materialised","operations":"library","swiglu":"library","key_value":"shared","initialisation":"small","backward":"complete","graph_fusion":false}},"backend":"cpu","device":"{device}","arch":"x86_64","driver":null,"device_memory":null,"config":{config},"seed":42,"parameters":1,"parameter_tensors":74,"dtype":"f32","matmul_precision":"f32","learning_rate":0.0003,"weight_decay":0.01,"steps":9,"warmup":3,"data":{{"kind":"synthetic"}},"deterministic":false,"synchronize":"phases"}}"#
+    );
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn runs_of_different_devices_are_not_compared() {
+    let on = |device: &str, ms: f64| {
+        let mut run = noisy(ms, 0.02);
+        run.add(&hello(device).body);
+        run
+    };
+    let times = check("fast.total_ms / slow.total_ms", None, Some(0.9));
+    let losses = check("fast.final_loss / slow.final_loss", Some(0.99), Some(1.01));
+    let own = runs(vec![
+        ("fast", on("this one", 10.0)),
+        ("slow", on("this one", 20.0)),
+    ]);
+    let mixed = runs(vec![
+        ("fast", on("another", 10.0)),
+        ("slow", on("this one", 20.0)),
+    ]);
+    for check in [times, losses] {
+        assert_eq!(check.evaluate(&own).verdict, Verdict::Passed);
+        let outcome = check.evaluate(&mixed);
+        let Verdict::Inconclusive(Undecided::OtherDevice { above, below }) = &outcome.verdict
+        else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((above.as_str(), below.as_str()), ("another", "this one"));
+        assert!(outcome.explain(&check).contains("another and this one"));
+    }
+}

@@ -4,7 +4,9 @@
 //! itself is left alone.
 
 pub mod amd_smi;
+pub mod choose;
 pub mod energy;
+pub mod meter;
 pub mod monitor;
 pub mod nvidia;
 pub mod sysfs;

@@ -1,7 +1,7 @@
 //! Readings once a second, in a thread of its own.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -23,16 +23,24 @@ pub struct Monitor {
     readings: Arc<Mutex<Vec<Reading>>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    description: &'static str,
+    description: Arc<OnceLock<&'static str>>,
 }
 
 impl Monitor {
-    pub fn start(mut source: Box<dyn Source>, period: Duration) -> Self {
+    /// `find` may take its time: it is called by the monitor's own thread, which ends where there is nothing to read.
+    pub fn start(
+        find: impl FnOnce() -> Option<Box<dyn Source>> + Send + 'static,
+        period: Duration,
+    ) -> Self {
         let readings = Arc::new(Mutex::new(Vec::new()));
+        let description = Arc::new(OnceLock::new());
         let (stop, stopped) = mpsc::channel();
-        let description = source.describe();
-        let shared = readings.clone();
+        let (shared, told) = (readings.clone(), description.clone());
         let thread = thread::spawn(move || {
+            let Some(mut source) = find() else {
+                return;
+            };
+            told.get_or_init(|| source.describe());
             let mut due = Instant::now();
             loop {
                 let reading = Reading {
@@ -59,9 +67,9 @@ impl Monitor {
         }
     }
 
-    /// What the figures come from.
-    pub fn describe(&self) -> &'static str {
-        self.description
+    /// What the figures come from; none while that is being found out, and where there is no source.
+    pub fn describe(&self) -> Option<&'static str> {
+        self.description.get().copied()
     }
 
     pub fn latest(&self) -> Option<Reading> {
@@ -135,7 +143,7 @@ mod tests {
     #[test]
     fn readings_come_in_order_and_stop_with_the_monitor() {
         let origin = Instant::now();
-        let monitor = Monitor::start(Box::new(Counting(0)), Duration::from_millis(1));
+        let monitor = Monitor::start(|| Some(Box::new(Counting(0))), Duration::from_millis(1));
         while monitor.readings().len() < 3 {
             thread::yield_now();
         }
@@ -146,6 +154,7 @@ mod tests {
             .collect();
         assert_eq!(counts[..3], [Some(1), Some(2), Some(3)]);
         assert!(readings.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        assert_eq!(monitor.describe(), Some("test"));
         let power = monitor.power("", origin);
         assert_eq!(
             (power[0].watts, power[1].watts),

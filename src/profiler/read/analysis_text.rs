@@ -18,14 +18,8 @@ pub fn read(
     log: &mut DamageLog,
 ) -> Result<u64, Damage> {
     let mut tables = Tables::default();
-    for (at, line) in lines(input).enumerate() {
-        let number = at as u64 + 1;
-        let line = line.map_err(|error| {
-            Damage::new(
-                Place::line(path, number),
-                format!("cannot be read: {error}"),
-            )
-        })?;
+    for line in lines(path, input) {
+        let (number, line) = line?;
         match cells(&line) {
             Some(cells) => tables.row(number, &cells),
             None => tables.other_line(&line),

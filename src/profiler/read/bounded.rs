@@ -1,6 +1,9 @@
 //! Readers that refuse input that would fill the memory.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::damage::{Damage, Place};
 
 /// Bytes between two delimiters. Real names and messages stay far below.
 const LONGEST: usize = 8 << 20;
@@ -42,7 +45,14 @@ impl<R: Read> Read for LongestRun<R> {
     }
 }
 
-/// The lines of a text, without their ends; a line that is no UTF-8 or has no end is an error.
-pub fn lines(input: impl Read) -> impl Iterator<Item = io::Result<String>> {
-    LongestRun::new(input, b'\n').lines()
+/// The lines of a text with their numbers, without their ends; a line that is no UTF-8 or has no end is damage.
+pub fn lines(path: &Path, input: impl Read) -> impl Iterator<Item = Result<(u64, String), Damage>> {
+    let lines = LongestRun::new(input, b'\n').lines();
+    (1..).zip(lines).map(move |(number, line)| match line {
+        Ok(line) => Ok((number, line)),
+        Err(error) => Err(Damage::new(
+            Place::line(path, number),
+            format!("cannot be read: {error}"),
+        )),
+    })
 }

@@ -23,14 +23,8 @@ pub fn read(
     let mut overall = Vec::new();
     let mut domains = Vec::new();
     let mut table = None;
-    for (at, line) in lines(input).enumerate() {
-        let number = at as u64 + 1;
-        let line = line.map_err(|error| {
-            Damage::new(
-                Place::line(path, number),
-                format!("cannot be read: {error}"),
-            )
-        })?;
+    for line in lines(path, input) {
+        let (number, line) = line?;
         if let Some(title) = line.trim().strip_prefix("ROCPROFV3 ") {
             table = Some(if title.starts_with("SUMMARY") {
                 &mut overall

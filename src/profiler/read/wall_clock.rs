@@ -23,14 +23,8 @@ pub fn read_text(
 ) -> Result<u64, Damage> {
     let mut nodes = 0;
     let mut header_seen = false;
-    for (at, line) in lines(input).enumerate() {
-        let number = at as u64 + 1;
-        let line = line.map_err(|error| {
-            Damage::new(
-                Place::line(path, number),
-                format!("cannot be read: {error}"),
-            )
-        })?;
+    for line in lines(path, input) {
+        let (number, line) = line?;
         if !header_seen {
             header_seen =
                 line.contains("LABEL") && line.contains("COUNT") && line.contains("DEPTH");

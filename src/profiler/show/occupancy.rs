@@ -247,51 +247,55 @@ mod tests {
     /// Each case calculated by hand.
     #[test]
     fn limits_are_those_of_the_architecture() {
-        // 64 registers a lane: 512 / 64 = 8 waves, all slots.
-        assert_eq!(
-            of(launch(256, 0, 64, 0, 32), "gfx90a"),
-            (100.0, Limiter::WaveSlots)
-        );
-        // 72: 512 / 72 = 7 waves a SIMD, 28 a unit = 7 workgroups of 4 waves of at most 8.
-        assert_eq!(
-            of(launch(256, 0, 72, 0, 32), "gfx90a"),
-            (87.5, Limiter::VectorRegisters)
-        );
-        // 128 + 128 accumulation registers share one file on MI200: 512 / 256 = 2 waves.
-        assert_eq!(
-            of(launch(256, 0, 128, 128, 32), "gfx942"),
-            (25.0, Limiter::VectorRegisters)
-        );
-        // On MI100 they have files of their own: 256 / 128 = 2 waves of 10.
-        assert_eq!(
-            of(launch(256, 0, 128, 128, 32), "gfx908"),
-            (20.0, Limiter::VectorRegisters)
-        );
-        // 32 KiB of 64: two workgroups of 4 waves of 32.
-        assert_eq!(
-            of(launch(256, 32 << 10, 32, 0, 32), "gfx942"),
-            (25.0, Limiter::LocalMemory)
-        );
-        // MI350 has 160 KiB in pieces of 1280 bytes: 26 for a workgroup, so that 4 of them fit into 128, not 5.
-        assert_eq!(
-            of(launch(256, 32 << 10, 32, 0, 32), "gfx950"),
-            (50.0, Limiter::LocalMemory)
-        );
-        // 112 scalar registers: 800 / 112 = 7 waves.
-        assert_eq!(
-            of(launch(64, 0, 32, 0, 112), "gfx90a"),
-            (87.5, Limiter::ScalarRegisters)
-        );
-        // 5 waves a workgroup fit 6 times into 32 slots: 30 of 32.
-        assert_eq!(
-            of(launch(320, 0, 32, 0, 32), "gfx90a"),
-            (93.75, Limiter::WaveSlots)
-        );
-        // RDNA 3: 1536 / 192 = 8 of 16 waves of 32 lanes.
-        assert_eq!(
-            of(launch(256, 0, 192, 0, 0), "gfx1100"),
-            (50.0, Limiter::VectorRegisters)
-        );
+        use Limiter::{LocalMemory, ScalarRegisters, VectorRegisters, WaveSlots};
+        let cases = [
+            // 64 registers a lane: 512 / 64 = 8 waves, all slots.
+            (launch(256, 0, 64, 0, 32), "gfx90a", 100.0, WaveSlots),
+            // 72: 512 / 72 = 7 waves a SIMD, 28 a unit = 7 workgroups of 4 waves of at most 8.
+            (launch(256, 0, 72, 0, 32), "gfx90a", 87.5, VectorRegisters),
+            // 128 + 128 accumulation registers share one file on MI200: 512 / 256 = 2 waves.
+            (
+                launch(256, 0, 128, 128, 32),
+                "gfx942",
+                25.0,
+                VectorRegisters,
+            ),
+            // On MI100 they have files of their own: 256 / 128 = 2 waves of 10.
+            (
+                launch(256, 0, 128, 128, 32),
+                "gfx908",
+                20.0,
+                VectorRegisters,
+            ),
+            // 32 KiB of 64: two workgroups of 4 waves of 32.
+            (
+                launch(256, 32 << 10, 32, 0, 32),
+                "gfx942",
+                25.0,
+                LocalMemory,
+            ),
+            // MI350 has 160 KiB in pieces of 1280 bytes: 26 for a workgroup, so that 4 of them fit into 128, not 5.
+            (
+                launch(256, 32 << 10, 32, 0, 32),
+                "gfx950",
+                50.0,
+                LocalMemory,
+            ),
+            // 112 scalar registers: 800 / 112 = 7 waves.
+            (launch(64, 0, 32, 0, 112), "gfx90a", 87.5, ScalarRegisters),
+            // 5 waves a workgroup fit 6 times into 32 slots: 30 of 32.
+            (launch(320, 0, 32, 0, 32), "gfx90a", 93.75, WaveSlots),
+            // RDNA 3: 1536 / 192 = 8 of 16 waves of 32 lanes.
+            (launch(256, 0, 192, 0, 0), "gfx1100", 50.0, VectorRegisters),
+        ];
+        for (variant, architecture, percent, limiter) in cases {
+            let expected = (percent, limiter);
+            assert_eq!(
+                of(variant, architecture),
+                expected,
+                "{variant:?} on {architecture}"
+            );
+        }
     }
 
     #[test]

@@ -37,9 +37,15 @@ impl Parts {
         Some(text)
     }
 
-    /// Reads the `kernels` events of a run's stream; other lines are ignored.
+    /// Of one run.
     pub fn from_events(stream: &str) -> Self {
         let mut parts = Parts::default();
+        parts.add_events(stream);
+        parts
+    }
+
+    /// Reads the `kernels` events of a run's stream; other lines are ignored.
+    pub fn add_events(&mut self, stream: &str) {
         for line in stream.lines() {
             let Ok(event) = serde_json::from_str::<serde_json::Value>(line) else {
                 continue;
@@ -51,11 +57,10 @@ impl Parts {
             for kernel in kernels.into_iter().flatten() {
                 let text = |key: &str| kernel.get(key).and_then(|value| value.as_str());
                 if let (Some(name), Some(part)) = (text("name"), text("part")) {
-                    parts.add(name, part);
+                    self.add(name, part);
                 }
             }
         }
-        parts
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::ceilings;
 use crate::analysis::Metric;
+use crate::analysis::calibration::Calibration;
 use crate::analysis::statistics::Series;
 use crate::report::document::{Device, RunReport, Samples, StepTime, Work};
 use crate::report::run_files::RunFiles;
@@ -15,20 +17,30 @@ use crate::train::event::{Hello, Parts};
 const NOISY: f64 = 0.10;
 
 /// The runs in the order they were started, and the devices they name.
-pub fn collect(state: &State, folder: &Path) -> (Vec<RunReport>, Vec<Device>) {
+pub fn collect(
+    state: &State,
+    folder: &Path,
+    calibrations: &[Calibration],
+) -> (Vec<RunReport>, Vec<Device>) {
     let mut devices = Vec::new();
     let mut runs: Vec<RunReport> = state
         .runs
         .iter()
-        .map(|(id, run)| of_run(id, run, folder, &mut devices))
+        .map(|(id, run)| of_run(id, run, folder, calibrations, &mut devices))
         .collect();
     runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
     (runs, devices)
 }
 
-fn of_run(id: &str, run: &Run, folder: &Path, devices: &mut Vec<Device>) -> RunReport {
+fn of_run(
+    id: &str,
+    run: &Run,
+    folder: &Path,
+    calibrations: &[Calibration],
+    devices: &mut Vec<Device>,
+) -> RunReport {
     let mut warnings = Vec::new();
-    let files = match RunFiles::read(folder, id) {
+    let mut files = match RunFiles::read(folder, id) {
         Ok(Some(files)) => files,
         Ok(None) => {
             warnings.push("Its files are gone; what stands here was kept in the session.".into());
@@ -39,6 +51,10 @@ fn of_run(id: &str, run: &Run, folder: &Path, devices: &mut Vec<Device>) -> RunR
             RunFiles::default()
         }
     };
+    let work = files
+        .parts
+        .take()
+        .map(|parts| work(parts, &files, run, calibrations, &mut warnings));
     let hello = files.hello.as_ref();
     let series = files.measurements.series(Metric::TotalMs);
     let step_time = series.as_ref().map(step_time);
@@ -87,7 +103,7 @@ fn of_run(id: &str, run: &Run, folder: &Path, devices: &mut Vec<Device>) -> RunR
         step_time,
         ratio: None,
         samples: samples(&files),
-        work: files.parts.map(work),
+        work,
         kernels: files
             .kernels
             .map(|kernels| kernels.kernels)
@@ -156,12 +172,23 @@ fn samples(files: &RunFiles) -> Samples {
     }
 }
 
-fn work(parts: Parts) -> Work {
+fn work(
+    parts: Parts,
+    files: &RunFiles,
+    run: &Run,
+    calibrations: &[Calibration],
+    warnings: &mut Vec<String>,
+) -> Work {
+    let (ceilings, stale) = files.hello.as_ref().map_or_else(Default::default, |hello| {
+        ceilings::of_run(hello, calibrations, run.recording.is_some())
+    });
+    warnings.extend(stale);
     Work {
         source: parts.source,
         flops_per_step: parts.flops_per_step,
         bytes_per_step: parts.bytes_per_step,
         achieved_flops_per_s: parts.achieved_flops_per_s,
         parts: parts.parts,
+        ceilings,
     }
 }

@@ -1,14 +1,21 @@
 //! Charts as inline SVG, each with a title and a description for those who cannot see it; the tables beside them hold the figures.
 
+use super::axis::LogAxis;
 use super::markup::Text;
 
 /// Units of the drawing; it scales with the page.
-const WIDTH: f64 = 760.0;
+pub(super) const WIDTH: f64 = 760.0;
 const LABELS: f64 = 190.0;
 const VALUES: f64 = 110.0;
 const ROW: f64 = 24.0;
 
-fn figure(id: &str, title: &str, description: &str, height: f64, drawing: &str) -> String {
+pub(super) fn figure(
+    id: &str,
+    title: &str,
+    description: &str,
+    height: f64,
+    drawing: &str,
+) -> String {
     format!(
         "<figure>\n<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
          <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>\n{drawing}</svg>\n\
@@ -19,7 +26,7 @@ fn figure(id: &str, title: &str, description: &str, height: f64, drawing: &str) 
 }
 
 /// A label short enough for its column.
-fn short(label: &str) -> String {
+pub(super) fn short(label: &str) -> String {
     const MOST: usize = 28;
     if label.chars().count() <= MOST {
         return label.to_string();
@@ -117,75 +124,6 @@ pub fn ranges(id: &str, title: &str, description: &str, ranges: &[Range]) -> Str
     figure(id, title, description, bottom + 18.0, &out)
 }
 
-/// A point of a roofline: FLOP per byte and FLOP/s.
-pub struct Point {
-    pub name: String,
-    pub intensity: f64,
-    pub rate: f64,
-}
-
-/// Arithmetic intensity against the rate that was reached, both logarithmic.
-pub fn roofline(id: &str, title: &str, description: &str, points: &[Point]) -> String {
-    let good = |point: &&Point| {
-        point.intensity > 0.0
-            && point.rate > 0.0
-            && point.intensity.is_finite()
-            && point.rate.is_finite()
-    };
-    let points: Vec<&Point> = points.iter().filter(good).collect();
-    if points.is_empty() {
-        return String::new();
-    }
-    let bounds = |of: fn(&Point) -> f64| {
-        let values = points.iter().map(|point| of(point));
-        (
-            values.clone().fold(f64::INFINITY, f64::min),
-            values.fold(0.0, f64::max),
-        )
-    };
-    let (least, most) = bounds(|point| point.intensity);
-    let (slowest, fastest) = bounds(|point| point.rate);
-    let (top, bottom) = (16.0, 300.0);
-    let x = LogAxis::new(least, most, 70.0, WIDTH - 150.0);
-    let y = LogAxis::new(slowest, fastest, bottom - 8.0, top);
-    let mut out = x.grid(top, bottom, "FLOP/byte");
-    for (value, at) in y.ticks() {
-        out.push_str(&format!("<line class=\"axis\" x1=\"70\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/><text class=\"label\" x=\"64\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            WIDTH - 150.0,
-            at + 4.0,
-            giga(value)
-        ));
-    }
-    let mut points = points;
-    points.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-    let mut lowest = f64::NEG_INFINITY;
-    for point in points {
-        let (px, py) = (x.at(point.intensity), y.at(point.rate));
-        // Labels stand beside the points; crowded ones move down.
-        let text = (py + 4.0).max(lowest + 13.0);
-        lowest = text;
-        out.push_str(&format!("<circle class=\"dot\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"5\"/><text x=\"{:.1}\" y=\"{text:.1}\">{}</text>",
-            px + 9.0,
-            Text(&short(&point.name))
-        ));
-    }
-    figure(
-        id,
-        title,
-        description,
-        (bottom + 22.0).max(lowest + 10.0),
-        &out,
-    )
-}
-
-fn giga(value: f64) -> String {
-    match value {
-        value if value >= 1e12 => format!("{} TFLOP/s", value / 1e12),
-        value if value >= 1e9 => format!("{} GFLOP/s", value / 1e9),
-        value => format!("{} MFLOP/s", value / 1e6),
-    }
-}
-
 /// A line over the steps of a run.
 pub fn curve(id: &str, title: &str, description: &str, values: &[f64]) -> String {
     const MOST_POINTS: usize = 200;
@@ -229,59 +167,6 @@ pub fn curve(id: &str, title: &str, description: &str, values: &[f64]) -> String
     figure(id, title, description, bottom + 22.0, &drawing)
 }
 
-/// A logarithmic axis between two places of the drawing.
-struct LogAxis {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-}
-
-impl LogAxis {
-    /// Reaches a little beyond the values, so that none lies on the edge.
-    fn new(least: f64, most: f64, from: f64, to: f64) -> Self {
-        Self {
-            low: least.log10() - 0.05,
-            high: most.log10() + 0.05,
-            from,
-            to,
-        }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        let share = (value.log10() - self.low) / (self.high - self.low);
-        self.from + share * (self.to - self.from)
-    }
-
-    /// Values with few digits that lie within, and their places.
-    fn ticks(&self) -> Vec<(f64, f64)> {
-        let digits: &[f64] = if self.high - self.low > 2.5 {
-            &[1.0]
-        } else {
-            &[1.0, 2.0, 5.0]
-        };
-        let decades = self.low.floor() as i32..=self.high.ceil() as i32;
-        decades
-            .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)))
-            .filter(|value| (self.low..=self.high).contains(&value.log10()))
-            .map(|value| (value, self.at(value)))
-            .collect()
-    }
-
-    /// Vertical lines with their values below.
-    fn grid(&self, top: f64, bottom: f64, unit: &str) -> String {
-        let mut out = String::new();
-        for (value, at) in self.ticks() {
-            out.push_str(&format!("<line class=\"axis\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{bottom}\"/><text class=\"label\" x=\"{at:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{} {unit}</text>",
-                bottom + 14.0,
-                (value * 1e6).round() / 1e6
-            ));
-        }
-        out.push('\n');
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,21 +199,5 @@ mod tests {
         assert!(flat.contains("polyline") && !flat.contains("NaN"), "{flat}");
         assert_eq!(curve("c", "T", "D", &[f64::NAN, f64::NAN]), "");
         assert_eq!(bars("b", "T", "D", &[]), "");
-        assert_eq!(
-            roofline(
-                "p",
-                "T",
-                "D",
-                &[Point {
-                    name: "x".into(),
-                    intensity: 0.0,
-                    rate: 1.0
-                }]
-            ),
-            ""
-        );
-        let axis = LogAxis::new(3.0, 4000.0, 0.0, 100.0);
-        assert!((0.0..100.0).contains(&axis.at(3.0)) && (0.0..100.0).contains(&axis.at(4000.0)));
-        assert!(axis.ticks().iter().any(|(value, _)| *value == 100.0));
     }
 }

@@ -32,6 +32,8 @@ pub enum Cell {
     /// To the right, for figures that are compared.
     Number,
     Code,
+    /// Code that stays on one line.
+    Id,
     /// In the colour of its verdict; the word itself stays.
     Verdict,
 }
@@ -76,6 +78,7 @@ fn cell_markup(cell: &str, kind: Cell) -> String {
         Cell::Text => format!("<td>{text}</td>"),
         Cell::Number => format!("<td class=\"n\">{text}</td>"),
         Cell::Code => format!("<td><code>{text}</code></td>"),
+        Cell::Id => format!("<td class=\"id\"><code>{text}</code></td>"),
         Cell::Verdict => format!("<td class=\"{}\">{text}</td>", verdict_class(cell)),
     }
 }

@@ -1,8 +1,10 @@
 //! The report as one HTML file: no script, nothing loaded from elsewhere, light and dark, to be printed.
 
+mod axis;
 mod charts;
 pub mod markup;
 mod page;
+mod roofline;
 mod sections;
 
 pub use page::{Page, page};

@@ -24,7 +24,7 @@ use super::place::Place;
 use super::store::Session;
 use crate::lesson::{Course, Lesson, RunName, Source, Step, StepKind, live};
 
-pub use report::{LessonReport, Report, StepReport, StepResult};
+pub use report::{CheckReport, LessonReport, Report, StepReport, StepResult};
 use walk::Walk;
 
 /// How to verify.

@@ -25,10 +25,21 @@ pub struct StepReport {
     pub result: StepResult,
     /// What a learner could not do or would be told wrongly; empty when all is well.
     pub problems: Vec<Problem>,
+    /// How its checks came out after the golden path.
+    pub checks: Vec<CheckReport>,
     /// What could not be judged here, and why.
     pub notes: Vec<String>,
     /// Of its runs.
     pub seconds: f64,
+}
+
+/// A check's verdict on this machine. One that is not required says whether its effect is there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckReport {
+    pub id: String,
+    pub required: bool,
+    pub verdict: &'static str,
+    pub value: Option<f64>,
 }
 
 /// Whether a step's golden path was walked.

@@ -156,7 +156,7 @@ fn wrong_answers(quiz: &Quiz, step: usize) -> Vec<(Answer, Place<'static>)> {
             };
             [number.answer + off, number.answer - off]
                 .into_iter()
-                .map(|wrong| (Answer::Number(wrong), Place::Step(step, Some("number"))))
+                .map(|wrong| (Answer::Number(wrong), Place::Tolerance(step)))
                 .collect()
         }
     }

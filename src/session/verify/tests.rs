@@ -185,6 +185,14 @@ fn a_spoiled_course_is_reported_with_the_line() {
             "with the flags unchanged",
         ),
         (
+            "a tolerance with a digit wrong, which takes a wrong number for right",
+            "bottleneck",
+            "foundation/bottleneck.yaml",
+            "      tolerance: 0.01",
+            "      tolerance: 0.31",
+            "this wrong answer is accepted",
+        ),
+        (
             "a run that fails",
             "welcome",
             "foundation/welcome.yaml",

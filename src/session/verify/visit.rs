@@ -1,5 +1,6 @@
 //! A step, and what was found at it so far.
 
+use super::report::CheckReport;
 use crate::lesson::{Lesson, Place, Problem, Source, Step, place};
 use crate::session::event::StepRef;
 
@@ -9,6 +10,7 @@ pub(super) struct Visit<'a> {
     pub step: &'a Step,
     pub index: usize,
     pub problems: Vec<Problem>,
+    pub checks: Vec<CheckReport>,
     pub notes: Vec<String>,
     pub seconds: f64,
 }

@@ -110,6 +110,7 @@ impl Walk<'_> {
             step,
             index,
             problems: Vec::new(),
+            checks: Vec::new(),
             notes: Vec::new(),
             seconds: 0.0,
         };
@@ -157,6 +158,7 @@ impl Walk<'_> {
                 (None, _) => StepResult::Done,
             },
             problems: visit.problems,
+            checks: visit.checks,
             notes: visit.notes,
             seconds: visit.seconds,
         })

@@ -1,9 +1,9 @@
 use super::*;
 use crate::device::{BackendChoice, open};
-use crate::model::{Preset, Recipe, Target};
+use crate::model::{Preset, Target};
 use crate::train::event::{Event, Summary};
-use crate::train::ultra::{Gemm, MatmulPrecision};
-use crate::train::{EventSink, Synchronize, Tally};
+use crate::train::ultra::{Gemm, MatmulPrecision, UltraOptions};
+use crate::train::{EventSink, Tally};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 

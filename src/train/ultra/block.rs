@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::device::{UltraDevice, precision};
+use super::device::UltraDevice;
 use crate::model::Weights;
 use crate::model::ultra::{self, SingleBlock};
 use crate::train::Options;
@@ -25,7 +25,7 @@ pub fn compare(
         driver,
         &options.config,
         weights,
-        precision(options)?,
+        device.precision(options)?,
         tokens,
     )?;
     Ok(Block {

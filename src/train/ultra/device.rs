@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use burn::tensor::FloatDType;
 
 use super::{Gemm, MatmulPrecision};
-use crate::device::driver::{self, Driver, Selection, Vendor};
+use crate::device::driver::{self, Driver, GemmSpec, Precision, Selection, Vendor};
 use crate::device::{Backend, BackendChoice, DeviceError, DeviceFacts, cpu_facts, library};
 use crate::model::Weights;
 use crate::model::ultra::{
@@ -28,6 +28,8 @@ pub const CANDIDATES: usize = 8;
 pub struct UltraDevice {
     pub facts: DeviceFacts,
     pub(super) driver: Option<Driver>,
+    /// Whether its matrix library rounds f32 operands for the matrix units.
+    tf32: bool,
 }
 
 /// Opens a GPU's driver, or the host: V4 does without burn's backends, so none has to be part of the build.
@@ -57,6 +59,7 @@ fn host() -> UltraDevice {
     UltraDevice {
         facts: cpu_facts(),
         driver: None,
+        tf32: false,
     }
 }
 
@@ -75,7 +78,12 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
     };
     let driver = driver::open(vendor, index)?;
     let properties = driver.properties();
+    // Any product tells; without a library there is none, which is said where one is needed.
+    let tf32 = driver
+        .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
+        .unwrap_or(false);
     Ok(UltraDevice {
+        tf32,
         facts: DeviceFacts {
             backend,
             name: properties.name.clone(),
@@ -91,7 +99,7 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
 impl UltraDevice {
     /// How products are carried out, for the first line of a run.
     pub fn matmul_precision(&self, options: &Options) -> String {
-        match (&self.driver, precision(options)) {
+        match (&self.driver, self.precision(options)) {
             (None, _) => "f32".into(),
             (Some(driver), Ok(precision)) => match driver.gemm_library() {
                 Ok(library) => format!("{precision} operands, by {library}"),
@@ -122,7 +130,7 @@ impl UltraDevice {
     pub fn device_executor(&self, options: &Options, spread: Spread) -> Result<DeviceExecutor> {
         let driver = self.driver("this")?;
         let device_options = DeviceOptions {
-            precision: precision(options)?,
+            precision: self.precision(options)?,
             capture: options.ultra.capture,
             selection: match options.deterministic {
                 true => Selection::Heuristic,
@@ -164,26 +172,27 @@ impl UltraDevice {
             Trainer::new(Box::new(executor), weights, Spread::SERIAL)
         }
     }
+
+    /// What products are computed from here under `options`.
+    ///
+    /// # Errors
+    /// f16, which V4 has no code for.
+    pub fn precision(&self, options: &Options) -> Result<MatrixPrecision> {
+        Ok(
+            match (options.operand_dtype, options.ultra.matmul_precision) {
+                (FloatDType::BF16, _) => MatrixPrecision::Bf16,
+                (FloatDType::F32, MatmulPrecision::Tf32) => MatrixPrecision::Tf32,
+                (FloatDType::F32, MatmulPrecision::Auto) if self.tf32 => MatrixPrecision::Tf32,
+                (FloatDType::F32, _) => MatrixPrecision::F32,
+                _ => bail!(DeviceError::UnsupportedType {
+                    device: "v4".into(),
+                    dtype: "f16".into(),
+                }),
+            },
+        )
+    }
 }
 
 fn hyperparameters(options: &Options) -> Hyperparameters {
     Hyperparameters::new(options.learning_rate, f64::from(options.weight_decay))
-}
-
-/// What products are computed from under `options`.
-///
-/// # Errors
-/// f16, which V4 has no code for.
-pub fn precision(options: &Options) -> Result<MatrixPrecision> {
-    Ok(
-        match (options.operand_dtype, options.ultra.matmul_precision) {
-            (FloatDType::BF16, _) => MatrixPrecision::Bf16,
-            (FloatDType::F32, MatmulPrecision::F32) => MatrixPrecision::F32,
-            (FloatDType::F32, MatmulPrecision::Tf32) => MatrixPrecision::Tf32,
-            _ => bail!(DeviceError::UnsupportedType {
-                device: "v4".into(),
-                dtype: "f16".into(),
-            }),
-        },
-    )
 }

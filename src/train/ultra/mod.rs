@@ -17,11 +17,13 @@ use super::trainer::Synchronize;
 use super::{kernel_table, repeatability, trace};
 use crate::model::ultra::{Trainer, Wait};
 use crate::model::{Weights, work};
-pub use device::{UltraDevice, open, precision};
+pub use device::{UltraDevice, open};
 
 /// How f32 products are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum MatmulPrecision {
+    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs
+    Auto,
     /// Operands keep all their bits
     F32,
     /// Operands are rounded to 11 bits for the matrix units

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use burn::tensor::{FloatDType, Tensor, TensorData};
 use serde::Serialize;
 
-use super::device::{CANDIDATES, UltraDevice, precision};
+use super::device::{CANDIDATES, UltraDevice};
 use crate::device::OpenDevice;
 use crate::device::driver::{
     Driver, GemmOperands, GemmPlan, GemmSpec, OutputType, Precision, Selection, Stream,
@@ -78,7 +78,7 @@ pub fn compare(
         device: ours.facts.name.clone(),
         library,
         precision: match &ours.driver {
-            Some(_) => precision(options)?.to_string(),
+            Some(_) => ours.precision(options)?.to_string(),
             None => "f32".into(),
         },
         products,
@@ -97,7 +97,7 @@ fn time(
     by_burn.run()?;
     by_burn.run()?;
     let by_library = match &ours.driver {
-        Some(driver) => ByLibrary::Vendor(Vendor::new(product, precision(options)?, driver)?),
+        Some(driver) => ByLibrary::Vendor(Vendor::new(product, ours.precision(options)?, driver)?),
         None => ByLibrary::Host(Host::new(product)),
     };
     let mut by_library = by_library;

@@ -20,9 +20,13 @@ pub fn table(times: &[NodeTime]) -> Kernels {
         match there {
             Some(kernel) => {
                 kernel.launches_per_step += 1.0;
-                kernel.device_ms_per_step = kernel
-                    .device_ms_per_step
-                    .map(|total| total + time.milliseconds);
+                for (sum, more) in [
+                    (&mut kernel.device_ms_per_step, time.milliseconds),
+                    (&mut kernel.flops_per_step, time.cost.flops),
+                    (&mut kernel.bytes_per_step, time.cost.bytes),
+                ] {
+                    *sum = sum.map(|sum| sum + more);
+                }
             }
             None => kernels.push(Kernel {
                 name: time.name.to_string(),
@@ -30,6 +34,8 @@ pub fn table(times: &[NodeTime]) -> Kernels {
                 launches_per_step: 1.0,
                 device_ms_per_step: Some(time.milliseconds),
                 fused_operations: None,
+                flops_per_step: Some(time.cost.flops),
+                bytes_per_step: Some(time.cost.bytes),
             }),
         }
     }

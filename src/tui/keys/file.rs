@@ -7,8 +7,9 @@ use etcetera::BaseStrategy;
 use serde::Deserialize;
 
 use super::KeyMap;
-use super::action::{ACTIONS, Action, Area};
+use super::action::{Action, Area};
 use super::key::Key;
+use super::list::ACTIONS;
 
 /// Where keys are read from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,14 @@
 pub mod action;
 mod file;
 pub mod key;
+mod list;
 
 use std::collections::HashMap;
 
-pub use action::{ACTIONS, Action, Area, Spec};
+pub use action::{Action, Area, Spec};
 pub use file::{Location, load};
 pub use key::Key;
+pub use list::ACTIONS;
 
 /// The keys in use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use super::keys::KeyMap;
 use super::message::RunId;
 use super::theme::Theme;
 use crate::lesson::{Course, Lesson, Step};
+use crate::recording::Library;
 use crate::session::State;
 use crate::session::event::StepRef;
 use crate::session::runs::MeasuredRuns;
@@ -35,6 +36,10 @@ pub struct Model {
     pub course: Arc<Course>,
     pub state: Arc<State>,
     pub measured: Arc<MeasuredRuns>,
+    /// Runs of other machines that can be played.
+    pub recordings: Arc<Library>,
+    /// Whether runs may find a GPU: without one, recordings are offered.
+    pub may_have_gpu: bool,
     /// Where kernels are written.
     pub workbench: PathBuf,
     pub keys: KeyMap,
@@ -82,6 +87,8 @@ impl Model {
     pub fn new(course: Arc<Course>, state: Arc<State>, keys: KeyMap, theme: Theme) -> Self {
         let mut model = Self {
             measured: Arc::default(),
+            recordings: Arc::default(),
+            may_have_gpu: true,
             workbench: PathBuf::new(),
             keys,
             theme,

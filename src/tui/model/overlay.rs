@@ -4,15 +4,52 @@ use ratatui_textarea::TextArea;
 
 use crate::session::event::StepRef;
 use crate::tui::message::RunId;
+use crate::tui::panel::Panel;
 use crate::tui::panels::kernels::KernelsPanel;
+use crate::tui::panels::report::ReportPanel;
+use crate::tui::panels::roofline::RooflinePanel;
 
 #[derive(Debug)]
 pub enum Overlay {
     Page(Page),
-    Kernels(Box<KernelsPanel>),
+    Figures(Box<Figures>),
     Palette(Palette),
     Ask(Ask),
     Confirm(Confirm),
+}
+
+/// A panel that belongs to no step.
+#[derive(Debug)]
+pub enum Figures {
+    Kernels(KernelsPanel),
+    Report(ReportPanel),
+    Roofline(RooflinePanel),
+}
+
+impl Figures {
+    pub fn title(&self) -> &'static str {
+        match self {
+            Figures::Kernels(_) => "Kernels",
+            Figures::Report(_) => "Your report",
+            Figures::Roofline(_) => "Roofline",
+        }
+    }
+
+    pub fn panel(&self) -> &dyn Panel {
+        match self {
+            Figures::Kernels(panel) => panel,
+            Figures::Report(panel) => panel,
+            Figures::Roofline(panel) => panel,
+        }
+    }
+
+    pub fn panel_mut(&mut self) -> &mut dyn Panel {
+        match self {
+            Figures::Kernels(panel) => panel,
+            Figures::Report(panel) => panel,
+            Figures::Roofline(panel) => panel,
+        }
+    }
 }
 
 /// Something to read.

@@ -4,8 +4,10 @@ use super::Model;
 use super::run::Phase;
 use crate::lesson::quiz::Quiz;
 use crate::lesson::{Lesson, Step, StepKind};
+use crate::recording::Recording;
 use crate::session::event::StepRef;
 use crate::session::state::{Status, StepProgress};
+use crate::tutor::recordings::of_step;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primary {
@@ -19,6 +21,7 @@ pub enum Primary {
     Profile,
     Import,
     Open,
+    Kernels,
     Write,
 }
 
@@ -36,6 +39,7 @@ impl Primary {
             Primary::Profile => "run the profiler",
             Primary::Import => "import a file",
             Primary::Open => "open in your editor",
+            Primary::Kernels => "this project's kernels",
             Primary::Write => "write",
         }
     }
@@ -68,9 +72,16 @@ impl Model {
                 Some(_) => Primary::Import,
                 None => return None,
             },
-            StepKind::Kernel { .. } => Primary::Open,
+            StepKind::Kernel { file } if self.workbench.join(file).exists() => Primary::Open,
+            StepKind::Kernel { .. } => Primary::Kernels,
             StepKind::Reflect => Primary::Write,
         })
+    }
+
+    /// The recording of a step's run with the flags it would be started with.
+    pub fn recording_at(&self, at: &StepRef) -> Option<&Recording> {
+        let step = self.course.step(&at.lesson, &at.step)?;
+        of_step(&self.recordings, step, &self.flags_at(at))
     }
 
     pub fn progress_of(&self, lesson: &Lesson, step: &Step) -> StepProgress {

@@ -1,5 +1,6 @@
 //! A run the learner asked for.
 
+use crate::recording::play::Speed;
 use crate::session::event::StepRef;
 use crate::tui::message::RunId;
 use crate::tui::run_view::RunView;
@@ -11,10 +12,22 @@ pub struct Run {
     pub at: StepRef,
     pub target: String,
     pub flags: Vec<String>,
+    /// None where it is made here.
+    pub played: Option<Played>,
     pub phase: Phase,
     /// Its id in the session; none before it is started.
     pub run: Option<String>,
     pub view: RunView,
+}
+
+/// A run of another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// Id of the recording.
+    pub recording: String,
+    /// `NVIDIA H200, 21 November 2026`.
+    pub origin: String,
+    pub speed: Speed,
 }
 
 /// How far a run is.

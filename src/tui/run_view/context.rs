@@ -8,6 +8,8 @@ pub struct RunContext {
     pub title: String,
     /// As on the command line.
     pub target: String,
+    /// What to call it wherever its figures show, where it was not made here.
+    pub recording: Option<String>,
     pub prediction: Option<Prediction>,
     pub earlier: Vec<EarlierRun>,
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::profiler::live::GpuStatus;
+pub use crate::profiler::live::choose::Chosen;
+use crate::profiler::live::choose::choose;
 use crate::profiler::live::energy::{Energy, PowerSample, energy};
 
 /// Power samples kept, two hours at one a second; a longer run keeps every other one, and so on.
@@ -10,15 +12,6 @@ const MOST_SAMPLES: usize = 7200;
 
 /// Readings kept for the picture of temperature, load and memory.
 const MOST_READINGS: usize = 240;
-
-/// Which of several GPUs the figures belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// There is one, or only one has the name the run gave its device.
-    TheOne,
-    /// The busiest of so many alike: the run does not tell which it uses.
-    BusiestOf(usize),
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct GpuTrack {
@@ -83,30 +76,6 @@ impl GpuTrack {
     pub fn energy_per(&self, start: f64, end: f64, count: u64) -> Option<Energy> {
         energy(&self.power, start, end)?.per(count)
     }
-}
-
-fn choose<'a>(gpus: &'a [GpuStatus], device: Option<&str>) -> Option<(&'a GpuStatus, Chosen)> {
-    let named: Vec<&GpuStatus> = gpus
-        .iter()
-        .filter(|gpu| match (gpu.name.as_deref(), device) {
-            (Some(name), Some(device)) => device.contains(name) || name.contains(device),
-            _ => false,
-        })
-        .collect();
-    let candidates = if named.is_empty() {
-        gpus.iter().collect()
-    } else {
-        named
-    };
-    let load = |gpu: &GpuStatus| gpu.busy.unwrap_or(-1.0);
-    let busiest = candidates
-        .iter()
-        .copied()
-        .max_by(|a, b| load(a).total_cmp(&load(b)))?;
-    Some(match candidates.len() {
-        1 => (busiest, Chosen::TheOne),
-        several => (busiest, Chosen::BusiestOf(several)),
-    })
 }
 
 #[cfg(test)]

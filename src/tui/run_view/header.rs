@@ -21,8 +21,15 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
-/// `v1 on NVIDIA H200 (cuda, sm_90), bf16`.
+/// `v1 on NVIDIA H200 (cuda, sm_90), bf16`; what was recorded says so first.
 fn place(state: &RunState) -> String {
+    match &state.context.recording {
+        Some(recording) => format!("{recording}: {}", made(state)),
+        None => made(state),
+    }
+}
+
+fn made(state: &RunState) -> String {
     let Some(hello) = &state.hello else {
         // A newer version may describe itself in words this one does not know; its steps still count.
         let doing = if state.step.is_some() {
@@ -36,6 +43,10 @@ fn place(state: &RunState) -> String {
         Some(arch) => format!("{}, {arch}", hello.backend),
         None => hello.backend.clone(),
     };
+    if state.context.recording.is_some() {
+        // Its label names the device.
+        return format!("{} ({backend}), {}", hello.target, hello.dtype);
+    }
     format!(
         "{} on {} ({backend}), {}",
         hello.target, hello.device, hello.dtype

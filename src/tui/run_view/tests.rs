@@ -60,6 +60,7 @@ fn context() -> RunContext {
     RunContext {
         title: "The fused model".into(),
         target: "v2".into(),
+        recording: None,
         prediction: Some(Prediction {
             label: "step time".into(),
             value: 15.0,

@@ -182,9 +182,14 @@ fn carry_out(
             at,
             target,
             command,
-        } => session
-            .start_run(&run, Some(at), &target, command)
-            .map(|()| News::None),
+            recording,
+        } => {
+            session.start_run(&run, Some(at), &target, command)?;
+            if let Some(origin) = recording {
+                session.mark_recording(&run, &origin)?;
+            }
+            Ok(News::None)
+        }
         Request::RunFinished { run, at, exit } => {
             let is_success = exit == RunExit::Status(0);
             finish_run(session, &run, exit)?;

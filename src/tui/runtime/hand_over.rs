@@ -14,6 +14,7 @@ use crate::profiler::read::import;
 use crate::session::event::StepRef;
 use crate::tui::message::{Effect, HandOver, Message, ProfileMessage};
 use crate::tutor::TutorError;
+use crate::tutor::profile::parts_of;
 
 /// What the program was for, once it ended.
 pub struct Returned {
@@ -30,6 +31,7 @@ enum Purpose {
     Open,
     Profile {
         at: StepRef,
+        target: String,
         line: CommandLine,
     },
 }
@@ -84,7 +86,7 @@ impl Tutor {
                 Ok((editor(file.path())?, Purpose::Write { at, file }))
             }
             HandOver::Open(path) => Ok((editor(&path)?, Purpose::Open)),
-            HandOver::Profile { at, line } => {
+            HandOver::Profile { at, target, line } => {
                 std::fs::create_dir_all(&line.folder)
                     .and_then(|()| {
                         line.files
@@ -92,7 +94,7 @@ impl Tutor {
                             .try_for_each(|(path, text)| std::fs::write(path, text))
                     })
                     .map_err(|error| format!("{}: {error}", line.folder.display()))?;
-                Ok((line.words(), Purpose::Profile { at, line }))
+                Ok((line.words(), Purpose::Profile { at, target, line }))
             }
         }
     }
@@ -122,7 +124,7 @@ impl Tutor {
                 };
                 self.take_in(Message::Edited(at, result))
             }
-            Purpose::Profile { at, line } => {
+            Purpose::Profile { at, target, line } => {
                 let succeeded = problem.is_none();
                 let words = problem.into_iter().collect();
                 self.take_in(Message::Profile(
@@ -130,10 +132,10 @@ impl Tutor {
                     ProfileMessage::Finished { words, succeeded },
                 ))?;
                 match import(&line.folder) {
-                    Ok(import) => self.take_in(Message::Profile(
-                        at,
-                        ProfileMessage::Imported(Ok(Box::new(import))),
-                    )),
+                    Ok(import) => {
+                        let imported = (Box::new(import), parts_of(&self.root, &target));
+                        self.take_in(Message::Profile(at, ProfileMessage::Imported(Ok(imported))))
+                    }
                     Err(_) => Ok(()),
                 }
             }

@@ -1,9 +1,11 @@
 //! Carries out what [`super::update`] asks for: one loop, one channel, and work beside it.
 
 pub(super) mod clerk;
+mod documents;
 mod hand_over;
 mod input;
 mod pace;
+mod playback;
 mod profile;
 mod run;
 mod screen;
@@ -16,12 +18,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ratatui::layout::Rect;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch as watched};
 
 use self::clerk::Clerk;
+use self::documents::Desk;
 use self::hand_over::Returned;
 use self::input::Input;
 use self::pace::Pace;
+use self::playback::Tape;
 use self::screen::Screen;
 use super::highlight::Highlighter;
 use super::keys::{self, Location};
@@ -31,9 +35,11 @@ use super::theme::{Glyphs, Palette, Theme};
 use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
+use crate::recording::Library;
+use crate::recording::play::Speed;
 use crate::session::Session;
 use crate::tutor::signals::{SharedSession, Watch, watch};
-use crate::tutor::{Options, Processes, TutorError};
+use crate::tutor::{Options, Processes, TutorError, gpu};
 
 /// Messages that may wait. A run that prints faster than it can be shown waits, too.
 const CHANNEL: usize = 1024;
@@ -64,6 +70,11 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     let mut model = Model::new(Arc::clone(&course), state, keys, theme);
     model.workbench = session.place.workbench();
     model.unsaved = session.unsaved();
+    model.may_have_gpu = gpu::may_be_found(&options);
+    match Library::load(options.recordings.clone()) {
+        Ok(library) => model.recordings = Arc::new(library),
+        Err(error) => model.warn(format!("{error}. {}", error.remedy())),
+    }
     if !session.damage().is_empty() {
         model.warn(
             "Some lines of your session were damaged and left out; `session verify` shows them.",
@@ -105,6 +116,8 @@ struct Tutor {
     receiver: mpsc::Receiver<Message>,
     /// How to stop each run.
     stops: HashMap<RunId, oneshot::Sender<()>>,
+    /// How fast each recording is played.
+    speeds: HashMap<RunId, watched::Sender<Speed>>,
     returns: mpsc::UnboundedSender<Returned>,
     returned: mpsc::UnboundedReceiver<Returned>,
     signals: Watch,
@@ -146,6 +159,7 @@ impl Tutor {
             sender,
             receiver,
             stops: HashMap::new(),
+            speeds: HashMap::new(),
             returns,
             returned,
             signals,
@@ -245,6 +259,17 @@ impl Tutor {
         match effect {
             Effect::Session(request) => self.clerk.ask(request),
             Effect::StartRun { id, target, flags } => self.start_run(id, &target, &flags),
+            Effect::PlayRecording {
+                id,
+                recording,
+                speed,
+            } => self.play(id, &recording, speed),
+            Effect::SetSpeed(id, speed) => {
+                if let Some(sender) = self.speeds.get(&id) {
+                    // The recording may just have come to its end.
+                    let _ = sender.send(speed);
+                }
+            }
             Effect::StopRun(id) => {
                 if let Some(stop) = self.stops.remove(&id) {
                     // The run may just have ended by itself.
@@ -258,8 +283,13 @@ impl Tutor {
                 target,
                 flags,
             } => profile::prepare(self.job(), at, tool, target, flags),
-            Effect::RunProfile { at, line } => profile::run(self.job(), at, line),
-            Effect::ImportProfile { at, path } => profile::import(self.job(), at, path),
+            Effect::RunProfile { at, target, line } => profile::run(self.job(), at, target, line),
+            Effect::ImportProfile { at, target, path } => {
+                profile::import(self.job(), at, target, path);
+            }
+            Effect::PreviewReport => self.desk().preview_report(),
+            Effect::ExportReport => self.desk().export_report(),
+            Effect::PlaceUnderRoofline(run) => self.desk().place_under_roofline(run),
             Effect::LoadHighlighter => self.load_highlighter(),
             Effect::Suspend => return self.suspend(),
             Effect::Redraw => {
@@ -297,6 +327,37 @@ impl Tutor {
             self.sender.clone(),
             stopped,
         ));
+    }
+
+    fn play(&mut self, id: RunId, recording: &str, speed: Speed) {
+        let (stop, stopped) = oneshot::channel();
+        self.stops.insert(id, stop);
+        let (sender, speed) = watched::channel(speed);
+        self.speeds.insert(id, sender);
+        let library = &self.model.recordings;
+        let tape = library.find(recording).and_then(|recording| {
+            let lines = library.stream(recording)?;
+            Ok(Tape {
+                recording: recording.clone(),
+                lines,
+            })
+        });
+        tokio::spawn(playback::drive(
+            id,
+            tape.map_err(Into::into),
+            self.root.clone(),
+            self.sender.clone(),
+            speed,
+            stopped,
+        ));
+    }
+
+    fn desk(&self) -> Desk {
+        Desk {
+            options: Arc::clone(&self.options),
+            course: Arc::clone(&self.model.course),
+            sender: self.sender.clone(),
+        }
     }
 
     fn load_highlighter(&self) {

@@ -10,11 +10,12 @@ use crate::lesson::course::Tool;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::import as read;
 use crate::profiler::run::{Ending, Output, RunError, run as run_profiler};
+use crate::profiler::show::parts::Parts;
 use crate::session::event::StepRef;
 use crate::tui::message::{Message, ProfileMessage};
 use crate::tutor::Options;
 use crate::tutor::ending::signal_name;
-use crate::tutor::profile::{folder_for, prepare as prepare_command};
+use crate::tutor::profile::{folder_for, parts_of, prepare as prepare_command};
 
 /// What such work needs of the tutor.
 pub struct Job {
@@ -29,6 +30,10 @@ impl Job {
             .sender
             .blocking_send(Message::Profile(at.clone(), message));
     }
+
+    fn parts(&self, target: &str) -> Parts {
+        parts_of(&self.root, target)
+    }
 }
 
 pub fn prepare(job: Job, at: StepRef, tool: Tool, target: String, flags: Vec<String>) {
@@ -40,17 +45,18 @@ pub fn prepare(job: Job, at: StepRef, tool: Tool, target: String, flags: Vec<Str
     });
 }
 
-pub fn run(job: Job, at: StepRef, line: CommandLine) {
+pub fn run(job: Job, at: StepRef, target: String, line: CommandLine) {
     thread::spawn(move || {
         let mut each = |text: &str| job.tell(&at, ProfileMessage::Line(text.to_string()));
         let result = run_profiler(&line, Output::Lines(&mut each));
-        finished(&job, &at, &line, result);
+        finished(&job, &at, &target, &line, result);
     });
 }
 
-pub fn import(job: Job, at: StepRef, path: PathBuf) {
+pub fn import(job: Job, at: StepRef, target: String, path: PathBuf) {
     thread::spawn(move || {
-        let imported = read(&path).map(Box::new).map_err(|error| error.to_string());
+        let imported = read(&path).map_err(|error| error.to_string());
+        let imported = imported.map(|import| (Box::new(import), job.parts(&target)));
         job.tell(&at, ProfileMessage::Imported(imported));
     });
 }
@@ -59,6 +65,7 @@ pub fn import(job: Job, at: StepRef, path: PathBuf) {
 fn finished(
     job: &Job,
     at: &StepRef,
+    target: &str,
     line: &CommandLine,
     result: Result<crate::profiler::run::Finished, RunError>,
 ) {
@@ -85,6 +92,7 @@ fn finished(
     }
     job.tell(at, ProfileMessage::Finished { words, succeeded });
     if let Ok(import) = read(&line.folder) {
-        job.tell(at, ProfileMessage::Imported(Ok(Box::new(import))));
+        let imported = (Box::new(import), job.parts(target));
+        job.tell(at, ProfileMessage::Imported(Ok(imported)));
     }
 }

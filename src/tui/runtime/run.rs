@@ -7,9 +7,8 @@ use anyhow::Result;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use crate::profiler::live::find_source;
-use crate::profiler::live::monitor::Monitor;
-use crate::run::{AsyncRun, RunCommand, signal_group};
+use crate::profiler::live::meter::EnergyMeter;
+use crate::run::{AsyncRun, Line, RunCommand, signal_group};
 use crate::tui::message::{Message, RunId};
 use crate::tutor::{Ending, Processes};
 
@@ -44,7 +43,9 @@ async fn go(
     mut stopped: oneshot::Receiver<()>,
     run_id: &mut Option<String>,
 ) -> Result<Ending> {
-    let mut run = AsyncRun::start(&command?, &root)?;
+    let command = command?;
+    let mut run = AsyncRun::start(&command, &root)?;
+    let mut meter = EnergyMeter::beside(&command);
     let leader = run.leader();
     let registered = leader.map(|leader| processes.add(leader));
     let run_name = run.folder().id();
@@ -60,11 +61,6 @@ async fn go(
     let second = Duration::from_secs(1);
     let mut clock = interval_at(begin + second, second);
     clock.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut gpus = tokio::task::spawn_blocking(|| {
-        find_source().map(|source| Monitor::start(source, Duration::from_secs(1)))
-    });
-    let mut monitor = None;
-    let mut looked = false;
     let mut deadline: Option<Instant> = None;
     loop {
         let until_deadline = async {
@@ -75,21 +71,22 @@ async fn go(
         };
         tokio::select! {
             line = run.next_line() => match line? {
-                Some(line) => drop(sender.send(Message::RunLine { id, line }).await),
+                Some(line) => {
+                    if let Line::Event(event) = &line {
+                        meter.hear(event);
+                    }
+                    drop(sender.send(Message::RunLine { id, line }).await);
+                }
                 None => break,
             },
             _ = clock.tick() => {
                 let seconds = begin.elapsed().as_secs_f64();
                 let _ = sender.send(Message::RunClock { id, seconds }).await;
-                if let Some(reading) = monitor.as_ref().and_then(Monitor::latest) {
-                    let source = monitor.as_ref().map_or("", Monitor::describe);
+                let monitor = meter.monitor();
+                if let Some((reading, source)) = monitor.latest().zip(monitor.describe()) {
                     let gpus = reading.gpus;
                     let _ = sender.send(Message::RunGpu { id, seconds, gpus, source }).await;
                 }
-            }
-            found = &mut gpus, if !looked => {
-                looked = true;
-                monitor = found.ok().flatten();
             }
             Ok(()) = &mut stopped, if deadline.is_none() => {
                 deadline = Some(Instant::now() + PATIENCE);
@@ -101,8 +98,9 @@ async fn go(
             }
         }
     }
-    let exited = run.wait().await?;
+    let mut exited = run.wait().await?;
     drop(registered);
+    exited.note_energy(meter.finish())?;
     Ok(Ending::of(&exited, deadline.is_some()))
 }
 

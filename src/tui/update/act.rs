@@ -1,6 +1,6 @@
 //! What the keys of a step do.
 
-use super::{ask, navigate, profile, runs, scroll};
+use super::{ask, figures, navigate, profile, runs, scroll};
 use crate::lesson::StepKind;
 use crate::lesson::quiz::{Answer, Quiz};
 use crate::session::event::StepRef;
@@ -46,6 +46,7 @@ pub fn primary(model: &mut Model) -> Vec<Effect> {
         Primary::Profile => profile::run(model, false),
         Primary::Import => import(model),
         Primary::Open => edit(model),
+        Primary::Kernels => figures::kernels(model),
         Primary::Write => write(model, at),
     }
 }
@@ -147,6 +148,7 @@ pub fn rebuild_comparison(model: &mut Model) {
             ComparedRun {
                 label: title,
                 repeats: model.measured.of(name).to_vec(),
+                recorded: model.measured.recorded(name).map(str::to_owned),
             }
         })
         .collect();

@@ -166,7 +166,8 @@ fn carry_out(model: &mut Model, done: Done) -> Vec<Effect> {
         }
         Done::Import(at, path) => {
             model.tell("Reading the profile…");
-            vec![Effect::ImportProfile { at, path }]
+            let target = super::profile::target(model, &at);
+            vec![Effect::ImportProfile { at, target, path }]
         }
         Done::Nothing => Vec::new(),
     }

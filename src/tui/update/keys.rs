@@ -2,12 +2,12 @@
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::{act, ask, navigate, note_time, palette, runs, scroll};
+use super::{act, ask, figures, navigate, note_time, palette, play, runs, scroll};
+use crate::recording::play::Speed;
 use crate::tui::keys::{Action, Area, Key};
 use crate::tui::message::{Effect, HandOver, Request};
 use crate::tui::model::overlay::{Confirm, Overlay, Page, PageContent};
 use crate::tui::model::{Model, Screen};
-use crate::tui::panels::kernels::{KernelsPanel, kernels as kernels_of_this_project};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     if event.kind == KeyEventKind::Release {
@@ -16,7 +16,9 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     }
     let mut effects = sign_of_life(model);
     let key = Key::of(&event);
-    let had_notice = model.notice.take().is_some();
+    // While something is typed, a notice that came meanwhile stays to be read.
+    let types = matches!(model.overlay, Some(Overlay::Ask(_)));
+    let had_notice = !types && model.notice.take().is_some();
     effects.extend(match &model.overlay {
         Some(Overlay::Ask(_)) => ask::key(model, event),
         Some(Overlay::Palette(_)) => palette::key(model, event),
@@ -24,11 +26,12 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
             let confirm = confirm.clone();
             confirmed(model, &confirm, key)
         }
-        Some(Overlay::Page(_) | Overlay::Kernels(_)) => match model.keys.action(&areas(model), key)
-        {
-            Some(action) => act(model, action),
-            None => nothing(model, had_notice),
-        },
+        Some(Overlay::Page(_) | Overlay::Figures(_)) => {
+            match model.keys.action(&areas(model), key) {
+                Some(action) => act(model, action),
+                None => nothing(model, had_notice),
+            }
+        }
         None => match model.keys.action(&areas(model), key) {
             Some(action) => act(model, action),
             None => match navigate::choice_by_number(model, key) {
@@ -44,7 +47,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
 pub fn areas(model: &Model) -> Vec<Area> {
     match (&model.overlay, model.screen) {
         (Some(Overlay::Page(_)), _) => vec![Area::Page, Area::Everywhere],
-        (Some(Overlay::Kernels(_)), _) => vec![Area::Panel, Area::Everywhere],
+        (Some(Overlay::Figures(_)), _) => vec![Area::Panel, Area::Everywhere],
         (_, Screen::Outline) => vec![Area::Outline, Area::Everywhere],
         (_, Screen::Step) if panel_is_open(model) => {
             vec![Area::Panel, Area::Step, Area::Everywhere]
@@ -74,6 +77,11 @@ fn sign_of_life(model: &mut Model) -> Vec<Effect> {
 
 /// Carries out an action, whether a key or the palette asked for it.
 pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    if action == Action::Select
+        && let Some(effects) = figures::select(model)
+    {
+        return effects;
+    }
     if let Some(panel) = action.panel() {
         return scroll::panel(model, panel);
     }
@@ -86,7 +94,9 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Suspend => vec![Effect::Suspend],
         Action::Shell => vec![Effect::HandOver(HandOver::Shell)],
         Action::Messages => messages(model),
-        Action::Kernels => kernels(model),
+        Action::Kernels => figures::kernels(model),
+        Action::Report => figures::report(model),
+        Action::Roofline => figures::roofline(model),
 
         Action::Open => navigate::open_row(model),
         Action::Continue => navigate::proceed(model),
@@ -103,6 +113,9 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Hint => act::hint(model),
         Action::Flags => act::flags(model),
         Action::Stop => runs::ask_to_stop(model),
+        Action::Play => play::play(model),
+        Action::Faster => play::turn(model, Speed::faster),
+        Action::Slower => play::turn(model, Speed::slower),
         Action::View => act::view(model),
         Action::Check => act::check(model),
         Action::Skip => act::skip(model),
@@ -150,15 +163,6 @@ pub fn page(model: &mut Model, title: impl Into<String>, content: PageContent) -
         content,
         scroll: 0,
     }));
-    Vec::new()
-}
-
-fn kernels(model: &mut Model) -> Vec<Effect> {
-    let mut panel = KernelsPanel::new(kernels_of_this_project());
-    if let Some(highlighter) = &model.highlighter {
-        panel.set_highlighter(std::sync::Arc::clone(highlighter));
-    }
-    model.overlay = Some(Overlay::Kernels(Box::new(panel)));
     Vec::new()
 }
 

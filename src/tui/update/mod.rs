@@ -2,9 +2,11 @@
 
 mod act;
 mod ask;
+mod figures;
 mod keys;
 mod navigate;
 mod palette;
+mod play;
 mod profile;
 mod reply;
 mod runs;
@@ -47,6 +49,9 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Edited(at, result) => ask::edited(model, at, result),
+        Message::Report(preview) => figures::collected(model, preview),
+        Message::Exported(files) => figures::exported(model, files),
+        Message::Roofline(input) => figures::placed(model, input),
         Message::Highlighter(highlighter) => {
             model.highlighter = Some(highlighter);
             Vec::new()

@@ -2,7 +2,8 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{keys, navigate};
+use super::{keys, navigate, play};
+use crate::lesson::StepKind;
 use crate::tui::keys::{ACTIONS, Action, Area};
 use crate::tui::message::Effect;
 use crate::tui::model::Model;
@@ -20,6 +21,7 @@ pub enum Chosen {
     Action(Action),
     Lesson(String),
     Reference(String),
+    Recording(String),
 }
 
 pub fn open(model: &mut Model) -> Vec<Effect> {
@@ -63,7 +65,30 @@ fn all(model: &Model) -> Vec<Entry> {
         label: format!("page: {}", name.trim_end_matches(".md")),
         chosen: Chosen::Reference(name.clone()),
     });
-    actions.chain(lessons).chain(pages).collect()
+    actions
+        .chain(lessons)
+        .chain(pages)
+        .chain(recordings(model))
+        .collect()
+}
+
+/// Those of the target that the open step runs.
+fn recordings(model: &Model) -> Vec<Entry> {
+    let target = match model.current().map(|(_, step, _)| &step.kind) {
+        Some(StepKind::Run { target, .. }) => target,
+        _ => return Vec::new(),
+    };
+    let entries = model.recordings.of_target(target).map(|recording| Entry {
+        label: format!(
+            "play {}: {} {}, {}",
+            recording.id,
+            recording.target,
+            recording.config,
+            recording.label()
+        ),
+        chosen: Chosen::Recording(recording.id.clone()),
+    });
+    entries.collect()
 }
 
 /// How far apart the query's letters stand in `text`, which must have all of them in order; lower is better.
@@ -133,6 +158,7 @@ fn choose(model: &mut Model) -> Vec<Effect> {
                 PageContent::Markdown(text.unwrap_or_default()),
             )
         }
+        Some(Chosen::Recording(id)) => play::chosen(model, &id),
         None => Vec::new(),
     }
 }

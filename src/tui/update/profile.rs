@@ -1,6 +1,7 @@
 //! Profile steps.
 
 use super::scroll;
+use crate::lesson::StepKind;
 use crate::session::event::StepRef;
 use crate::tui::message::{Effect, HandOver, ProfileMessage, Request};
 use crate::tui::model::Model;
@@ -25,11 +26,24 @@ pub fn run(model: &mut Model, in_terminal: bool) -> Vec<Effect> {
     view.profile.log.clear();
     view.profile.ending.clear();
     let at = view.at.clone();
+    let target = target(model, &at);
     vec![if in_terminal {
-        Effect::HandOver(HandOver::Profile { at, line })
+        Effect::HandOver(HandOver::Profile { at, target, line })
     } else {
-        Effect::RunProfile { at, line }
+        Effect::RunProfile { at, target, line }
     }]
+}
+
+/// What a profile step profiles.
+pub fn target(model: &Model, at: &StepRef) -> String {
+    match model
+        .course
+        .step(&at.lesson, &at.step)
+        .map(|step| &step.kind)
+    {
+        Some(StepKind::Profile { target, .. }) => target.clone(),
+        _ => String::new(),
+    }
 }
 
 /// The learner changed the command.
@@ -69,7 +83,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
             view.profile.is_running = false;
             model.warn(problem);
         }
-        ProfileMessage::Imported(Ok(import)) => {
+        ProfileMessage::Imported(Ok((import, parts))) => {
             view.profile.is_running = false;
             let command = view.profile.line().map(|line| line.words());
             let words = command
@@ -77,7 +91,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
-            view.profile.panel = Some(ProfilePanel::new(*import));
+            view.profile.panel = Some(ProfilePanel::new(*import).with_parts(parts));
             view.panel_open = true;
             let at = at.clone();
             return vec![Effect::Session(Request::Profiled { at, command: words })];

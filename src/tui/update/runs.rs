@@ -3,12 +3,13 @@
 use super::scroll;
 use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
+use crate::recording::label;
 use crate::run::Line;
 use crate::session::event::{RunExit, StepRef};
 use crate::tui::message::{Effect, Request, RunId};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Confirm, Overlay};
-use crate::tui::model::run::{Phase, Run};
+use crate::tui::model::run::{Phase, Played, Run};
 use crate::tui::run_view::{EarlierRun, Ended, Prediction, RunContext, RunView};
 use crate::tutor::Ending;
 use crate::tutor::ending::signal_name;
@@ -18,6 +19,11 @@ const MOST_EARLIER: usize = 4;
 
 /// Starts a step's run with the flags the learner gave last, or puts it behind those that are waiting.
 pub fn start(model: &mut Model, at: StepRef) -> Vec<Effect> {
+    queue(model, at, None)
+}
+
+/// The same, or plays a recording instead.
+pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Vec<Effect> {
     let Some(StepKind::Run { target, .. }) = model
         .course
         .step(&at.lesson, &at.step)
@@ -27,13 +33,14 @@ pub fn start(model: &mut Model, at: StepRef) -> Vec<Effect> {
     };
     let flags = model.flags_at(&at);
     let id = RunId(model.runs.last().map_or(1, |run| run.id.0 + 1));
-    let view = RunView::new(context(model, &at, &target));
+    let view = RunView::new(context(model, &at, &target, played.as_ref()));
     let waits = model.running().is_some() || model.queued() > 0;
     model.runs.push(Run {
         id,
         at,
         target,
         flags,
+        played,
         phase: Phase::Queued,
         run: None,
         view,
@@ -56,10 +63,17 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     run.phase = Phase::Running;
-    let effect = Effect::StartRun {
-        id: run.id,
-        target: run.target.clone(),
-        flags: run.flags.clone(),
+    let effect = match &run.played {
+        Some(played) => Effect::PlayRecording {
+            id: run.id,
+            recording: played.recording.clone(),
+            speed: played.speed,
+        },
+        None => Effect::StartRun {
+            id: run.id,
+            target: run.target.clone(),
+            flags: run.flags.clone(),
+        },
     };
     if open_at.as_ref() == Some(&run.at)
         && let Some(view) = &mut model.step
@@ -71,7 +85,7 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
 }
 
 /// What the run's view holds its figures against.
-fn context(model: &Model, at: &StepRef, target: &str) -> RunContext {
+fn context(model: &Model, at: &StepRef, target: &str, played: Option<&Played>) -> RunContext {
     let title = model
         .course
         .step(&at.lesson, &at.step)
@@ -79,8 +93,9 @@ fn context(model: &Model, at: &StepRef, target: &str) -> RunContext {
     RunContext {
         title,
         target: target.to_string(),
+        recording: played.map(|played| label(&played.origin)),
         prediction: prediction(model, at),
-        earlier: earlier(model, at),
+        earlier: earlier(model, at, played),
     }
 }
 
@@ -108,13 +123,15 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
     })
 }
 
-/// The last runs of other steps that came to an end, newest first.
-fn earlier(model: &Model, at: &StepRef) -> Vec<EarlierRun> {
+/// The last runs of other steps that came to an end on the same machine, newest first.
+fn earlier(model: &Model, at: &StepRef, played: Option<&Played>) -> Vec<EarlierRun> {
+    let origin = played.map(|played| &played.origin);
     let mut runs: Vec<_> = model
         .state
         .runs
         .iter()
         .filter(|(_, run)| run.exit == Some(RunExit::Status(0)) && run.at.is_some())
+        .filter(|(_, run)| run.recording.as_ref() == origin)
         .collect();
     // Ids begin with the time.
     runs.sort_by(|a, b| b.0.cmp(a.0));
@@ -157,6 +174,7 @@ pub fn started(model: &mut Model, id: RunId, run: String, command: Vec<String>) 
         at: asked.at.clone(),
         target: asked.target.clone(),
         command,
+        recording: asked.played.as_ref().map(|played| played.origin.clone()),
     };
     vec![Effect::Session(request)]
 }
@@ -210,7 +228,11 @@ pub fn stop(model: &mut Model, id: RunId) -> Vec<Effect> {
         return Vec::new();
     };
     run.phase = Phase::Stopping;
-    model.tell("Stopping after this step…");
+    let word = match run.played {
+        Some(_) => "Stopping…",
+        None => "Stopping after this step…",
+    };
+    model.tell(word);
     vec![Effect::StopRun(id)]
 }
 

@@ -118,8 +118,8 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Vec<Effect> {
 
 /// The panel that is open, if one is.
 pub fn with_panel<T>(model: &mut Model, act: impl FnOnce(&mut dyn Panel) -> T) -> Option<T> {
-    if let Some(Overlay::Kernels(panel)) = &mut model.overlay {
-        return Some(act(panel.as_mut()));
+    if let Some(Overlay::Figures(figures)) = &mut model.overlay {
+        return Some(act(figures.panel_mut()));
     }
     let view = model.step.as_mut().filter(|view| view.panel_open)?;
     if let Some(panel) = &mut view.compare {
@@ -146,7 +146,7 @@ pub fn wheel(model: &mut Model, by: i16) -> Vec<Effect> {
     let by = isize::from(by);
     match (&model.overlay, model.screen) {
         (Some(Overlay::Page(_)), _) => page(model, by),
-        (Some(Overlay::Kernels(_)), _) => {
+        (Some(Overlay::Figures(_)), _) => {
             let action = if by < 0 {
                 PanelAction::Up
             } else {

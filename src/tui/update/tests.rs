@@ -18,6 +18,12 @@ fn status(script: &Script, step: &str) -> Status {
         .unwrap_or_default()
 }
 
+/// The step's text as one line, wherever it was wrapped.
+fn unwrapped(script: &Script) -> String {
+    let text = script.text();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Opens the first lesson at its first step.
 fn in_the_first_lesson() -> Script {
     let mut script = Script::in_new_folder();
@@ -344,4 +350,134 @@ fn a_search_finds_its_word_and_says_when_there_is_none() {
     script.type_text("absent");
     script.keys("enter");
     assert!(script.notice().contains("is not in this step"));
+}
+
+#[test]
+fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
+    let mut script = in_the_first_lesson();
+    script.keys("n");
+    script.keys("enter 9 enter n");
+    let offer = "r plays v1 tiny";
+    assert!(
+        !unwrapped(&script).contains(offer),
+        "with a GPU none is offered"
+    );
+    script.model.may_have_gpu = false;
+    assert!(unwrapped(&script).contains(offer), "{}", unwrapped(&script));
+
+    script.keys("r");
+    let (id, recording) = script.played().expect("it is played");
+    assert_eq!(recording, "v1");
+    script.keys("+ + +");
+    let speeds = script
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::SetSpeed(..)));
+    assert_eq!(speeds.count(), 3);
+    script.keys("+");
+    assert!(!script.model.dirty, "there is nothing faster than the end");
+    script.finish(id);
+    let label = "recording: a machine of the tests, 21 November 2026";
+    let run = script.session.state().runs.values().next().unwrap();
+    assert_eq!(
+        run.recording.as_deref(),
+        Some("a machine of the tests, 21 November 2026")
+    );
+    assert_eq!(status(&script, "baseline"), Status::Done);
+    // What is offered, the run before and both verdicts.
+    assert_eq!(
+        unwrapped(&script).matches(label).count(),
+        4,
+        "{}",
+        unwrapped(&script)
+    );
+    script.keys("n");
+    assert_eq!(script.step(), "results");
+    assert!(
+        unwrapped(&script).contains("a machine of the tests"),
+        "{}",
+        unwrapped(&script)
+    );
+    script.keys("p p");
+    assert!(
+        unwrapped(&script).contains(&format!("Measured ({label})")),
+        "{}",
+        unwrapped(&script)
+    );
+
+    // A run made here takes its place, and is not called a recording.
+    script.keys("n f enter");
+    let id = script.started().expect("a run of this machine");
+    script.finish(id);
+    script.keys("n");
+    assert!(
+        !unwrapped(&script).contains("recording"),
+        "{}",
+        unwrapped(&script)
+    );
+}
+
+#[test]
+fn recordings_of_the_same_target_are_in_the_palette_and_no_step_plays_another_ones() {
+    let mut script = in_the_first_lesson();
+    script.keys("r");
+    assert!(
+        script.notice().contains("at a step that starts a run"),
+        "{}",
+        script.notice()
+    );
+    script.keys(":");
+    script.type_text("play v1");
+    script.keys("enter");
+    assert_eq!(script.played(), None, "there is no run at this step");
+    script.keys("n n :");
+    script.type_text("play v1: v1");
+    script.keys("enter");
+    let (id, _) = script.played().expect("it is played");
+    script.begin_run(id);
+    script.keys("x y");
+    assert!(script.effects.contains(&Effect::StopRun(id)));
+}
+
+#[test]
+fn report_and_roofline_open_over_whatever_is_on_the_screen() {
+    use crate::tui::message::Preview;
+    use crate::tui::panels::roofline::RooflineInput;
+    let mut script = in_the_first_lesson();
+    script.keys("R");
+    assert_eq!(script.effects.last(), Some(&Effect::PreviewReport));
+    let preview = Preview {
+        markdown: "# A report".into(),
+        folder: "report".into(),
+    };
+    script.send(Message::Report(Ok(Box::new(preview))));
+    assert!(matches!(script.model.overlay, Some(Overlay::Figures(_))));
+    script.keys("enter");
+    assert_eq!(script.effects.last(), Some(&Effect::ExportReport));
+    let files = vec!["report/report.md".into(), "report/report.html".into()];
+    script.send(Message::Exported(Ok(files)));
+    assert_eq!(
+        script.notice(),
+        "Written to report: report.md, report.html."
+    );
+    script.keys("esc");
+    assert!(script.model.overlay.is_none());
+
+    script.keys("n n enter");
+    let id = script.started().unwrap();
+    script.finish(id);
+    script.keys("F");
+    let asked = Effect::PlaceUnderRoofline(Some(format!("run-{}", id.0)));
+    assert_eq!(script.effects.last(), Some(&asked), "the run that is open");
+    script.send(Message::Roofline(Err(
+        "No run has counted its work yet.".into()
+    )));
+    assert!(script.model.overlay.is_none());
+    assert!(script.notice().contains("counted its work"));
+    script.send(Message::Roofline(Ok(Box::<RooflineInput>::default())));
+    script.keys("enter");
+    assert!(
+        matches!(script.model.overlay, Some(Overlay::Figures(_))),
+        "nothing to write here"
+    );
 }

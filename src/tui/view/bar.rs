@@ -54,9 +54,12 @@ pub fn commands(model: &Model) -> Vec<Command> {
             ];
         }
         Some(Overlay::Confirm(_)) => return vec![fixed("y", "yes"), fixed("any other key", "no")],
-        Some(Overlay::Kernels(panel)) => {
+        Some(Overlay::Figures(figures)) => {
             let mut commands = named(model, &[Action::ClosePanel]);
-            commands.extend(of_panel(model, panel.as_ref()));
+            if let Some(first) = commands.first_mut() {
+                first.1 = "close".into();
+            }
+            commands.extend(of_panel(model, figures.panel()));
             return commands;
         }
         Some(Overlay::Page(_)) => {
@@ -138,12 +141,16 @@ fn step(model: &Model) -> Vec<Command> {
                 add(Action::View, "figures");
             }
             add(Action::Flags, "flags");
+            if !model.may_have_gpu && model.recording_at(&view.at).is_some() {
+                add(Action::Play, "recording");
+            }
         }
         StepKind::Profile { .. } => {
             add(Action::Edit, "edit the command");
             add(Action::Import, "import");
             add(Action::Terminal, "with the terminal");
         }
+        StepKind::Kernel { .. } => add(Action::Skip, "skip with a note"),
         StepKind::Reflect => {
             add(Action::Act, "write");
             add(Action::Edit, "in your editor");

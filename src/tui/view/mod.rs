@@ -56,7 +56,13 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
         content(model, area, areas.status, buffer);
     }
     bar::draw(model, areas.bar, buffer);
-    overlay::draw(model, area, buffer)
+    let cursor = overlay::draw(model, area, buffer);
+    if model.overlay.is_some() && model.notice.is_some() {
+        // An instructor's word comes at any moment: it must not wait behind what lies over the screen.
+        Clear.render(areas.status, buffer);
+        status::draw(model, areas.status, buffer);
+    }
+    cursor
 }
 
 fn content(model: &Model, area: Rect, status: Rect, buffer: &mut Buffer) {

@@ -10,7 +10,6 @@ use super::help;
 use crate::tui::markdown;
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Ask, Confirm, Overlay, Page, PageContent, Palette, Question};
-use crate::tui::panel::Panel;
 use crate::tui::panels::text::cut;
 use crate::tui::update::entries;
 
@@ -21,9 +20,9 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
             draw_page(model, page, area, buffer);
             None
         }
-        Overlay::Kernels(panel) => {
-            let inside = framed(model, "Kernels", page_area(area), buffer);
-            panel.render(inside, buffer, &model.theme);
+        Overlay::Figures(figures) => {
+            let inside = framed(model, figures.title(), figures_area(model, area), buffer);
+            figures.panel().render(inside, buffer, &model.theme);
             None
         }
         Overlay::Palette(palette) => Some(draw_palette(model, palette, area, buffer)),
@@ -51,6 +50,15 @@ fn framed(model: &Model, title: &str, area: Rect, buffer: &mut Buffer) -> Rect {
 fn page_area(area: Rect) -> Rect {
     Rect {
         height: area.height.saturating_sub(1),
+        ..area
+    }
+}
+
+/// The same, and a word to the learner stays in view.
+fn figures_area(model: &Model, area: Rect) -> Rect {
+    let status = u16::from(model.notice.is_some());
+    Rect {
+        height: area.height.saturating_sub(1 + status),
         ..area
     }
 }

@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::recording::play::Speed;
 use crate::tui::keys::Action;
 use crate::tui::model::outline::Row;
-use crate::tui::model::run::Phase;
+use crate::tui::model::run::{Phase, Played};
 use crate::tui::model::{Model, Screen};
 use crate::tui::panels::text::cut;
 use crate::tutor::say;
@@ -43,9 +44,10 @@ fn line(model: &Model) -> (String, Style) {
     }
     if let Some(run) = model.running() {
         let is_here = model.step.as_ref().is_some_and(|view| view.at == run.at);
-        let what = match run.phase {
-            Phase::Stopping => "stopping",
-            _ => "running",
+        let what = match (&run.phase, &run.played) {
+            (Phase::Stopping, _) => "stopping".to_string(),
+            (_, Some(played)) => playing(model, played),
+            _ => "running".to_string(),
         };
         let place = if is_here {
             String::new()
@@ -72,6 +74,17 @@ fn line(model: &Model) -> (String, Style) {
             )
         }
     }
+}
+
+/// How fast a recording is played, and how to change it.
+fn playing(model: &Model, played: &Played) -> String {
+    let key = |action: Action| model.keys.shown(action).unwrap_or_default();
+    let speed = match played.speed {
+        Speed::End => "playing to its end".to_string(),
+        speed => format!("playing at {}{speed}", model.theme.glyphs.times),
+    };
+    let (faster, slower) = (key(Action::Faster), key(Action::Slower));
+    format!("{speed} ({faster} faster, {slower} slower)")
 }
 
 /// What the lesson under the cursor of the outline needs before it opens.

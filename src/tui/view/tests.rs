@@ -1,6 +1,9 @@
 //! Every screen at every size, with colours, without, and in ASCII.
 
+use std::sync::Arc;
+
 use super::draw;
+use crate::tui::message::{Message, News, Reply};
 use crate::tui::script::Script;
 use crate::tui::sheet::{sheet, text};
 use crate::tui::theme::Theme;
@@ -110,4 +113,30 @@ fn no_screen_panics_at_any_size() {
             );
         }
     }
+}
+
+/// What an instructor did shows beside what is being typed, and stays until the typing is over.
+#[test]
+fn a_notice_is_seen_while_something_is_typed() {
+    let mut script = Script::in_new_folder();
+    script.keys("down enter enter n enter 4");
+    let reply = Reply {
+        state: Arc::clone(&script.model.state),
+        unsaved: 0,
+        measured: None,
+        news: News::Notices(vec!["Teacher reset the step.".into()]),
+    };
+    script.send(Message::Session(Box::new(reply)));
+    script.keys("7");
+    for (width, height) in [(80, 24), (60, 20)] {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        script.model.size = (width, height);
+        draw(&script.model, area, &mut buffer);
+        let screen = text(&buffer);
+        assert!(screen.contains("Teacher reset the step."), "{screen}");
+        assert!(screen.contains("47"), "{screen}");
+    }
+    script.keys("esc down");
+    assert_eq!(script.notice(), "");
 }

@@ -97,6 +97,12 @@ STAND_IN_MEETING void __syncwarp() {
 #define __builtin_amdgcn_fence(...) __atomic_thread_fence(__ATOMIC_SEQ_CST)
 STAND_IN_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 STAND_IN_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// Cycles: each look at the clock is a microsecond later, so that a kernel that waits for it ends.
+STAND_IN_INLINE long long clock64() {
+    static long long now = 0;
+    return now += 1700;
+}
+STAND_IN_INLINE long long wall_clock64() { return clock64(); }
 STAND_IN_INLINE int __lane_id() { return (int)stand_in::hip_stand_in_lane->lane; }
 
 namespace stand_in {

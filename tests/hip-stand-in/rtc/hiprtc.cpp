@@ -161,13 +161,25 @@ std::string cache_file(const Program &program, const std::vector<std::string> &o
     if (folder.empty()) return {};
     mkdir(folder.c_str(), 0700);
     // What the result depends on. A clash of two 64-bit hashes is not guarded against: this is a test's cache.
-    std::string key = std::to_string(ABI_VERSION) + architecture() + compiler() + (checked() ? "full" : "none");
+    std::string key = std::to_string(ABI_VERSION) + architecture() + compiler() + (checked() ? "full" : "none") +
+                      setting("HIP_STAND_IN_PLANT", "");
     key += read(STAND_IN_DEVICE_HEADERS "/hip.h") + read(STAND_IN_DEVICE_HEADERS "/math.h") + program.source;
     for (auto &option : options) key += '\0' + option;
     for (auto &[name, text] : program.headers) key += '\0' + name + '\0' + text;
     char name[32];
     snprintf(name, sizeof name, "/%016zx.so", std::hash<std::string>{}(key));
     return folder + name;
+}
+
+// Text in front of a kernel that puts a mistake into it: HIP_STAND_IN_PLANT.
+std::string planted_mistake() {
+    const std::string mistake = setting("HIP_STAND_IN_PLANT", "");
+    if (mistake.empty()) return "";
+    if (mistake == "barrier") return "#define __syncthreads() ((void)0)\n";
+    if (mistake == "shuffle") return "#define __shfl_xor(value, ...) __shfl(value, 1)\n";
+    if (mistake == "blocks") return "#undef blockIdx\n#define blockIdx (stand_in::Dim3{0, 0, 0})\n";
+    fprintf(stderr, "hip-stand-in: HIP_STAND_IN_PLANT: `%s` is not barrier, shuffle or blocks\n", mistake.c_str());
+    abort();
 }
 
 void make_image(Program &program, const std::string &library) {
@@ -221,7 +233,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
         return HIPRTC_ERROR_COMPILATION;
     }
     // Kernels bring typedefs of the standard's integers, which need not be those of the headers above.
-    std::string text = "#define uint64_t stand_in_kernel_uint64\n#define int64_t stand_in_kernel_int64\n#line 1 \"" + program.name +
+    std::string text = planted_mistake() + "#define uint64_t stand_in_kernel_uint64\n#define int64_t stand_in_kernel_int64\n#line 1 \"" + program.name +
                        "\"\n" + with_dynamic_local_memory(program.source) + "\n#undef uint64_t\n#undef int64_t\nSTAND_IN_MODULE(";
     for (const std::string &kernel : kernels) text += "STAND_IN_KERNEL(" + kernel + ") ";
     text += ")\n";

@@ -4,6 +4,7 @@
 //! burn's operations have no other way to report it, and the training loop turns it into an error.
 
 mod attention;
+mod library;
 
 use burn::backend::TensorMetadata;
 use burn::tensor::{DType, Shape};
@@ -13,7 +14,7 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::ir::{ElemType, FloatKind, IntKind, UIntKind};
 
-use super::{AttentionSizes, KeyValueLayout, LlamaOps};
+use super::{AttentionSizes, KeyValueLayout, LibraryChoice, LlamaOps};
 use crate::{KernelError, cross_entropy, launch, rmsnorm, swiglu, swiglu_naive};
 
 fn check(result: Result<(), KernelError>) {
@@ -139,6 +140,30 @@ impl LlamaOps for CubeBackend {
         attention::gradient(turned, table, output, log_sum_exp, gradient, sizes, layout)
     }
 
+    fn llama_library_attention(
+        query: CubeTensor,
+        key: CubeTensor,
+        value: CubeTensor,
+        choice: LibraryChoice,
+    ) -> (CubeTensor, CubeTensor, CubeTensor, CubeTensor, CubeTensor) {
+        library::attention(query, key, value, choice)
+    }
+
+    fn llama_library_attention_gradient(
+        query: CubeTensor,
+        key: CubeTensor,
+        value: CubeTensor,
+        output: CubeTensor,
+        log_sum_exp: CubeTensor,
+        gradient: CubeTensor,
+    ) -> (CubeTensor, CubeTensor, CubeTensor) {
+        library::attention_gradient(query, key, value, output, log_sum_exp, gradient)
+    }
+
+    fn llama_plain_product(lhs: CubeTensor, rhs: CubeTensor) -> CubeTensor {
+        library::plain_product(lhs, rhs)
+    }
+
     fn llama_swiglu(gate_up: CubeTensor) -> CubeTensor {
         let gate_up = into_contiguous(gate_up);
         let [rows, width] = matrix(&gate_up);
@@ -190,6 +215,7 @@ impl LlamaOps for CubeBackend {
         x: CubeTensor,
         gate_weight: CubeTensor,
         up_weight: CubeTensor,
+        _products: LibraryChoice,
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
         let x = into_contiguous(x);
         let (gate_weight, up_weight) = (into_contiguous(gate_weight), into_contiguous(up_weight));

@@ -10,27 +10,21 @@ pub struct Document {
     pub tools: Vec<Tool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct Tool {
-    #[serde(default)]
     pub metadata: Metadata,
-    #[serde(default)]
     pub agents: Vec<AgentRecord>,
-    #[serde(default)]
     pub counters: Vec<CounterRecord>,
-    #[serde(default)]
     pub strings: Strings,
-    #[serde(default)]
     pub kernel_symbols: Vec<KernelSymbol>,
-    #[serde(default)]
     pub callback_records: CallbackRecords,
-    #[serde(default)]
     pub buffer_records: BufferRecords,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct Metadata {
-    #[serde(default)]
     pub command: Vec<String>,
 }
 
@@ -74,8 +68,8 @@ pub struct CounterRecord {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct Strings {
-    #[serde(default)]
     pub buffer_records: Vec<KindNames>,
 }
 
@@ -102,26 +96,20 @@ pub struct KernelSymbol {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct CallbackRecords {
-    #[serde(default)]
     pub counter_collection: Vec<CounterCollection>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct BufferRecords {
-    #[serde(default)]
     pub kernel_dispatch: Vec<DispatchRecord>,
-    #[serde(default)]
     pub hip_api: Vec<CallRecord>,
-    #[serde(default)]
     pub hsa_api: Vec<CallRecord>,
-    #[serde(default)]
     pub marker_api: Vec<CallRecord>,
-    #[serde(default)]
     pub rccl_api: Vec<CallRecord>,
-    #[serde(default)]
     pub memory_copy: Vec<CopyRecord>,
-    #[serde(default)]
     pub memory_allocation: Vec<AllocationRecord>,
 }
 

@@ -7,8 +7,9 @@ use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, mi
 use crate::analysis::statistics::{Finding, Series};
 use crate::analysis::{Metric, Statistic};
 use crate::profiler::show::text::Align;
+use crate::recording::label;
 use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{NOT_REPORTED, cut, wrap};
+use crate::tui::panels::text::{NOT_REPORTED, cut, paragraph, wrap};
 use crate::tui::theme::Theme;
 
 /// Columns of a run's label at most.
@@ -58,6 +59,25 @@ pub fn series(run: &ComparedRun, metric: Metric) -> Vec<Series> {
         .collect()
 }
 
+/// Which runs are recordings; empty where all were made here.
+pub fn origins(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for run in runs {
+        if let Some(origin) = &run.recorded {
+            let text = format!("{}: {}", run.label, label(origin));
+            lines.extend(paragraph(&text, wide, theme.warning()));
+        }
+    }
+    if runs
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a.recorded != b.recorded))
+    {
+        let text = "Runs of different machines are not held against each other.";
+        lines.extend(paragraph(text, wide, theme.muted()));
+    }
+    lines
+}
+
 /// The run's figure against that of the first run.
 enum Against {
     Time(RelativeTime),
@@ -66,6 +86,9 @@ enum Against {
 }
 
 fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Against> {
+    if run.recorded != base.recorded {
+        return None;
+    }
     if metric.is_per_step() {
         return RelativeTime::of_runs(
             &series(run, metric),

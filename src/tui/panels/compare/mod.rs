@@ -21,6 +21,8 @@ pub struct ComparedRun {
     pub label: String,
     /// Runs of the same thing, in the order they were made; with three or more their medians are compared.
     pub repeats: Vec<Measurements>,
+    /// Where and when they were recorded; none where they were made here.
+    pub recorded: Option<String>,
 }
 
 /// Shown where a lesson names none.
@@ -96,6 +98,11 @@ impl Panel for ComparePanel {
             put(paragraph(text, area.width, theme.muted()), area, buffer);
             return;
         }
+        let area = put(
+            figures::origins(&self.runs, area.width, theme),
+            area,
+            buffer,
+        );
         let table = self.table(theme);
         let detail = self.detail(area.width, theme);
         let bars = bars::lines(&self.runs, area.width, theme);

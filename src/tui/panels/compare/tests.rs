@@ -47,6 +47,7 @@ fn compared(label: &str, repeats: Vec<Measurements>) -> ComparedRun {
     ComparedRun {
         label: label.into(),
         repeats,
+        recorded: None,
     }
 }
 
@@ -145,4 +146,32 @@ fn nothing_to_compare_and_any_area_are_no_reason_to_panic() {
             }
         }
     }
+}
+
+#[test]
+fn a_recording_is_named_and_not_held_against_a_run_made_here() {
+    let mut runs = vec![
+        compared("Run the baseline", vec![run(31.4, 1.0, true, 1)]),
+        compared("Fuse it", vec![run(21.2, 1.0, true, 2)]),
+    ];
+    let drawn = |runs: &[ComparedRun]| {
+        let area = Rect::new(0, 0, 100, 40);
+        let mut buffer = Buffer::empty(area);
+        ComparePanel::new(runs.to_vec(), vec![]).render(area, &mut buffer, &Theme::default());
+        sheet::text(&buffer)
+    };
+    let before = drawn(&runs);
+    assert!(
+        before.contains("faster") && !before.contains("recording"),
+        "{before}"
+    );
+    runs[1].recorded = Some("NVIDIA H200, 21 November 2026".into());
+    let mixed = drawn(&runs);
+    assert!(
+        mixed.contains("Fuse it: recording: NVIDIA H200, 21 November 2026"),
+        "{mixed}"
+    );
+    assert!(!mixed.contains("faster"), "{mixed}");
+    runs[0].recorded = runs[1].recorded.clone();
+    assert!(drawn(&runs).contains("faster"));
 }

@@ -96,6 +96,9 @@ impl Panel for ReportPanel {
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
-        vec![PanelCommand::new(PanelAction::PageDown, "next page")]
+        vec![
+            PanelCommand::new(PanelAction::Select, "write it"),
+            PanelCommand::new(PanelAction::PageDown, "next page"),
+        ]
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::analysis::roofline::{Ceiling as RunCeiling, Grain, NEAR, Roofline, Source};
 use crate::profiler::model::Profile;
 use crate::profiler::name;
 use crate::profiler::show::roofline;
+use crate::recording::label;
 
 /// Where a ceiling comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +134,50 @@ impl RooflineInput {
         }
     }
 
+    /// Parts and kernels of a run, and its step as a whole; `origin` says where it was recorded.
+    pub fn of_run(roofline: &Roofline, origin: Option<&str>) -> Self {
+        let (arithmetic, bandwidths) = roofline.ceilings.all();
+        let ceiling = |line: &RunCeiling, limit: fn(f64) -> Limit| Ceiling {
+            name: line.label.clone(),
+            limit: limit(line.value),
+            origin: match line.source {
+                Source::Measured => Origin::Measured,
+                Source::DataSheet => Origin::DataSheet,
+            },
+        };
+        let arithmetic = arithmetic
+            .into_iter()
+            .map(|line| ceiling(line, Limit::Compute));
+        // A cache's line limits nothing: bytes are counted as if each came from memory.
+        let bandwidths = bandwidths.into_iter().filter(|line| line.label == "memory");
+        let bandwidths = bandwidths.map(|line| ceiling(line, Limit::Bandwidth));
+        let points = roofline.points.iter().map(|point| Point {
+            name: match point.grain {
+                Grain::Step => "the whole step".into(),
+                Grain::Phase => format!("{} (host)", point.name),
+                Grain::Part | Grain::Kernel => point.name.clone(),
+            },
+            flops: point.flops,
+            bytes: point.bytes,
+            seconds: point.ms / 1e3,
+            compute: roofline
+                .ceilings
+                .products
+                .first()
+                .map(|line| line.label.clone()),
+            advice: point.what_would_help.clone(),
+        });
+        RooflineInput {
+            device: match origin {
+                Some(origin) => format!("{} ({})", roofline.target, label(origin)),
+                None => format!("{} on {}", roofline.target, roofline.device),
+            },
+            ceilings: arithmetic.chain(bandwidths).collect(),
+            points: points.collect(),
+            work: "counted from shapes, a step".to_owned(),
+        }
+    }
+
     /// Without points whose figures are no figures.
     pub fn usable(mut self) -> Self {
         self.points.retain(Point::is_usable);
@@ -166,9 +212,6 @@ pub struct Judgement {
     pub reached: f64,
     pub ceiling: Ceiling,
 }
-
-/// Below this share of its limit a point is bound by something that is not in the picture.
-const FAR: f64 = 0.1;
 
 impl RooflineInput {
     /// The bandwidth that counts: measured before promised, then the highest.
@@ -215,7 +258,11 @@ impl RooflineInput {
             _ => (Bound::Memory, by_memory, memory),
         };
         Some(Judgement {
-            bound: if reached < FAR { Bound::Neither } else { bound },
+            bound: if reached < NEAR {
+                Bound::Neither
+            } else {
+                bound
+            },
             reached,
             ceiling: ceiling.clone(),
         })

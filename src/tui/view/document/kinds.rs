@@ -3,10 +3,13 @@
 use ratatui::text::{Line, Span};
 
 use super::{Document, indented};
+use crate::analysis::Unit;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
 use crate::lesson::{Step, StepKind};
-use crate::session::event::StepRef;
+use crate::recording::label;
+use crate::session::event::{RunExit, StepRef};
 use crate::session::state::StepProgress;
+use crate::tui::keys::Action;
 use crate::tui::markdown;
 use crate::tui::markdown::wrap::{wrap, wrap_plain};
 use crate::tui::model::Model;
@@ -44,17 +47,18 @@ pub fn add(model: &Model, document: &mut Document, width: u16) {
         StepKind::Profile { .. } => profile(model, document, view, width),
         StepKind::Kernel { file } => {
             let path = model.workbench.join(file);
-            let there = if path.exists() {
-                ""
+            let key = |action: Action| model.keys.shown(action).unwrap_or_default();
+            let text = if path.exists() {
+                format!("File: {}", path.display())
             } else {
-                " (not there yet)"
+                format!(
+                    "The workbench that checks and times a kernel of yours is not part of this version. {} shows this \
+                     project's kernels with their source; {} skips the step with a note.",
+                    key(Action::Kernels),
+                    key(Action::Skip)
+                )
             };
-            plain(
-                model,
-                document,
-                &format!("File: {}{there}", path.display()),
-                width,
-            );
+            plain(model, document, &text, width);
         }
         StepKind::Reflect => reflection(model, document, &progress, width),
     }
@@ -185,10 +189,7 @@ fn run(
     if let StepKind::Run { editable: true, .. } = step.kind
         && !is_changed
     {
-        let key = model
-            .keys
-            .shown(crate::tui::keys::Action::Flags)
-            .unwrap_or_default();
+        let key = model.keys.shown(Action::Flags).unwrap_or_default();
         plain(
             model,
             document,
@@ -196,6 +197,7 @@ fn run(
             width,
         );
     }
+    offer(model, document, view, width);
     if let Some((count, last)) = earlier(model, &view.at) {
         let times = if count == 1 {
             "once".to_string()
@@ -212,6 +214,9 @@ fn run(
     };
     match &run.phase {
         Phase::Queued => plain(model, document, "It waits for the run before it.", width),
+        Phase::Running if run.played.is_some() => {
+            plain(model, document, "It is playing.", width);
+        }
         Phase::Running => plain(model, document, "It is running.", width),
         Phase::Stopping => plain(model, document, "It ends after this step.", width),
         Phase::Over(ending) => {
@@ -237,22 +242,43 @@ fn run(
     }
 }
 
+/// A recording, where there is no GPU to run on.
+fn offer(model: &Model, document: &mut Document, view: &StepView, width: u16) {
+    if model.may_have_gpu {
+        return;
+    }
+    let Some(recording) = model.recording_at(&view.at) else {
+        return;
+    };
+    let key = model.keys.shown(Action::Play).unwrap_or_default();
+    let text = format!(
+        "No GPU was found on this machine: the processor would do the work. {key} plays {} {} instead ({}).",
+        recording.target,
+        recording.config,
+        recording.label()
+    );
+    plain(model, document, &text, width);
+}
+
 /// How often a run was finished here, and its median step the last time.
 fn earlier(model: &Model, at: &StepRef) -> Option<(usize, String)> {
     let runs = &model.state.step(&at.lesson, &at.step)?.runs;
     let finished: Vec<_> = runs
         .iter()
         .filter_map(|id| model.state.runs.get(id))
-        .filter(|run| run.exit == Some(crate::session::event::RunExit::Status(0)))
+        .filter(|run| run.exit == Some(RunExit::Status(0)))
         .collect();
     let last = finished.last()?;
-    let step = last.values.get("total_ms").map(|value| {
-        format!(
-            ", last with {} a step",
-            crate::analysis::Unit::Milliseconds.show(*value)
-        )
-    });
-    Some((finished.len(), step.unwrap_or_default()))
+    let mut words = last
+        .values
+        .get("total_ms")
+        .map_or_else(String::new, |value| {
+            format!(", last with {} a step", Unit::Milliseconds.show(*value))
+        });
+    if let Some(origin) = &last.recording {
+        words.push_str(&format!(" ({})", label(origin)));
+    }
+    Some((finished.len(), words))
 }
 
 fn profile(model: &Model, document: &mut Document, view: &StepView, width: u16) {

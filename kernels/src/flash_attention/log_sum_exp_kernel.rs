@@ -1,0 +1,124 @@
+//! The log-sum-exp of attention's scores alone, for a library whose forward pass keeps it to itself and whose backward pass
+//! asks for it.
+
+use cubecl::prelude::*;
+
+use super::tile::{
+    Lengths, Tiling, dot_rows, last_first, load_tile, reduction_scratch, row_max, row_sum,
+};
+use super::view::Place;
+
+/// Below every score; finite, since WGSL has no infinities.
+const LOWEST: f32 = -1.0e30;
+
+/// One cube: one block of queries of one head of one sequence, numbered as in the forward kernel.
+///
+/// Each unit keeps the running maximum and sum of its own columns; a row's are formed once, at the end.
+#[cube(launch_unchecked)]
+pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
+    query: &[Vector<E, N>],
+    key: &[Vector<E, N>],
+    log_sum_exp: &mut [f32],
+    query_at: Place,
+    key_at: Place,
+    seq: usize,
+    scale: f32,
+    lengths: Lengths,
+    #[comptime] group: usize,
+    #[comptime] tiling: Tiling,
+    #[define(E)] _element: ElemType,
+) {
+    let x = UNIT_POS as usize % tiling.units_x;
+    let y = UNIT_POS as usize / tiling.units_x;
+    let head = CUBE_POS_X as usize;
+    let sequence = CUBE_POS_Y as usize;
+    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * comptime!(tiling.rows());
+    let query_rows = query_at.rows(sequence, head);
+    let key_rows = key_at.rows(sequence, head / group);
+
+    let mut query_tile =
+        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tiling.rows() * tiling.stride()));
+    let mut key_tile =
+        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tiling.columns() * tiling.stride()));
+    let mut scratch = reduction_scratch(tiling);
+
+    let rows = comptime!(tiling.rows_per_unit);
+    let columns = comptime!(tiling.columns_per_unit);
+    let mut scores = Array::<f32>::new(comptime!(rows * columns));
+    let mut maxima = Array::<f32>::new(rows);
+    let mut totals = Array::<f32>::new(rows);
+    #[unroll]
+    for i in 0..rows {
+        maxima[i] = LOWEST;
+        totals[i] = 0.0f32;
+    }
+    load_tile::<E, N>(
+        query,
+        &mut query_tile,
+        query_rows,
+        first_query,
+        seq,
+        scale,
+        comptime!(tiling.rows()),
+        tiling,
+    );
+
+    // No query of the block sees a key behind its last query.
+    let keys = min(first_query + comptime!(tiling.rows()), seq);
+    let blocks = keys.div_ceil(comptime!(tiling.columns()));
+    for block in 0..blocks {
+        let first_key = block * comptime!(tiling.columns());
+        load_tile::<E, N>(
+            key,
+            &mut key_tile,
+            key_rows,
+            first_key,
+            seq,
+            1.0f32,
+            comptime!(tiling.columns()),
+            tiling,
+        );
+        sync_cube();
+        dot_rows::<N>(&query_tile, &key_tile, &mut scores, lengths, x, y, tiling);
+        #[unroll]
+        for i in 0..rows {
+            let query_index = first_query + y + i * tiling.units_y;
+            let mut largest = maxima[i];
+            #[unroll]
+            for j in 0..columns {
+                let key_index = first_key + x + j * tiling.units_x;
+                let score = select(
+                    key_index <= query_index,
+                    scores[i * columns + j],
+                    LOWEST.runtime(),
+                );
+                scores[i * columns + j] = score;
+                largest = max(largest, score);
+            }
+            let mut total = totals[i] * (maxima[i] - largest).exp();
+            #[unroll]
+            for j in 0..columns {
+                total += (scores[i * columns + j] - largest).exp();
+            }
+            maxima[i] = largest;
+            totals[i] = total;
+        }
+        sync_cube();
+    }
+
+    #[unroll]
+    for i in 0..rows {
+        // Every row sees its own position, so a unit that saw only masked columns adds exp(LOWEST - largest) = 0.
+        let largest = row_max(maxima[i], &mut scratch, tiling);
+        let total = row_sum(
+            totals[i] * (maxima[i] - largest).exp(),
+            &mut scratch,
+            tiling,
+        );
+        let query_index = first_query + y + i * tiling.units_y;
+        if x == 0 && query_index < seq {
+            let row = (sequence * CUBE_COUNT_X as usize + head) * seq + query_index;
+            log_sum_exp[row] = largest + total.ln();
+        }
+    }
+}

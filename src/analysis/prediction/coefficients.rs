@@ -1,0 +1,160 @@
+//! The coefficients of the model of time, and how they are fitted.
+
+use serde::Serialize;
+
+use super::{Features, Observation};
+use crate::analysis::least_squares::{dot, fit_non_negative};
+
+/// How the host's and the device's time add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// One after the other.
+    Sum,
+    /// At the same time: the longer one counts.
+    Larger,
+}
+
+/// Which model is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    pub form: Form,
+    /// Whether attention's scores are computed at a rate of their own.
+    pub scores_apart: bool,
+}
+
+impl Shape {
+    pub const ALL: [Shape; 4] = [
+        Shape::new(Form::Sum, false),
+        Shape::new(Form::Larger, false),
+        Shape::new(Form::Sum, true),
+        Shape::new(Form::Larger, true),
+    ];
+
+    pub const fn new(form: Form, scores_apart: bool) -> Self {
+        Shape { form, scores_apart }
+    }
+
+    /// Places of the features that the device works on; those in a group share a coefficient.
+    fn device(self) -> &'static [&'static [usize]] {
+        if self.scores_apart {
+            &[&[1], &[2], &[3]]
+        } else {
+            &[&[1, 2], &[3]]
+        }
+    }
+}
+
+/// Place of the kernels among the features.
+const KERNELS: &[usize] = &[0];
+
+/// Milliseconds a unit of each feature.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Coefficients {
+    #[serde(flatten)]
+    pub shape: Shape,
+    pub ms_per_kernel: f64,
+    pub ms_per_flop: f64,
+    /// Of attention's scores.
+    pub ms_per_score_flop: f64,
+    pub ms_per_byte: f64,
+}
+
+impl Coefficients {
+    fn new(
+        shape: Shape,
+        [ms_per_kernel, ms_per_flop, ms_per_score_flop, ms_per_byte]: [f64; 4],
+    ) -> Self {
+        Coefficients {
+            shape,
+            ms_per_kernel,
+            ms_per_flop,
+            ms_per_score_flop,
+            ms_per_byte,
+        }
+    }
+
+    pub fn step_ms(&self, features: &Features) -> f64 {
+        let [kernels, device @ ..] = features.row();
+        let host = kernels * self.ms_per_kernel;
+        let device = dot(
+            &device,
+            &[self.ms_per_flop, self.ms_per_score_flop, self.ms_per_byte],
+        );
+        match self.shape.form {
+            Form::Sum => host + device,
+            Form::Larger => host.max(device),
+        }
+    }
+
+    pub(super) fn fitted(shape: Shape, observations: &[&Observation]) -> Option<Self> {
+        match shape.form {
+            Form::Sum => {
+                let groups: Vec<&[usize]> = [KERNELS]
+                    .into_iter()
+                    .chain(shape.device().iter().copied())
+                    .collect();
+                Some(Self::new(shape, sum_of(observations, &groups)?))
+            }
+            Form::Larger => larger_of(shape, observations),
+        }
+    }
+}
+
+/// Fit of the sum, to relative errors, with the features that are asked for.
+fn sum_of(observations: &[&Observation], groups: &[&[usize]]) -> Option<[f64; 4]> {
+    let value = |observation: &Observation, group: &[usize]| -> f64 {
+        let row = observation.features.row();
+        group.iter().map(|at| row[*at]).sum()
+    };
+    let largest: Vec<f64> = groups
+        .iter()
+        .map(|group| {
+            let values = observations.iter().map(|o| value(o, group));
+            values.fold(f64::MIN_POSITIVE, f64::max)
+        })
+        .collect();
+    // Scaled to 1, so that 1e12 FLOP and 500 kernels are solved alike.
+    let rows: Vec<Vec<f64>> = observations
+        .iter()
+        .map(|o| {
+            groups
+                .iter()
+                .zip(&largest)
+                .map(|(group, scale)| value(o, group) / scale / o.step_ms)
+                .collect()
+        })
+        .collect();
+    let solution = fit_non_negative(&rows, &vec![1.0; rows.len()])?;
+    let mut all = [0.0; 4];
+    for ((group, scale), value) in groups.iter().zip(&largest).zip(solution) {
+        for at in *group {
+            all[*at] = value / scale;
+        }
+    }
+    Some(all)
+}
+
+/// Fit of the larger of two: every place is tried at which the device, in order of its work, overtakes the host.
+fn larger_of(shape: Shape, observations: &[&Observation]) -> Option<Coefficients> {
+    let mut sorted = observations.to_vec();
+    sorted.sort_by(|a, b| a.features.flops.total_cmp(&b.features.flops));
+    let candidates = (0..=sorted.len()).filter_map(|split| {
+        let (host, device) = sorted.split_at(split);
+        let of_host = sum_of(host, &[KERNELS]).map_or(0.0, |fit| fit[0]);
+        let of_device = sum_of(device, shape.device());
+        if !host.is_empty() && of_host == 0.0 || !device.is_empty() && of_device.is_none() {
+            return None;
+        }
+        let mut all = of_device.unwrap_or_default();
+        all[0] = of_host;
+        Some(Coefficients::new(shape, all))
+    });
+    let misfit = |fit: &Coefficients| -> f64 {
+        sorted
+            .iter()
+            .map(|o| (fit.step_ms(&o.features) / o.step_ms - 1.0).powi(2))
+            .sum()
+    };
+    candidates.min_by(|a, b| misfit(a).total_cmp(&misfit(b)))
+}

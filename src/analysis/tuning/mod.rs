@@ -1,0 +1,224 @@
+//! Searching for the flags a target runs fastest with on this device, and keeping what was found.
+//!
+//! Every candidate runs once; those that look best run again, in turns with the usual flags, and only those second
+//! measurements decide: the first ones were chosen for looking good. A candidate whose losses leave the usual ones is wrong,
+//! however fast it is.
+
+mod kept;
+
+use serde::Serialize;
+
+pub use kept::{TakenOver, Tuned, TunedTarget};
+
+use super::runner::MeasuredRun;
+
+/// One thing that can be chosen: flags, of which one is taken or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    pub name: String,
+    /// Each as a run takes it, such as `--block-size=rmsnorm=256`.
+    pub flags: Vec<String>,
+}
+
+/// Flags to try together; without any the target runs as usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    pub flags: Vec<String>,
+}
+
+impl Candidate {
+    pub fn name(&self) -> String {
+        if self.flags.is_empty() {
+            "as usual".into()
+        } else {
+            self.flags.join(" ")
+        }
+    }
+}
+
+/// How the space of choices is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Search {
+    /// Every combination.
+    Exhaustive,
+    /// Every flag by itself, then the best of each choice together: block sizes of different kernels hardly depend on each
+    /// other.
+    OneByOne,
+}
+
+/// What to run first: the usual flags, then every combination when there are at most `most` of them, else every flag alone.
+pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
+    let combinations = choices.iter().try_fold(1_usize, |all, choice| {
+        all.checked_mul(choice.flags.len() + 1)
+    });
+    let mut all = vec![Candidate::default()];
+    if combinations.is_some_and(|combinations| combinations <= most) {
+        for choice in choices {
+            let without = all.clone();
+            for flag in &choice.flags {
+                all.extend(without.iter().map(|candidate| candidate.with(flag)));
+            }
+        }
+        return (Search::Exhaustive, all);
+    }
+    let alone = choices.iter().flat_map(|choice| &choice.flags);
+    all.extend(alone.map(|flag| Candidate::default().with(flag)));
+    (Search::OneByOne, all)
+}
+
+impl Candidate {
+    fn with(&self, flag: &str) -> Self {
+        let mut flags = self.flags.clone();
+        flags.push(flag.to_string());
+        Candidate { flags }
+    }
+}
+
+/// A candidate that ran once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    #[serde(flatten)]
+    pub candidate: Candidate,
+    /// Null when it did not run.
+    pub step_ms: Option<f64>,
+    /// Why it is out; null for one that may win.
+    pub wrong: Option<String>,
+}
+
+/// How many candidates are measured again.
+const FINALISTS: usize = 3;
+
+/// Those to measure again, in turns with the usual flags; empty when nothing looked faster.
+pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Candidate> {
+    let usual = tried
+        .iter()
+        .find(|tried| tried.candidate.flags.is_empty())
+        .and_then(|tried| tried.step_ms);
+    let Some(usual) = usual else {
+        return vec![];
+    };
+    let mut faster: Vec<(&Candidate, f64)> = tried
+        .iter()
+        .filter(|tried| tried.wrong.is_none() && !tried.candidate.flags.is_empty())
+        .filter_map(|tried| Some((&tried.candidate, tried.step_ms?)))
+        .filter(|(_, ms)| *ms < usual)
+        .collect();
+    faster.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut finalists: Vec<Candidate> = Vec::new();
+    if search == Search::OneByOne {
+        let best_of = |choice: &Choice| -> Option<String> {
+            let (best, _) = faster.iter().find(|(candidate, _)| {
+                matches!(candidate.flags.as_slice(), [flag] if choice.flags.contains(flag))
+            })?;
+            best.flags.first().cloned()
+        };
+        let together = Candidate {
+            flags: choices.iter().filter_map(best_of).collect(),
+        };
+        if together.flags.len() > 1 {
+            finalists.push(together);
+        }
+    }
+    finalists.extend(faster.into_iter().map(|(candidate, _)| candidate.clone()));
+    finalists.truncate(FINALISTS);
+    finalists
+}
+
+/// Why a run does not compute what the usual one does; none when it does.
+pub fn disagreement(run: &MeasuredRun, usual: &MeasuredRun) -> Option<String> {
+    let (with, all) = (
+        run.summary.parameters_with_gradient,
+        usual.summary.parameters_with_gradient,
+    );
+    if with != all {
+        return Some(format!(
+            "{} parameters have a gradient instead of {}",
+            with.map_or("unknown".into(), |with| with.to_string()),
+            all.map_or("unknown".into(), |all| all.to_string())
+        ));
+    }
+    if run.steps.len() != usual.steps.len() {
+        return Some("it ran another number of steps".into());
+    }
+    let tolerance = tolerance(&run.hello.dtype).max(tolerance(&usual.hello.dtype));
+    run.steps.iter().zip(&usual.steps).find_map(|(a, b)| {
+        let difference = ((a.loss - b.loss) / b.loss).abs();
+        // Written so that what is not a number is a disagreement.
+        let agrees = difference <= tolerance;
+        (!agrees).then(|| {
+            format!(
+                "its loss at step {} is {} instead of {}",
+                a.n, a.loss, b.loss
+            )
+        })
+    })
+}
+
+/// Relative difference of losses that reordering sums may cause over some steps of training; operands of 16 bits round more.
+fn tolerance(dtype: &str) -> f64 {
+    if dtype == "f32" { 1e-3 } else { 3e-2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(name: &str, sizes: &[usize]) -> Choice {
+        Choice {
+            name: name.into(),
+            flags: sizes
+                .iter()
+                .map(|size| format!("--block-size={name}={size}"))
+                .collect(),
+        }
+    }
+
+    fn tried(flags: &[&str], step_ms: f64, wrong: bool) -> Tried {
+        Tried {
+            candidate: Candidate {
+                flags: flags.iter().map(ToString::to_string).collect(),
+            },
+            step_ms: Some(step_ms),
+            wrong: wrong.then(|| "wrong".into()),
+        }
+    }
+
+    #[test]
+    fn small_spaces_are_gone_through_and_large_ones_flag_by_flag() {
+        let choices = [choice("a", &[32, 64]), choice("b", &[32, 64, 128])];
+        let (search, all) = candidates(&choices, 12);
+        assert_eq!((search, all.len()), (Search::Exhaustive, 12));
+        let mut names: Vec<String> = all.iter().map(Candidate::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 12, "{names:?}");
+        let (search, all) = candidates(&choices, 11);
+        assert_eq!((search, all.len()), (Search::OneByOne, 6));
+        assert_eq!(all[0], Candidate::default());
+    }
+
+    #[test]
+    fn the_best_of_each_choice_are_tried_together_and_wrong_ones_never() {
+        let choices = [choice("a", &[32, 64]), choice("b", &[32])];
+        let runs = [
+            tried(&[], 10.0, false),
+            tried(&["--block-size=a=32"], 9.0, false),
+            tried(&["--block-size=a=64"], 5.0, true),
+            tried(&["--block-size=b=32"], 9.5, false),
+        ];
+        let best = finalists(Search::OneByOne, &choices, &runs);
+        assert_eq!(best[0].flags, ["--block-size=a=32", "--block-size=b=32"]);
+        assert_eq!(best.len(), 3);
+        assert!(
+            !best
+                .iter()
+                .any(|candidate| candidate.name().contains("a=64"))
+        );
+        assert!(finalists(Search::OneByOne, &choices, &runs[..1]).is_empty());
+        assert!(
+            finalists(Search::OneByOne, &choices, &runs[1..]).is_empty(),
+            "no usual run"
+        );
+    }
+}

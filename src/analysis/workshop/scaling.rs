@@ -1,0 +1,225 @@
+//! What the workshop's documents state about growth with sequence length and batch size, beside what was measured.
+
+use super::{Confronted, version};
+use crate::analysis::relative::factor;
+use crate::analysis::scaling::{Axis, Growth, Measured, TargetScale};
+
+/// Milliseconds of versions 1 to 4 by batch size; the sequence length is not stated beside them.
+const TIME_BY_BATCH: [(usize, [f64; 4]); 5] = [
+    (1, [100.0, 62.5, 33.3, 20.0]),
+    (4, [380.0, 218.4, 108.2, 65.2]),
+    (8, [740.0, 407.2, 195.8, 118.4]),
+    (16, [1460.0, 788.1, 364.2, 219.0]),
+    (32, [2880.0, 1536.0, 704.0, 422.4]),
+];
+
+const TIME_WITH_LENGTH: [&str; 4] = ["O(S^2)", "O(S^2)", "O(S log S)", "O(S)"];
+
+/// Of versions 1 and 2; none is given for the others.
+const MEMORY_WITH_LENGTH: [&str; 2] = ["quadratic", "near-linear"];
+
+/// Speed-up of version 4 over version 1, up to this length.
+const V4_BY_LENGTH: [(usize, &str); 3] = [
+    (256, "4.0-5.0x"),
+    (512, "3.5-4.5x"),
+    (usize::MAX, "3.0-4.0x"),
+];
+
+/// What stands beside the table.
+pub const NOTES: [&str; 3] = [
+    "Workshop: as printed in the original's documents, on an AMD GPU of theirs. Measured: on this machine, exponents between the two largest sizes, where constant costs weigh least.",
+    "O(S log S) cannot be right for time: flash attention computes all S x S scores like the others. What it lowers to O(S) is memory. Linear layers grow as S, so an exponent between 1 and 2 is what to expect.",
+    "The original's versions 3 and 4 compute a gradient for 1 of 74 parameters; their times are those of not training. Every version here trains.",
+];
+
+/// Every claim about the versions among `scales` that the sizes they ran at can be held against.
+pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
+    let mut confronted = Vec::new();
+    for scale in scales {
+        let Some(version) = version(&scale.target) else {
+            continue;
+        };
+        let mut grows = |what: &str, of: &str, claimed: Option<&str>, source| {
+            let at_the_end = last_exponent(&scale.growths, of);
+            if let Some((claimed, exponent)) = claimed.zip(at_the_end) {
+                confronted.push(Confronted {
+                    what: what.into(),
+                    version: scale.name.clone(),
+                    workshop: claimed.into(),
+                    source,
+                    measured: Some(exponent),
+                    measured_text: format!("S^{exponent:.2}"),
+                });
+            }
+        };
+        let time = TIME_WITH_LENGTH.get(version).copied();
+        grows("time with sequence length S", "time", time, "A.2.1");
+        let memory = MEMORY_WITH_LENGTH.get(version).copied();
+        grows(
+            "memory with sequence length S",
+            "memory",
+            memory,
+            "V2 document",
+        );
+        confronted.extend(batches(scale, version));
+    }
+    confronted.extend(ultra_over_baseline(scales));
+    confronted
+}
+
+/// The exponent in the sequence length between the two largest sizes.
+fn last_exponent(growths: &[Growth], of: &str) -> Option<f64> {
+    let growth = growths
+        .iter()
+        .find(|growth| growth.of == of && growth.axis == Axis::SequenceLength)?;
+    let last = growth
+        .between_neighbours
+        .iter()
+        .max_by_key(|local| (local.to.sequence_length, local.to.batch_size))?;
+    Some(last.exponent)
+}
+
+/// Time from one batch size of the workshop's table to the next one that ran, at the same sequence length.
+fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
+    let measured = scale.measured();
+    let at = |batch: usize, length: usize| -> Option<&Measured> {
+        measured
+            .iter()
+            .copied()
+            .find(|cell| cell.size.batch_size == batch && cell.size.sequence_length == length)
+    };
+    let mut lengths: Vec<usize> = measured
+        .iter()
+        .map(|cell| cell.size.sequence_length)
+        .collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let mut found = Vec::new();
+    for length in lengths {
+        let ran: Vec<_> = TIME_BY_BATCH
+            .iter()
+            .filter_map(|(batch, claimed)| Some((*batch, claimed[version], at(*batch, length)?)))
+            .collect();
+        for pair in ran.windows(2) {
+            let [(small, claimed_small, from), (large, claimed_large, to)] = pair else {
+                continue;
+            };
+            let ratio = to.step_ms / from.step_ms;
+            found.push(Confronted {
+                what: format!("time from batch {small} to {large}, S {length}"),
+                version: scale.name.clone(),
+                workshop: format!("{}x", factor(claimed_large / claimed_small)),
+                source: "A.2.2",
+                measured: Some(ratio),
+                measured_text: format!("{}x", factor(ratio)),
+            });
+        }
+    }
+    found
+}
+
+fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<Confronted> {
+    let find = |name: &str| scales.iter().find(|scale| scale.target == name);
+    let (Some(baseline), Some(ultra)) = (find("v1"), find("v4")) else {
+        return vec![];
+    };
+    let mut found = Vec::new();
+    for cell in ultra.measured() {
+        let size = cell.size;
+        let Some(slow) = baseline
+            .measured()
+            .into_iter()
+            .find(|slow| slow.size == size)
+        else {
+            continue;
+        };
+        let claimed = V4_BY_LENGTH
+            .iter()
+            .find(|(longest, _)| size.sequence_length <= *longest);
+        let Some((_, claimed)) = claimed else {
+            continue;
+        };
+        let ratio = slow.step_ms / cell.step_ms;
+        found.push(Confronted {
+            what: format!(
+                "speed-up over v1, S {}, batch {}",
+                size.sequence_length, size.batch_size
+            ),
+            version: ultra.name.clone(),
+            workshop: (*claimed).into(),
+            source: "V4 document",
+            measured: Some(ratio),
+            measured_text: format!("{}x", factor(ratio)),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::scaling::{Cell, Size, growths};
+
+    fn scale(target: &str, ms: impl Fn(f64, f64) -> f64) -> TargetScale {
+        let sizes = [(128, 1), (128, 4), (128, 5), (128, 16), (512, 1), (1024, 1)];
+        let cells = sizes.map(|(sequence_length, batch_size)| {
+            let step_ms = ms(f64::from(sequence_length), f64::from(batch_size));
+            Measured {
+                size: Size {
+                    sequence_length: sequence_length as usize,
+                    batch_size: batch_size as usize,
+                },
+                step_ms,
+                step_ms_of_rounds: vec![step_ms],
+                samples_per_s: 1.0,
+                tokens_per_s: 1.0,
+                peak_bytes: None,
+                launches: None,
+                flops: None,
+                runs: vec![],
+            }
+        });
+        let growths = growths(&cells, 0.95);
+        TargetScale {
+            name: target.into(),
+            target: target.into(),
+            cells: cells.into_iter().map(Cell::Measured).collect(),
+            growths,
+        }
+    }
+
+    #[test]
+    fn claims_stand_beside_what_ran_and_nothing_is_said_of_what_did_not() {
+        let scales = [
+            scale("v1", |length, batch| length.powf(1.5) * batch),
+            scale("v4", |length, batch| 0.25 * length.powf(1.5) * batch),
+            scale("stage2", |length, batch| length * batch),
+        ];
+        let found = confront(&scales);
+        let measured = |what: &str, version: &str| {
+            let claim = found
+                .iter()
+                .find(|claim| claim.what == what && claim.version == version);
+            claim.map(|claim| (claim.workshop.clone(), claim.measured.unwrap()))
+        };
+        let (claimed, exponent) = measured("time with sequence length S", "v4").unwrap();
+        assert!(
+            claimed == "O(S)" && (exponent - 1.5).abs() < 1e-9,
+            "{exponent}"
+        );
+        let (claimed, ratio) = measured("time from batch 4 to 16, S 128", "v1").unwrap();
+        assert!(
+            claimed == "3.84x" && (ratio - 4.0).abs() < 1e-9,
+            "{claimed} {ratio}"
+        );
+        let (claimed, ratio) = measured("speed-up over v1, S 512, batch 1", "v4").unwrap();
+        assert!(
+            claimed == "3.5-4.5x" && (ratio - 4.0).abs() < 1e-9,
+            "{claimed} {ratio}"
+        );
+        // Memory was not reported, batch 5 is in no table, and nobody wrote of stage 2.
+        assert_eq!(measured("memory with sequence length S", "v1"), None);
+        assert_eq!(measured("time from batch 4 to 5, S 128", "v1"), None);
+        assert!(!found.iter().any(|claim| claim.version == "stage2"));
+    }
+}

@@ -1,0 +1,104 @@
+//! The block sizes of a run: those given, and for the other kernels those `tune` found on this device.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use tinyllama_kernels::tunables;
+
+use super::switches::BlockSize;
+use super::training_args::UsageError;
+use crate::analysis::tuning::{TakenOver, Tuned};
+use crate::model::{Recipe, Target};
+use crate::run::folder;
+use crate::train::Options;
+use crate::train::event::Hello;
+
+/// `off` leaves aside what was found.
+const TUNING: &str = "TINYLLAMA_TUNING";
+
+/// Refuses block sizes that would change nothing.
+///
+/// # Errors
+/// [`UsageError`] when the target does not launch a kernel that was named.
+pub fn check(given: &[BlockSize], options: &Options) -> Result<(), UsageError> {
+    let launched = launched(options.target, &options.recipe);
+    let Some(idle) = given
+        .iter()
+        .find(|size| !launched.contains(&size.kernel.as_str()))
+    else {
+        return Ok(());
+    };
+    let (target, kernel) = (options.target, &idle.kernel);
+    Err(UsageError(match options.target {
+        Target::V4 => {
+            format!("--block-size {kernel}: v4 sizes its blocks itself; v3 and the stages take one")
+        }
+        _ if launched.is_empty() => format!(
+            "--block-size {kernel}: {target} launches none of this project's kernels, so it would change nothing; v3 and the stages do"
+        ),
+        _ => format!(
+            "--block-size {kernel}: {target} does not launch it, so it would change nothing; it launches {}",
+            launched.join(", ")
+        ),
+    }))
+}
+
+fn launched(target: Target, recipe: &Recipe) -> Vec<&'static str> {
+    if target == Target::V4 {
+        vec![]
+    } else {
+        recipe.kernels()
+    }
+}
+
+/// Hands the block sizes to the kernels of this process and enters them in `hello`; returns what a reader should know of them.
+///
+/// # Errors
+/// When a kernel refuses a size that was given, or the switch is neither on nor off.
+pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<Option<String>> {
+    let mut sizes: BTreeMap<String, usize> = given
+        .iter()
+        .map(|size| (size.kernel.clone(), size.units))
+        .collect();
+    let mut note = None;
+    // The CPU runs the model without these kernels.
+    let is_wanted =
+        !launched(target, &hello.recipe).is_empty() && hello.backend != "cpu" && tuning_is_on()?;
+    if is_wanted {
+        match found(hello, &sizes) {
+            Ok(Some(taken)) => {
+                sizes.extend(taken.block_sizes);
+                note = Some(taken.note);
+            }
+            Ok(None) => {}
+            // A file that cannot be read must not keep anybody from training.
+            Err(error) => {
+                note = Some(format!("what `tune` found is left aside: {error:#}"));
+            }
+        }
+    }
+    for (kernel, size) in &sizes {
+        tunables::set(kernel, *size)?;
+    }
+    hello.block_sizes = sizes;
+    Ok(note)
+}
+
+fn tuning_is_on() -> Result<bool> {
+    match std::env::var(TUNING).as_deref() {
+        Ok("off") => Ok(false),
+        Ok("on" | "") | Err(_) => Ok(true),
+        Ok(other) => bail!(UsageError(format!("{TUNING}={other}: it is on or off"))),
+    }
+}
+
+fn found(hello: &Hello, given: &BTreeMap<String, usize>) -> Result<Option<TakenOver>> {
+    let root = folder::state_folder()?;
+    let taken = Tuned::load(&root, &hello.backend, &hello.device)?.taken_over(hello, given);
+    if let Some(taken) = &taken {
+        for (kernel, size) in &taken.block_sizes {
+            tunables::check(kernel, *size)?;
+        }
+    }
+    Ok(taken)
+}

@@ -1,0 +1,124 @@
+//! What the `instructor` command takes.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand};
+
+use crate::cli::report::CourseArgs;
+use crate::instructor::scope::Named;
+
+#[derive(Debug, Args)]
+pub struct InstructorArgs {
+    /// Folder of the class
+    #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_CLASS")]
+    pub class: Option<PathBuf>,
+    /// Name learners see (default: the user's)
+    #[arg(long, value_name = "NAME", global = true)]
+    pub by: Option<String>,
+    #[command(flatten)]
+    pub course: CourseArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Attributes instead of colours, as with NO_COLOR
+    #[arg(long)]
+    pub no_color: bool,
+    /// Only ASCII characters, as in a locale that is not UTF-8
+    #[arg(long)]
+    pub ascii: bool,
+    /// Without one: the dashboard, where there is a terminal, else the list
+    #[command(subcommand)]
+    pub command: Option<InstructorCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum InstructorCommand {
+    /// Everyone with position, time, attempts, hints and signs of being stuck
+    List {
+        /// Print again whenever something changed
+        #[arg(long)]
+        watch: bool,
+    },
+    /// One learner's session, as a report in Markdown
+    Show { learner: String },
+    /// Take back progress; a backup is kept
+    Reset(ResetArgs),
+    /// Undo a reset
+    Restore {
+        learner: String,
+        /// Name of the backup (default: the newest that was not restored)
+        backup: Option<String>,
+    },
+    /// Open a lesson whose requirements are not met
+    Unlock { learner: String, lesson: String },
+    /// Do a step for a learner; a run is trained on this machine
+    Solve {
+        learner: String,
+        /// LESSON/STEP
+        step: String,
+    },
+    /// Ask the whole class to work on a lesson
+    Pin {
+        #[arg(required_unless_present = "off")]
+        lesson: Option<String>,
+        /// Let everybody go on where they like
+        #[arg(long, conflicts_with = "lesson")]
+        off: bool,
+    },
+    /// Write to a learner, or to everyone
+    Message {
+        #[command(flatten)]
+        to: Recipient,
+        #[arg(required = true)]
+        text: Vec<String>,
+    },
+    /// Export every session, to be merged or kept
+    Collect {
+        /// Folder to write to
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Recipient {
+    /// Learner to write to
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
+    /// Write to everyone
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(false))]
+pub struct ResetArgs {
+    pub learner: String,
+    /// One step: LESSON/STEP
+    #[arg(long, group = "what", value_name = "LESSON/STEP")]
+    step: Option<String>,
+    /// The steps of a debugging stage, such as 3
+    #[arg(long, group = "what", value_name = "N")]
+    stage: Option<String>,
+    /// A lesson
+    #[arg(long, group = "what", value_name = "LESSON")]
+    lesson: Option<String>,
+    /// The lessons of a session of the course
+    #[arg(long, group = "what", value_name = "SESSION")]
+    session: Option<String>,
+    /// Everything
+    #[arg(long, group = "what")]
+    all: bool,
+}
+
+impl ResetArgs {
+    pub fn named(&self) -> Named {
+        let some = |name: &Option<String>, of: fn(String) -> Named| name.clone().map(of);
+        some(&self.step, Named::Step)
+            .or_else(|| some(&self.stage, Named::Stage))
+            .or_else(|| some(&self.lesson, Named::Lesson))
+            .or_else(|| some(&self.session, Named::Session))
+            .unwrap_or(Named::All)
+    }
+}

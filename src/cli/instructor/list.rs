@@ -1,0 +1,106 @@
+//! Everyone in the class as lines, once or whenever something changed.
+
+use std::io::{self, Write};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Instructor;
+use crate::cli::Exit;
+use crate::instructor::class::PERMISSIONS;
+use crate::instructor::view::{LearnerView, views};
+use crate::session::class_file;
+
+/// How often `--watch` looks.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+impl Instructor<'_> {
+    pub fn list(&mut self) -> Result<Exit> {
+        let views = views(&mut self.class, &self.course)?;
+        self.print_views(&views)
+    }
+
+    pub fn watch(&mut self) -> Result<Exit> {
+        let mut shown = Vec::new();
+        loop {
+            let now = views(&mut self.class, &self.course)?;
+            let figures = |views: &[LearnerView]| -> Vec<LearnerView> {
+                // The minutes since somebody did something change all the time and say nothing new.
+                let still = |view: &LearnerView| LearnerView {
+                    idle_minutes: None,
+                    ..view.clone()
+                };
+                views.iter().map(still).collect()
+            };
+            if figures(&now) != figures(&shown) {
+                if self.args.json {
+                    let mut out = io::stdout().lock();
+                    writeln!(out, "{}", json!({ "learners": now }))?;
+                } else {
+                    self.print_views(&now)?;
+                    writeln!(io::stdout())?;
+                }
+                shown = now;
+            }
+            sleep(INTERVAL);
+        }
+    }
+
+    fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
+        let pin = class_file::read(self.class.folder())?.and_then(|pin| pin.lesson);
+        if self.args.json {
+            return self.print(&json!({ "learners": views, "pinned": pin }), "");
+        }
+        let mut out = io::stdout().lock();
+        if let Some(lesson) = pin {
+            writeln!(out, "The class is pinned to {lesson}.")?;
+        }
+        if views.is_empty() {
+            writeln!(out, "Nobody has begun yet.")?;
+            return Ok(Exit::Ok);
+        }
+        writeln!(
+            out,
+            "{:<16} {:<34} {:>7} {:>6} {:>5} {:>5} {:>9}  remarks",
+            "learner", "position", "steps", "tries", "hints", "min", "last"
+        )?;
+        for view in views {
+            writeln!(out, "{}", line(view))?;
+        }
+        if views.iter().any(|view| view.problem.is_some()) {
+            writeln!(out, "\n{PERMISSIONS}")?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn line(view: &LearnerView) -> String {
+    let position = view.position.as_ref();
+    let mut remarks: Vec<String> = view.signs.iter().map(|sign| sign.in_words()).collect();
+    remarks.extend(view.running.iter().map(|target| format!("runs {target}")));
+    remarks.extend(view.problem.clone());
+    if view.damaged_lines > 0 {
+        remarks.push(format!("{} damaged lines", view.damaged_lines));
+    }
+    if view.orders_waiting > 0 {
+        remarks.push(format!("{} orders wait", view.orders_waiting));
+    }
+    if view.open_in.is_some() && view.running.is_none() {
+        remarks.push("open".into());
+    }
+    format!(
+        "{:<16} {:<34} {:>7} {:>6} {:>5} {:>5.0} {:>9}  {}",
+        view.name,
+        position.map_or("not begun".into(), ToString::to_string),
+        format!("{}/{}", view.steps_finished, view.steps),
+        view.attempts,
+        view.hints,
+        view.minutes,
+        view.last_seen(),
+        remarks.join("; ")
+    )
+    .trim_end()
+    .to_string()
+}

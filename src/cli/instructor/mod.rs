@@ -1,0 +1,263 @@
+//! `instructor`: look after a class through its folder.
+
+mod args;
+mod list;
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use serde_json::json;
+
+pub use self::args::InstructorArgs;
+use self::args::{InstructorCommand, Recipient};
+use super::Exit;
+use super::session::say_error;
+use crate::instructor::carry_out::newest_backup;
+use crate::instructor::class::PERMISSIONS;
+use crate::instructor::scope::{self, ScopeError};
+use crate::instructor::{Class, ClassError, deliver, hand_ins, solve};
+use crate::lesson::Course;
+use crate::report::{Options, collect, markdown};
+use crate::session::class_file::{self, Pin};
+use crate::session::order::{Action, Order};
+use crate::session::store::read_only;
+use crate::tui::instructor_screen;
+use crate::tui::theme::{Glyphs, Palette, Theme};
+
+pub fn run(args: &InstructorArgs) -> Result<Exit> {
+    let Some(folder) = &args.class else {
+        eprintln!("error: which class? Give its folder with --class DIR or TINYLLAMA_CLASS");
+        return Ok(Exit::Usage);
+    };
+    let Some(course) = args.course.load()? else {
+        return Ok(Exit::Usage);
+    };
+    let done = Class::open(folder)
+        .map_err(anyhow::Error::from)
+        .and_then(|class| {
+            Instructor {
+                args,
+                class,
+                course,
+            }
+            .execute()
+        });
+    match done {
+        Err(error) => say(error),
+        done => done,
+    }
+}
+
+/// Prints an error with what to do about it.
+fn say(error: anyhow::Error) -> Result<Exit> {
+    if let Some(error) = error.downcast_ref::<ScopeError>() {
+        eprintln!("error: {error}");
+        return Ok(Exit::Usage);
+    }
+    match error.downcast::<ClassError>() {
+        Ok(ClassError::Session(error)) => say_error(error.into()),
+        Ok(error @ ClassError::NoLearner { .. }) => {
+            eprintln!("error: {error}\n       {}", error.remedy());
+            Ok(Exit::Usage)
+        }
+        Ok(error @ ClassError::Folder { .. }) => {
+            eprintln!("error: {error}\n       {}", error.remedy());
+            Ok(Exit::Environment)
+        }
+        Err(other) => say_error(other),
+    }
+}
+
+struct Instructor<'a> {
+    args: &'a InstructorArgs,
+    class: Class,
+    course: Course,
+}
+
+impl Instructor<'_> {
+    fn execute(mut self) -> Result<Exit> {
+        let Some(command) = &self.args.command else {
+            return self.dashboard();
+        };
+        match command {
+            InstructorCommand::List { watch: false } => self.list(),
+            InstructorCommand::List { watch: true } => self.watch(),
+            InstructorCommand::Show { learner } => self.show(learner),
+            InstructorCommand::Reset(reset) => {
+                let (scope, workbench) = scope::resolve(&reset.named(), &self.course)?;
+                self.order(&reset.learner, Action::Reset { scope, workbench })
+            }
+            InstructorCommand::Restore { learner, backup } => {
+                let backup = match backup {
+                    Some(backup) => backup.clone(),
+                    None => self.newest_backup(learner)?,
+                };
+                self.order(learner, Action::Restore { backup })
+            }
+            InstructorCommand::Unlock { learner, lesson } => {
+                let lesson = scope::lesson(lesson, &self.course)?.id.clone();
+                self.order(learner, Action::Unlock { lesson })
+            }
+            InstructorCommand::Solve { learner, step } => self.solve(learner, step),
+            InstructorCommand::Pin { lesson, .. } => self.pin(lesson.as_deref()),
+            InstructorCommand::Message { to, text } => self.message(to, &text.join(" ")),
+            InstructorCommand::Collect { output } => self.collect(output),
+        }
+    }
+
+    fn dashboard(mut self) -> Result<Exit> {
+        if self.args.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            return self.list();
+        }
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"))
+            .unwrap_or_default()
+            .to_lowercase();
+        let palette = match self.args.no_color || set("NO_COLOR").is_some() {
+            true => Palette::Mono,
+            false => Palette::Ansi16,
+        };
+        let unicode = !self.args.ascii && (locale.contains("utf-8") || locale.contains("utf8"));
+        let glyphs = match unicode {
+            true => Glyphs::UNICODE,
+            false => Glyphs::ASCII,
+        };
+        let by = self.by();
+        let theme = Theme::new(palette, glyphs);
+        instructor_screen::run(self.class, &self.course, &by, theme)?;
+        Ok(Exit::Ok)
+    }
+
+    fn by(&self) -> String {
+        let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+        self.args
+            .by
+            .clone()
+            .or_else(|| user().ok())
+            .unwrap_or_else(|| "your instructor".into())
+    }
+
+    fn print(&self, value: &serde_json::Value, text: &str) -> Result<Exit> {
+        let mut out = io::stdout().lock();
+        match self.args.json {
+            true => writeln!(out, "{value:#}")?,
+            false => writeln!(out, "{text}")?,
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn show(&mut self, learner: &str) -> Result<Exit> {
+        let place = self.class.place(learner)?;
+        let report = collect(&place, &self.course, Options::default())?;
+        let text = markdown::render(&report);
+        self.print(&serde_json::to_value(&report)?, &text)
+    }
+
+    fn newest_backup(&self, learner: &str) -> Result<String> {
+        let (state, _) = read_only(&self.class.place(learner)?)?;
+        Ok(newest_backup(&state)?)
+    }
+
+    fn order(&self, learner: &str, action: Action) -> Result<Exit> {
+        let place = self.class.place(learner)?;
+        let order = Order::new(&self.by(), action);
+        let delivery = deliver(&place, &order)?;
+        let (state, text) = (delivery.name(), delivery.in_words(learner));
+        self.print(
+            &json!({ "learner": learner, "state": state, "text": text }),
+            &text,
+        )
+    }
+
+    fn solve(&self, learner: &str, name: &str) -> Result<Exit> {
+        let at = scope::step(name, &self.course)?;
+        // Before minutes of training: is there anybody to do it for?
+        let place = self.class.place(learner)?;
+        read_only(&place)?;
+        let Some(step) = self.course.step(&at.lesson, &at.step) else {
+            return Ok(Exit::Usage);
+        };
+        let action = solve::solve(at, step, &mut |step| {
+            eprintln!(
+                "step {} of {}, loss {:.3}, {:.1} ms",
+                step.n, step.of, step.loss, step.total_ms
+            );
+        })?;
+        self.order(learner, action)
+    }
+
+    fn pin(&self, lesson: Option<&str>) -> Result<Exit> {
+        let lesson = match lesson {
+            Some(id) => Some(scope::lesson(id, &self.course)?.id.clone()),
+            None => None,
+        };
+        let pin = Pin {
+            lesson: lesson.clone(),
+            by: self.by(),
+        };
+        class_file::write(self.class.folder(), &pin)?;
+        let text = match &lesson {
+            Some(lesson) => format!("The class is asked to work on {lesson}."),
+            None => "Everybody may go on where they like.".into(),
+        };
+        self.print(&json!({ "pinned": lesson }), &text)
+    }
+
+    fn message(&mut self, to: &Recipient, text: &str) -> Result<Exit> {
+        let action = Action::Message { text: text.into() };
+        if let Some(learner) = &to.to {
+            return self.order(learner, action);
+        }
+        let order = Order::new(&self.by(), action);
+        let places: Vec<_> = self
+            .class
+            .learners()?
+            .into_iter()
+            .map(|learner| learner.place)
+            .collect();
+        let mut failed = false;
+        let mut results = Vec::new();
+        for place in places {
+            let (state, text) = match deliver(&place, &order) {
+                Ok(delivery) => (delivery.name(), delivery.in_words(&place.learner)),
+                Err(error) => {
+                    failed = true;
+                    ("failed", format!("{}: {error}", place.learner))
+                }
+            };
+            results.push((place.learner, state, text));
+        }
+        let text: Vec<&str> = results.iter().map(|(_, _, text)| text.as_str()).collect();
+        let values: Vec<_> = results
+            .iter()
+            .map(|(learner, state, text)| json!({ "learner": learner, "state": state, "text": text }))
+            .collect();
+        self.print(&json!({ "learners": values }), &text.join("\n"))?;
+        if failed && !self.args.json {
+            eprintln!("{PERMISSIONS}");
+        }
+        Ok(if failed { Exit::Failed } else { Exit::Ok })
+    }
+
+    fn collect(&mut self, output: &std::path::Path) -> Result<Exit> {
+        let collected = hand_ins::collect(&mut self.class, output)?;
+        let mut lines = Vec::new();
+        let mut values = Vec::new();
+        let mut failed = false;
+        for one in &collected {
+            match &one.file {
+                Ok(file) => lines.push(file.display().to_string()),
+                Err(why) => {
+                    failed = true;
+                    lines.push(format!("{}: not collected, {why}", one.learner));
+                }
+            }
+            let (file, why) = (one.file.as_ref().ok(), one.file.as_ref().err());
+            values.push(json!({ "learner": one.learner, "file": file, "problem": why }));
+        }
+        self.print(&json!({ "collected": values }), &lines.join("\n"))?;
+        Ok(if failed { Exit::Failed } else { Exit::Ok })
+    }
+}

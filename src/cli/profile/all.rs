@@ -1,0 +1,157 @@
+//! `profile all`: every profiler that is installed, one after the other, into one folder with an index.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::launch::{newest_common, output_folder, request, show, target};
+use super::outcome::outcome;
+use super::{LaunchArgs, print};
+use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::line::CommandLine;
+use crate::profiler::commands::{Task, build};
+use crate::profiler::run::RunError;
+use crate::profiler::show::text::push_wrapped;
+
+/// Everything that is installed, into one folder; a tool that fails does not stop the others.
+pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
+    let folder = output_folder(args, "all")?;
+    let tasks = [
+        ("hotspots", Task::Hotspots),
+        ("runtime", Task::Runtime),
+        ("counters", Task::Counters(Vec::new())),
+        ("system", Task::SystemTrace),
+        ("roofline", Task::Roofline),
+        ("compute", Task::Profile),
+    ];
+    let mut lines = Vec::new();
+    for (name, task) in tasks {
+        let found = find(task.tool());
+        let assumed = || Installed::assumed(task.tool(), newest_common(task.tool()));
+        let request = request(task.clone(), args, folder.join(name))?;
+        let line = build(&request, &found.clone().unwrap_or_else(assumed));
+        lines.push((name, task, found.is_some(), line));
+    }
+    if args.print {
+        for (_, task, _, line) in &lines {
+            show(line, task, args.view.json)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut index = vec![built_in(args, &folder)?];
+    for (name, task, is_installed, line) in &lines {
+        index.push(if *is_installed {
+            entry(name, task, line, args)
+        } else {
+            json!({"name": name, "tool": task.tool().name(), "state": "not installed", "how_to_install": task.tool().how_to_install()})
+        });
+    }
+    let failed = index.iter().any(|entry| entry["state"] == "failed");
+    write_index(&folder, &index, args)?;
+    Ok(if failed {
+        ExitCode::from(print::FAILED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// The tutor's own trace and its count of operations, which need no tool.
+fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
+    const PROFILED_STEPS: &str = "3";
+    let path = folder.join("events.jsonl");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let words = target(&args.target, Task::Hotspots.steps(), &args.run_flags)?;
+    let (program, arguments) = words.split_first().context("no program to run")?;
+    let status = Command::new(program)
+        .args(arguments)
+        .args([
+            "--events",
+            "--flops",
+            "--profile-steps",
+            PROFILED_STEPS,
+            "--trace",
+        ])
+        .arg(folder.join("trace.json"))
+        .stdout(file)
+        .status()
+        .context("cannot start this program again")?;
+    Ok(json!({
+        "name": "built-in",
+        "tool": "tinyllama-tutor",
+        "state": if status.success() { "done" } else { "failed" },
+        "shows": "device time by kernel and by part of the model, counted operations, and a timeline (trace.json)",
+        "path": "events.jsonl",
+    }))
+}
+
+fn entry(name: &str, task: &Task, line: &CommandLine, args: &LaunchArgs) -> Value {
+    let mut entry = json!({
+        "name": name,
+        "tool": task.tool().name(),
+        "shows": task.shows(),
+        "command": line.shell(),
+        "path": name,
+    });
+    match outcome(line, task, false, !args.view.json) {
+        Ok(outcome) => {
+            entry["state"] = json!(if outcome.succeeded() {
+                "done"
+            } else {
+                "failed"
+            });
+            entry["remedies"] = outcome
+                .finished
+                .remedies
+                .iter()
+                .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy}))
+                .collect();
+        }
+        Err(error) => {
+            let is_missing = matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. }));
+            entry["state"] = json!(if is_missing {
+                "not installed"
+            } else {
+                "failed"
+            });
+            entry["remedies"] = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
+        }
+    }
+    entry
+}
+
+fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Result<()> {
+    let document = json!({"version": 1, "target": args.target, "profiles": index});
+    let path = folder.join("index.json");
+    fs::write(&path, serde_json::to_string_pretty(&document)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if args.view.json {
+        return print::json(&document);
+    }
+    let mut text = String::new();
+    for entry in index {
+        let field = |name: &str| entry[name].as_str().unwrap_or_default();
+        writeln!(
+            text,
+            "{:<14} {:<10} {}",
+            field("state"),
+            field("name"),
+            field("shows")
+        )?;
+        for remedy in entry["remedies"].as_array().into_iter().flatten() {
+            let words = format!(
+                "{} {}",
+                remedy["trouble"].as_str().unwrap_or_default(),
+                remedy["remedy"].as_str().unwrap_or_default()
+            );
+            push_wrapped(&mut text, &words, print::WIDTH);
+        }
+    }
+    writeln!(text, "index in {}", path.display())?;
+    print::out(&text)?;
+    Ok(())
+}

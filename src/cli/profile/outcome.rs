@@ -1,0 +1,128 @@
+//! What came of a profiler's run: how it ended, what it recorded, what to do about what is missing.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::launch::line_document;
+use super::{ViewArgs, import, print};
+use crate::profiler::commands::line::CommandLine;
+use crate::profiler::commands::{Task, Tool};
+use crate::profiler::read::{Format, Import, import as read};
+use crate::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
+use crate::profiler::run::{Ending, Finished, Output, run};
+use crate::profiler::show::parts::Parts;
+use crate::profiler::show::text::push_wrapped;
+
+/// A finished run with what it recorded.
+pub(super) struct Outcome {
+    tool: Tool,
+    pub finished: Finished,
+    import: Option<Import>,
+}
+
+pub(super) fn outcome(
+    line: &CommandLine,
+    task: &Task,
+    terminal: bool,
+    show_lines: bool,
+) -> anyhow::Result<Outcome> {
+    let mut list = |text: &str| {
+        if show_lines {
+            eprintln!("{text}");
+        }
+    };
+    let output = if terminal {
+        Output::Terminal
+    } else {
+        Output::Lines(&mut list)
+    };
+    let mut finished = run(line, output)?;
+    let import = read(&line.folder).ok();
+    if finished.ending == Ending::Success
+        && let Some(import) = &import
+    {
+        finished.remedies.extend(what_is_missing(import, task));
+    }
+    Ok(Outcome {
+        tool: task.tool(),
+        finished,
+        import,
+    })
+}
+
+fn what_is_missing(import: &Import, task: &Task) -> Option<Remedy> {
+    let wants_kernels = matches!(task, Task::Hotspots | Task::Counters(_) | Task::Profile);
+    let profile = &import.profile;
+    let has_kernels = !profile.dispatches.is_empty()
+        || !profile.counters.is_empty()
+        || !profile.statistics.is_empty();
+    if wants_kernels && !has_kernels && import.damage.is_empty() {
+        return Some(NOTHING_RECORDED);
+    }
+    let formats: Vec<Format> = import.taken.iter().map(|taken| taken.format).collect();
+    let is_database_only =
+        formats.contains(&Format::Rocpd) && !formats.contains(&Format::KernelTrace);
+    (*task == Task::Hotspots && is_database_only).then_some(DATABASE_ONLY)
+}
+
+impl Outcome {
+    pub fn succeeded(&self) -> bool {
+        let is_sound = self
+            .import
+            .as_ref()
+            .is_none_or(|import| import.damage.is_empty());
+        let is_complete = self.finished.remedies.iter().all(|remedy| remedy.harmless);
+        self.finished.ending == Ending::Success && is_sound && is_complete
+    }
+
+    pub fn exit_code(&self) -> ExitCode {
+        if self.succeeded() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(print::FAILED)
+        }
+    }
+
+    pub fn text(&self, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
+        let mut text = match self.finished.ending {
+            Ending::Success => String::new(),
+            Ending::Failed(code) => format!("{} ended with code {code}.\n", self.tool),
+            Ending::Killed(signal) => format!("{} was ended by signal {signal}.\n", self.tool),
+        };
+        for remedy in &self.finished.remedies {
+            push_wrapped(&mut text, remedy.trouble, print::WIDTH);
+            push_wrapped(&mut text, &format!("-> {}", remedy.remedy), print::WIDTH);
+        }
+        if let Some(log) = &self.finished.log {
+            writeln!(text, "log   {}", log.display())?;
+        }
+        if let Some(import) = &self.import {
+            text.push_str(&import::text(import, view, parts)?);
+        }
+        Ok(text)
+    }
+
+    pub fn document(&self, line: &CommandLine, view: &ViewArgs, parts: &Parts) -> Value {
+        let mut document = line_document(line);
+        document["tool"] = json!(self.tool.name());
+        document["ending"] = match self.finished.ending {
+            Ending::Success => json!("success"),
+            Ending::Failed(code) => json!({"failed": code}),
+            Ending::Killed(signal) => json!({"killed": signal}),
+        };
+        document["log"] = json!(self.finished.log);
+        document["remedies"] = self
+            .finished
+            .remedies
+            .iter()
+            .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy, "harmless": remedy.harmless}))
+            .collect();
+        document["profile"] = match &self.import {
+            Some(import) => import::document(import, view, parts),
+            None => Value::Null,
+        };
+        document
+    }
+}

@@ -1,0 +1,136 @@
+//! Which lessons and runs a step can look back at.
+
+use std::collections::BTreeSet;
+
+use super::lesson::LessonCheck;
+use crate::lesson::course::{Course, StepKind};
+use crate::lesson::locate::Part;
+use crate::lesson::quantity::{Quantity, RunName};
+
+impl LessonCheck<'_> {
+    pub(super) fn requires(&mut self) {
+        for (i, required) in self.lesson.requires.iter().enumerate() {
+            let path = [Part::Key("requires"), Part::Index(i)];
+            if !self.is_listed(required) {
+                self.refuse(&path, format!("there is no lesson `{required}`"));
+            } else if let Some(way) = way(self.course, required, &self.lesson.id) {
+                let circle = way.join(" -> ");
+                self.refuse(
+                    &path,
+                    format!(
+                        "this lesson would wait for itself: {} -> {circle}",
+                        self.lesson.id
+                    ),
+                );
+            }
+        }
+    }
+
+    /// Also true of a lesson whose file could not be read.
+    fn is_listed(&self, lesson: &str) -> bool {
+        self.course
+            .sessions
+            .iter()
+            .any(|session| session.lessons.iter().any(|id| id == lesson))
+    }
+
+    /// Whether the lesson's own file is the problem, which has been reported already.
+    fn is_unread(&self, lesson: &str) -> bool {
+        self.is_listed(lesson) && self.course.lesson(lesson).is_none()
+    }
+
+    /// Every run of `quantity` must have been started before the step at `end`, here or in a required lesson.
+    pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &[Part]) {
+        let unreachable: Vec<RunName> = quantity
+            .runs()
+            .filter(|run| !self.is_unread(&run.lesson) && !self.is_reachable(run, end))
+            .cloned()
+            .collect();
+        for run in unreachable {
+            let message = match self.course.step(&run.lesson, &run.step) {
+                None => format!("there is no step `{run}`"),
+                Some(step) if !matches!(step.kind, StepKind::Run { .. }) => {
+                    format!("step `{run}` is no run")
+                }
+                Some(_) if run.lesson == self.lesson.id => {
+                    format!("the run of step `{run}` only comes later")
+                }
+                Some(_) => format!(
+                    "lesson `{}` is not required by this one, so step `{run}` may not have run",
+                    run.lesson
+                ),
+            };
+            self.refuse(path, message);
+        }
+    }
+
+    fn is_reachable(&self, run: &RunName, end: usize) -> bool {
+        let steps = if run.lesson == self.lesson.id {
+            self.lesson.steps.get(..end).unwrap_or_default()
+        } else if way(self.course, &self.lesson.id, &run.lesson).is_some() {
+            self.course
+                .lesson(&run.lesson)
+                .map(|lesson| lesson.steps.as_slice())
+                .unwrap_or_default()
+        } else {
+            &[]
+        };
+        steps
+            .iter()
+            .any(|step| step.id == run.step && matches!(step.kind, StepKind::Run { .. }))
+    }
+
+    pub(super) fn prediction(&mut self, index: usize, measure: &Quantity) {
+        let answered_later = measure.runs().any(|run| {
+            let later = self.lesson.steps.iter().skip(index + 1);
+            run.lesson == self.lesson.id && later.into_iter().any(|step| step.id == run.step)
+        });
+        let path = [Part::Key("measure")];
+        if !answered_later {
+            self.refuse_in_step(
+                index,
+                &path,
+                "a prediction needs a run further down in this lesson that answers it",
+            );
+        }
+        let full = [Part::Key("steps"), Part::Index(index), path[0]];
+        self.measured_before(self.lesson.steps.len(), measure, &full);
+    }
+
+    pub(super) fn compared(&mut self, index: usize, runs: &[RunName]) {
+        let path = [Part::Key("steps"), Part::Index(index), Part::Key("runs")];
+        if runs.len() < 2 {
+            self.refuse(&path, "comparing takes at least two runs");
+        }
+        for (i, run) in runs.iter().enumerate() {
+            if !self.is_unread(&run.lesson) && !self.is_reachable(run, index) {
+                let message = format!("no run of this name comes before: `{run}`");
+                self.refuse(&[&path[..], &[Part::Index(i)]].concat(), message);
+            }
+        }
+    }
+}
+
+/// The lessons on the way from `from` down its requirements to `to`, both included.
+fn way(course: &Course, from: &str, to: &str) -> Option<Vec<String>> {
+    fn search(
+        course: &Course,
+        from: &str,
+        to: &str,
+        seen: &mut BTreeSet<String>,
+    ) -> Option<Vec<String>> {
+        if from == to {
+            return Some(vec![to.to_string()]);
+        }
+        if !seen.insert(from.to_string()) {
+            return None;
+        }
+        let rest = course
+            .lesson(from)?
+            .requires
+            .iter()
+            .find_map(|next| search(course, next, to, seen))?;
+        Some([vec![from.to_string()], rest].concat())
+    }
+    search(course, from, to, &mut BTreeSet::new())
+}

@@ -1,0 +1,36 @@
+//! Values that repeat a million times over, each kept once and known by its number.
+
+use std::collections::HashMap;
+
+/// Values of one kind.
+#[derive(Clone, Debug)]
+pub struct Interned<T> {
+    pub values: Vec<T>,
+    numbers: HashMap<T, u32>,
+}
+
+impl<T> Default for Interned<T> {
+    fn default() -> Self {
+        Interned {
+            values: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
+    pub fn number_of<Q>(&mut self, value: &Q) -> u32
+    where
+        T: std::borrow::Borrow<Q> + for<'a> From<&'a Q>,
+        Q: Eq + std::hash::Hash + ?Sized,
+    {
+        if let Some(&number) = self.numbers.get(value) {
+            return number;
+        }
+        let number = self.values.len() as u32;
+        let value = T::from(value);
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
+        number
+    }
+}

@@ -1,0 +1,158 @@
+//! A profile in memory, whichever tool and format it came from.
+//!
+//! Names and launch shapes repeat a million times over, so they are interned: a dispatch is 64 bytes, and a trace of a
+//! million rows fits in well under 100 MB.
+
+mod interned;
+mod records;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use self::interned::Interned;
+pub use self::records::{
+    Agent, Allocation, ApiCall, Ceiling, CounterSample, Dispatch, InstructionSamples, Interval,
+    Lane, MemoryCopy, Metric, Process, Region, Statistic, StatisticKind, Variant,
+};
+
+/// A string of [`Profile::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(u32);
+
+/// A launch shape of [`Profile::variants`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VariantId(u32);
+
+/// A place work runs in, of [`Profile::lanes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaneId(u32);
+
+/// A program run of [`Profile::processes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessId(u32);
+
+/// Everything read from one file or folder.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// What was profiled, where a file says so.
+    pub commands: Vec<String>,
+    pub dispatches: Vec<Dispatch>,
+    pub copies: Vec<MemoryCopy>,
+    pub calls: Vec<ApiCall>,
+    pub allocations: Vec<Allocation>,
+    pub counters: Vec<CounterSample>,
+    pub statistics: Vec<Statistic>,
+    pub regions: Vec<Region>,
+    pub agents: Vec<Agent>,
+    pub ceilings: Vec<Ceiling>,
+    pub metrics: Vec<Metric>,
+    pub instructions: Vec<InstructionSamples>,
+    /// What rocprof-compute says about the machine, by its own keys.
+    pub system: BTreeMap<String, String>,
+    /// What a reader should know about the figures.
+    pub notes: Vec<String>,
+    /// The files it was read from.
+    pub sources: Vec<PathBuf>,
+    names: Interned<Arc<str>>,
+    variants: Interned<Variant>,
+    lanes: Interned<Lane>,
+    processes: Interned<Process>,
+}
+
+impl From<&Variant> for Variant {
+    fn from(variant: &Variant) -> Self {
+        *variant
+    }
+}
+
+impl From<&Lane> for Lane {
+    fn from(lane: &Lane) -> Self {
+        *lane
+    }
+}
+
+impl From<&Process> for Process {
+    fn from(process: &Process) -> Self {
+        process.clone()
+    }
+}
+
+impl Profile {
+    pub fn name_id(&mut self, name: &str) -> NameId {
+        NameId(self.names.number_of(name))
+    }
+
+    pub fn variant_id(&mut self, variant: Variant) -> VariantId {
+        VariantId(self.variants.number_of(&variant))
+    }
+
+    pub fn lane_id(&mut self, lane: Lane) -> LaneId {
+        LaneId(self.lanes.number_of(&lane))
+    }
+
+    pub fn process_id(&mut self, label: &str, pass: Option<u32>) -> ProcessId {
+        let process = Process {
+            label: label.to_owned(),
+            pass,
+        };
+        ProcessId(self.processes.number_of(&process))
+    }
+
+    pub fn name(&self, id: NameId) -> &str {
+        &self.names.values[id.0 as usize]
+    }
+
+    pub fn variant(&self, id: VariantId) -> &Variant {
+        &self.variants.values[id.0 as usize]
+    }
+
+    pub fn lane(&self, id: LaneId) -> &Lane {
+        &self.lanes.values[id.0 as usize]
+    }
+
+    pub fn process(&self, id: ProcessId) -> &Process {
+        &self.processes.values[id.0 as usize]
+    }
+
+    pub fn processes(&self) -> &[Process] {
+        &self.processes.values
+    }
+
+    /// Name of the kernel a dispatch ran, as the profiler wrote it.
+    pub fn kernel_name(&self, variant: VariantId) -> &str {
+        self.name(self.variant(variant).kernel)
+    }
+
+    /// The device with the profiler's number `number`.
+    pub fn agent(&self, number: u64) -> Option<&Agent> {
+        self.agents
+            .iter()
+            .find(|agent| agent.number == Some(number))
+    }
+
+    /// The device a lane ran on; the only GPU there is, where the lane does not say.
+    pub fn gpu_of(&self, lane: LaneId) -> Option<&Agent> {
+        let named = self.lane(lane).agent.and_then(|number| self.agent(number));
+        named.filter(|agent| agent.gpu).or_else(|| {
+            let mut gpus = self.agents.iter().filter(|agent| agent.gpu);
+            gpus.next().filter(|_| gpus.next().is_none())
+        })
+    }
+
+    /// Whether anything at all was read.
+    pub fn is_empty(&self) -> bool {
+        self.dispatches.is_empty()
+            && self.copies.is_empty()
+            && self.calls.is_empty()
+            && self.allocations.is_empty()
+            && self.counters.is_empty()
+            && self.statistics.is_empty()
+            && self.regions.is_empty()
+            && self.agents.is_empty()
+            && self.ceilings.is_empty()
+            && self.metrics.is_empty()
+            && self.instructions.is_empty()
+            && self.system.is_empty()
+    }
+}

@@ -1,0 +1,322 @@
+//! Event streams of real runs, kept to be played where there is no such machine.
+//!
+//! A folder of recordings has an `INDEX.yaml`, a list of entries, and for each entry `ID.jsonl.gz`: the stream as the run
+//! printed it. Whatever shows a figure of a recording says so with its [`label`].
+
+mod error;
+pub mod play;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use time::Date;
+use time::format_description::StaticFormatDescription;
+use time::macros::format_description;
+
+pub use self::error::RecordingError;
+use crate::model::Target;
+use crate::train::event::Event;
+
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/recordings");
+
+const INDEX: &str = "INDEX.yaml";
+
+/// A stream that unpacks to more is no recording of a run for learners.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Flags that change how long, where and how loudly a run goes, but not what it runs.
+const CIRCUMSTANCES: [&str; 12] = [
+    "--config",
+    "--num-steps",
+    "--warmup",
+    "--profile-steps",
+    "--backend",
+    "--sample",
+    "--repeatability",
+    "--trace",
+    "--flops",
+    "--events",
+    "--json",
+    "--diagnose",
+];
+
+/// Those of them that stand alone.
+const WITHOUT_VALUE: [&str; 4] = ["--flops", "--events", "--json", "--diagnose"];
+
+/// One recorded run, as the index describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    pub id: String,
+    /// As on the command line.
+    pub target: Target,
+    /// Name of the model's configuration.
+    pub config: String,
+    /// The device, as people call it.
+    pub machine: String,
+    pub driver: Option<String>,
+    pub date: Date,
+    /// Version of the program that ran.
+    pub version: String,
+    /// The command line from `run` on.
+    pub command: String,
+}
+
+/// How an index writes it.
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+    target: String,
+    config: String,
+    machine: String,
+    #[serde(default)]
+    driver: Option<String>,
+    date: String,
+    version: String,
+    command: String,
+}
+
+/// Where recordings are read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Those inside the program.
+    #[default]
+    BuiltIn,
+    Folder(PathBuf),
+}
+
+/// Every recording there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Library {
+    source: Source,
+    recordings: Vec<Recording>,
+}
+
+/// `recording: NVIDIA H200, 21 November 2026`, for a run whose origin is known.
+pub fn label(origin: &str) -> String {
+    format!("recording: {origin}")
+}
+
+impl Recording {
+    /// `NVIDIA H200, 21 November 2026`: what a session notes for a run that was played.
+    pub fn origin(&self) -> String {
+        format!(
+            "{}, {} {} {}",
+            self.machine,
+            self.date.day(),
+            self.date.month(),
+            self.date.year()
+        )
+    }
+
+    pub fn label(&self) -> String {
+        label(&self.origin())
+    }
+
+    /// What plays it again, as a run's record has it.
+    pub fn words(&self) -> Vec<String> {
+        ["tinyllama-tutor", "recordings", "play", &self.id]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn switches(&self) -> Vec<String> {
+        let words = shlex::split(&self.command).unwrap_or_default();
+        let flags: Vec<String> = words
+            .into_iter()
+            .skip_while(|word| !word.starts_with('-'))
+            .collect();
+        switches(&flags)
+    }
+}
+
+impl Source {
+    /// The folder if one is given, else the built-in recordings.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        folder.map_or(Source::BuiltIn, Source::Folder)
+    }
+
+    fn place(&self, file: &str) -> String {
+        match self {
+            Source::BuiltIn => format!("assets/recordings/{file}"),
+            Source::Folder(folder) => folder.join(file).display().to_string(),
+        }
+    }
+
+    fn read(&self, file: &str) -> Result<Vec<u8>, RecordingError> {
+        let failed = |source| RecordingError::Read {
+            place: self.place(file),
+            source,
+        };
+        match self {
+            Source::Folder(folder) => fs::read(folder.join(file)).map_err(failed),
+            Source::BuiltIn => BUILT_IN
+                .get_file(file)
+                .map(|file| file.contents().to_vec())
+                .ok_or_else(|| failed(std::io::ErrorKind::NotFound.into())),
+        }
+    }
+}
+
+impl Library {
+    /// Reads the index.
+    ///
+    /// # Errors
+    /// When it is missing, or says something that cannot be understood.
+    pub fn load(source: Source) -> Result<Self, RecordingError> {
+        let wrong = |problem: String| RecordingError::Index {
+            place: source.place(INDEX),
+            problem,
+        };
+        let bytes = source.read(INDEX)?;
+        let entries: Vec<Entry> =
+            serde_yaml::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let mut recordings: Vec<Recording> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let id = entry.id.clone();
+            if recordings.iter().any(|known| known.id == id) {
+                return Err(wrong(format!("there are two recordings `{id}`")));
+            }
+            let recording =
+                understand(entry).map_err(|problem| wrong(format!("`{id}`: {problem}")))?;
+            recordings.push(recording);
+        }
+        Ok(Self { source, recordings })
+    }
+
+    /// In the order of the index.
+    pub fn all(&self) -> &[Recording] {
+        &self.recordings
+    }
+
+    /// # Errors
+    /// When there is none of this id.
+    pub fn find(&self, id: &str) -> Result<&Recording, RecordingError> {
+        let known = || {
+            self.recordings
+                .iter()
+                .map(|recording| recording.id.clone())
+                .collect()
+        };
+        let found = self.recordings.iter().find(|recording| recording.id == id);
+        found.ok_or_else(|| RecordingError::Unknown {
+            id: id.into(),
+            known: known(),
+        })
+    }
+
+    /// Recordings of `target`.
+    pub fn of_target(&self, target: &str) -> impl Iterator<Item = &Recording> {
+        let target = target.parse::<Target>().ok();
+        self.recordings
+            .iter()
+            .filter(move |recording| Some(recording.target) == target)
+    }
+
+    /// The recording of a run with these flags: the same target with the same switches. Of several, one of the same
+    /// configuration, and then the newest.
+    pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
+        let wanted = switches(flags);
+        let config = value_of(flags, "--config").unwrap_or("tiny");
+        self.of_target(target)
+            .filter(|recording| recording.switches() == wanted)
+            .max_by_key(|recording| (recording.config == config, recording.date))
+    }
+
+    /// The stream, a line of text each, with the seconds since the start it was printed at.
+    ///
+    /// # Errors
+    /// When the file is missing, is no gzip, or is too large.
+    pub fn stream(&self, recording: &Recording) -> Result<Vec<(f64, String)>, RecordingError> {
+        let file = format!("{}.jsonl.gz", recording.id);
+        let place = || self.source.place(&file);
+        let packed = self.source.read(&file)?;
+        let unpacked = GzDecoder::new(Cursor::new(packed)).take(MOST_BYTES + 1);
+        let mut lines = Vec::new();
+        let (mut t, mut bytes) = (0.0_f64, 0);
+        for line in BufReader::new(unpacked).lines() {
+            let line = line.map_err(|source| RecordingError::Read {
+                place: place(),
+                source,
+            })?;
+            bytes += line.len() as u64 + 1;
+            if bytes > MOST_BYTES {
+                return Err(RecordingError::TooLarge {
+                    place: place(),
+                    most: MOST_BYTES >> 20,
+                });
+            }
+            // A line that is no event was printed when the one before it was.
+            if let Ok(event) = serde_json::from_str::<Event>(&line)
+                && event.t.is_finite()
+            {
+                t = t.max(event.t);
+            }
+            lines.push((t, line));
+        }
+        Ok(lines)
+    }
+}
+
+fn understand(entry: Entry) -> Result<Recording, String> {
+    const DATE: StaticFormatDescription = format_description!("[year]-[month]-[day]");
+    // The id is a file's name.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if entry.id.is_empty() || !entry.id.chars().all(plain) {
+        return Err("an id has letters, digits, `-`, `_` and `.`".into());
+    }
+    let target = entry
+        .target
+        .parse()
+        .map_err(|_| format!("there is no target `{}`", entry.target))?;
+    let date = Date::parse(&entry.date, DATE)
+        .map_err(|_| format!("`{}` is no date like 2026-11-21", entry.date))?;
+    Ok(Recording {
+        id: entry.id,
+        target,
+        config: entry.config,
+        machine: entry.machine,
+        driver: entry.driver,
+        date,
+        version: entry.version,
+        command: entry.command,
+    })
+}
+
+/// Flags that change what is run, each with its value, sorted.
+fn switches(flags: &[String]) -> Vec<String> {
+    let mut switches = Vec::new();
+    let mut words = flags.iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None if WITHOUT_VALUE.contains(&word.as_str()) => (word.as_str(), None),
+            None => (
+                word.as_str(),
+                words.next_if(|next| !next.starts_with("--")).cloned(),
+            ),
+        };
+        if !CIRCUMSTANCES.contains(&name) {
+            switches.push(format!("{name} {}", value.unwrap_or_default()));
+        }
+    }
+    switches.sort();
+    switches
+}
+
+/// What stands behind a flag.
+fn value_of<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
+    let joined = flags
+        .iter()
+        .find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    joined.or_else(|| {
+        let place = flags.iter().position(|word| word == name)?;
+        flags.get(place + 1).map(String::as_str)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! What the devices of a session reach: measured by `calibrate` where it was done, else from the maker's data sheet.
+
+use crate::analysis::calibration::{Calibration, DeviceFacts};
+use crate::analysis::gpus;
+use crate::analysis::roofline;
+use crate::report::document::{Ceiling, CeilingKind};
+use crate::run::folder::state_folder;
+use crate::session::Place;
+use crate::train::event::Hello;
+
+/// Calibrations kept by this user. An instructor's are another machine's as far as a learner's session goes.
+pub fn calibrations(place: &Place) -> Vec<Calibration> {
+    if !place.is_own() {
+        return Vec::new();
+    }
+    let kept = state_folder().and_then(|root| Calibration::load_all(&root));
+    // A damaged calibration is named by `calibrate --show`; the report goes on without it.
+    kept.map(|(calibrations, _)| calibrations)
+        .unwrap_or_default()
+}
+
+/// The lines for a run, and what a reader has to know about them. What a recording shows was not made on this machine.
+pub fn of_run(
+    hello: &Hello,
+    calibrations: &[Calibration],
+    is_recording: bool,
+) -> (Vec<Ceiling>, Option<String>) {
+    let now = DeviceFacts {
+        backend: hello.backend.clone(),
+        device: hello.device.clone(),
+        arch: hello.arch.clone(),
+        driver: hello.driver.clone(),
+        memory: hello.device_memory,
+    };
+    let same = |known: &&Calibration| {
+        known.facts.backend == now.backend && known.facts.device == now.device
+    };
+    let calibration = calibrations.iter().find(same).filter(|_| !is_recording);
+    let stale = calibration.map_or_else(Vec::new, |known| known.staleness(&now));
+    let warning = (!stale.is_empty()).then(|| {
+        format!(
+            "The ceilings of its roofline were measured when something was different: {}.",
+            stale.join("; ")
+        )
+    });
+    let sheet = gpus::find(&hello.device);
+    let known = roofline::Ceilings::new(
+        &hello.dtype,
+        &hello.matmul_precision,
+        calibration,
+        sheet.as_ref(),
+    );
+    let (arithmetic, bandwidth) = known.all();
+    let of = |kind| {
+        move |line: &roofline::Ceiling| Ceiling {
+            kind,
+            label: line.label.clone(),
+            value: line.value,
+            source: line.source.name().into(),
+        }
+    };
+    let arithmetic = arithmetic.into_iter().map(of(CeilingKind::Arithmetic));
+    let bandwidth = bandwidth.into_iter().map(of(CeilingKind::Bandwidth));
+    (arithmetic.chain(bandwidth).collect(), warning)
+}

@@ -1,0 +1,72 @@
+//! A report as files.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{Report, html, junit, markdown};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Markdown,
+    Html,
+    Junit,
+}
+
+impl Format {
+    pub fn file(self) -> &'static str {
+        match self {
+            Format::Json => "session.json",
+            Format::Markdown => "report.md",
+            Format::Html => "report.html",
+            Format::Junit => "junit.xml",
+        }
+    }
+
+    fn render(self, report: &Report) -> Result<String> {
+        Ok(match self {
+            Format::Json => serde_json::to_string_pretty(report)?,
+            Format::Markdown => markdown::render(report),
+            Format::Html => html::render(report),
+            Format::Junit => junit::render(report)?,
+        })
+    }
+}
+
+/// Writes a report into `folder`, a file a format; returns their paths.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn write(
+    report: &Report,
+    folder: &Path,
+    formats: impl IntoIterator<Item = Format>,
+) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for format in formats {
+        let path = folder.join(format.file());
+        save(&path, &format.render(report)?)?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// What the file system says, with the path.
+pub fn save(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}

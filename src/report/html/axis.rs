@@ -1,0 +1,71 @@
+//! Axes on which equal distances are equal ratios.
+
+/// A logarithmic axis between two places of the drawing.
+pub(super) struct LogAxis {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl LogAxis {
+    /// Reaches a little beyond the values, so that none lies on the edge.
+    pub fn new(least: f64, most: f64, from: f64, to: f64) -> Self {
+        Self {
+            low: least.log10() - 0.05,
+            high: most.log10() + 0.05,
+            from,
+            to,
+        }
+    }
+
+    /// First and last value.
+    pub fn range(&self) -> (f64, f64) {
+        (10f64.powf(self.low), 10f64.powf(self.high))
+    }
+
+    pub fn at(&self, value: f64) -> f64 {
+        let share = (value.log10() - self.low) / (self.high - self.low);
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Values with few digits that lie within, and their places.
+    pub fn ticks(&self) -> Vec<(f64, f64)> {
+        let digits: &[f64] = if self.high - self.low > 2.5 {
+            &[1.0]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
+        let decades = self.low.floor() as i32..=self.high.ceil() as i32;
+        decades
+            .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)))
+            .filter(|value| (self.low..=self.high).contains(&value.log10()))
+            .map(|value| (value, self.at(value)))
+            .collect()
+    }
+
+    /// Vertical lines with their values below.
+    pub fn grid(&self, top: f64, bottom: f64, unit: &str) -> String {
+        let mut out = String::new();
+        for (value, at) in self.ticks() {
+            out.push_str(&format!("<line class=\"axis\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{bottom}\"/><text class=\"label\" x=\"{at:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{} {unit}</text>",
+                bottom + 14.0,
+                (value * 1e6).round() / 1e6
+            ));
+        }
+        out.push('\n');
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lie_within_and_decades_are_marked() {
+        let axis = LogAxis::new(3.0, 4000.0, 0.0, 100.0);
+        assert!((0.0..100.0).contains(&axis.at(3.0)) && (0.0..100.0).contains(&axis.at(4000.0)));
+        assert!(axis.ticks().iter().any(|(value, _)| *value == 100.0));
+    }
+}

@@ -1,0 +1,127 @@
+//! What the instructor's keys do.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::instructor::dashboard::{Dashboard, Deed, Entry};
+use crate::instructor::view::LearnerView;
+use crate::lesson::{Course, StepKind};
+
+/// What a key came to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    Nothing,
+    Do(Deed),
+    Leave,
+}
+
+pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+    if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+        return Answer::Leave;
+    }
+    match dashboard.entry.clone() {
+        Some(entry) if entry.asks_for_text() => in_text(dashboard, key, course),
+        Some(_) => match key.code {
+            KeyCode::Char('y' | 'Y') => accept(dashboard, course),
+            _ => {
+                dashboard.cancel();
+                Answer::Nothing
+            }
+        },
+        None => in_list(dashboard, key, course),
+    }
+}
+
+fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+    match key.code {
+        KeyCode::Enter => return accept(dashboard, course),
+        KeyCode::Esc => dashboard.cancel(),
+        KeyCode::Backspace => drop(dashboard.text.pop()),
+        KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+            dashboard.text.push(c)
+        }
+        _ => {}
+    }
+    Answer::Nothing
+}
+
+fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
+    match dashboard.accept(course) {
+        Ok(Some(deed)) => Answer::Do(deed),
+        Ok(None) => Answer::Nothing,
+        Err(error) => {
+            dashboard.news = error.to_string();
+            Answer::Nothing
+        }
+    }
+}
+
+fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => return Answer::Leave,
+        KeyCode::Up | KeyCode::Char('k') => dashboard.move_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => dashboard.move_by(1),
+        KeyCode::PageUp => dashboard.move_by(-10),
+        KeyCode::PageDown => dashboard.move_by(10),
+        KeyCode::Char('m') => dashboard.begin(|view| {
+            Some(Entry::Message {
+                to: Some(view.name.clone()),
+            })
+        }),
+        KeyCode::Char('M') => dashboard.begin(|_| Some(Entry::Message { to: None })),
+        KeyCode::Char('u') => dashboard.begin(|view| {
+            Some(Entry::Unlock {
+                learner: view.name.clone(),
+            })
+        }),
+        KeyCode::Char('p') => dashboard.begin(|_| Some(Entry::Pin)),
+        KeyCode::Char('r') => dashboard.begin(|view| {
+            Some(Entry::ResetStep {
+                learner: view.name.clone(),
+                step: step_name(view)?,
+            })
+        }),
+        KeyCode::Char('l') => dashboard.begin(|view| {
+            Some(Entry::ResetLesson {
+                learner: view.name.clone(),
+                lesson: view.position.as_ref()?.at.lesson.clone(),
+            })
+        }),
+        KeyCode::Char('s') => begin_solving(dashboard, course),
+        KeyCode::Char('b') => {
+            if let Some(view) = dashboard.selected() {
+                let learner = view.name.clone();
+                return Answer::Do(Deed::RestoreNewest { learner });
+            }
+        }
+        _ => {}
+    }
+    Answer::Nothing
+}
+
+fn step_name(view: &LearnerView) -> Option<String> {
+    let at = &view.position.as_ref()?.at;
+    Some(format!("{}/{}", at.lesson, at.step))
+}
+
+/// A run would take minutes in which the dashboard stands still.
+fn begin_solving(dashboard: &mut Dashboard, course: &Course) {
+    let Some(view) = dashboard.selected() else {
+        return;
+    };
+    let at = view.position.as_ref().map(|position| &position.at);
+    let step = at.and_then(|at| course.step(&at.lesson, &at.step));
+    if step.is_some_and(|step| matches!(step.kind, StepKind::Run { .. })) {
+        let name = step_name(view).unwrap_or_default();
+        dashboard.news = format!(
+            "This step trains. In another terminal: tinyllama-tutor instructor solve {} {name}",
+            view.name
+        );
+        return;
+    }
+    dashboard.begin(|view| {
+        Some(Entry::Solve {
+            learner: view.name.clone(),
+            step: step_name(view)?,
+        })
+    });
+}
