@@ -457,10 +457,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     assert_eq!(script.effects.last(), Some(&Effect::ExportReport));
     let files = vec!["report/report.md".into(), "report/report.html".into()];
     script.send(Message::Exported(Ok(files)));
-    assert_eq!(
-        script.notice(),
-        "Wrote report.md, report.html to report"
-    );
+    assert_eq!(script.notice(), "Wrote report.md, report.html to report");
     script.keys("esc");
     assert!(script.model.overlay.is_none());
 
