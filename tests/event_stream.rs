@@ -152,7 +152,8 @@ fn bench_runs_targets_in_turns_and_reads_peers() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let rows: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let rows = &document["rows"];
     assert_eq!(rows[0]["step_ms"].as_array().unwrap().len(), 2);
     assert_eq!(rows[1]["name"], "v1 --dtype=bf16");
     assert_eq!(rows[2]["step_ms"][0], 12.5);

@@ -292,19 +292,18 @@ fn a_second_tutor_is_told_who_holds_the_session() {
 #[test]
 fn the_wheel_scrolls_where_the_mouse_was_asked_for_and_is_the_terminals_own_elsewhere() {
     let home = home();
-    let terminal = Terminal::start(command(&home).arg("--mouse"), 60, 20);
+    let terminal = Terminal::start(command(&home).arg("--mouse"), 80, 24);
     terminal.wait_for("The first lesson");
-    terminal.send("c");
-    terminal.wait_for("Something to read");
     assert!(terminal.takes_the_mouse());
-    let top = terminal.text();
-    // The wheel, two turns down at column 10 of row 10, as terminals report it.
+    terminal.send("?");
+    terminal.wait_for("do what the step asks");
+    // The wheel, two turns down at column 10 of row 10, as terminals report it, and then back.
     terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
-    terminal.wait_until("text further down", |terminal| {
-        terminal.text() != top && !terminal.text().contains("Something to read")
+    terminal.wait_until("the page further down", |terminal| {
+        !terminal.text().contains("do what the step asks")
     });
     terminal.send("\x1b[<64;10;10M\x1b[<64;10;10M");
-    terminal.wait_for("Something to read");
+    terminal.wait_for("do what the step asks");
     drop(terminal);
 
     let home = self::home();
@@ -383,7 +382,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     terminal.send("R");
     terminal.wait_for("Your report");
     terminal.send("\r");
-    terminal.wait_for("Written to");
+    terminal.wait_for("Wrote report.md, report.html, session.json to");
     let report = std::fs::read_to_string(home.path().join("report/report.md")).unwrap();
     assert!(
         report.contains("Recording of a machine of the tests, 21 November 2026."),
@@ -409,18 +408,16 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
 /// The profiler of every supported version by its stand-in, then a profile made elsewhere.
 #[test]
 fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
-    let home = home();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", fixtures.join("stand_ins").display());
     for version in ["6.2", "6.4", "7.0", "7.14"] {
+        let home = home();
         let command = command(&home)
             .env("PATH", &path)
             .env("STAND_IN_ROCM", version);
-        let mut terminal = Terminal::start(command, 100, 30);
-        if version == "6.2" {
-            go_to_the_profiler(&terminal);
-        }
+        let mut terminal = Terminal::start(command, 80, 24);
+        go_to_the_profiler(&terminal);
         terminal.wait_for("run the profiler");
         terminal.send("\r");
         terminal.wait_for("Hotspots");

@@ -16,78 +16,96 @@ use super::Exit;
 struct Fact {
     file: &'static str,
     arguments: &'static str,
+    /// Whether it takes the flags of a training run.
+    trains: bool,
 }
 
 /// From what always works to what takes long, so that a machine that stops half-way has said the most.
-const FACTS: [Fact; 12] = [
-    Fact {
-        file: "doctor.json",
-        arguments: "doctor --json",
-    },
-    Fact {
-        file: "kernels-f32.json",
-        arguments: "kernels --check --json",
-    },
-    Fact {
-        file: "kernels-bf16.json",
-        arguments: "kernels --check --json --dtype bf16",
-    },
-    Fact {
-        file: "v3-tiny.json",
-        arguments: "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
-    },
-    Fact {
-        file: "gradcheck-f32.json",
-        arguments: "gradcheck --config tiny --json",
-    },
-    Fact {
-        file: "gradcheck-bf16.json",
-        arguments: "gradcheck --config tiny --dtype bf16 --json",
-    },
-    Fact {
-        file: "verify.json",
-        arguments: "verify --config tiny --json",
-    },
-    Fact {
-        file: "v1-small.json",
-        arguments: "run v1 --config small --num-steps 30 --profile-steps 2 --flops --json",
-    },
-    Fact {
-        file: "v2-small.json",
-        arguments: "run v2 --config small --num-steps 30 --profile-steps 2 --flops --json",
-    },
-    Fact {
-        file: "v3-small.json",
-        arguments: "run v3 --config small --num-steps 30 --profile-steps 2 --flops --json",
-    },
-    Fact {
-        file: "v3-small-bf16.json",
-        arguments: "run v3 --config small --num-steps 30 --dtype bf16 --json",
-    },
-    Fact {
-        file: "stages.json",
-        arguments: "stages --config small --num-steps 20 --json",
-    },
+const FACTS: [Fact; 18] = [
+    other("doctor.json", "doctor --json"),
+    other("kernels-compiled.json", "kernels --arch all --json"),
+    other("kernels-f32.json", "kernels --check --json"),
+    other("kernels-bf16.json", "kernels --check --json --dtype bf16"),
+    other("kernels-f16.json", "kernels --check --json --dtype f16"),
+    training(
+        "v3-tiny.json",
+        "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
+    ),
+    training(
+        "v4-tiny.json",
+        "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
+    ),
+    training("gradcheck-f32.json", "gradcheck --config tiny --json"),
+    training(
+        "gradcheck-bf16.json",
+        "gradcheck --config tiny --dtype bf16 --json",
+    ),
+    training("verify.json", "verify --config tiny --json"),
+    other("calibrate.json", "calibrate --json"),
+    training(
+        "v1-small.json",
+        "run v1 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    ),
+    training(
+        "v2-small.json",
+        "run v2 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    ),
+    training(
+        "v3-small.json",
+        "run v3 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    ),
+    training(
+        "v4-small.json",
+        "run v4 --config small --num-steps 30 --profile-steps 2 --flops --json",
+    ),
+    training(
+        "v3-small-bf16.json",
+        "run v3 --config small --num-steps 30 --dtype bf16 --json",
+    ),
+    training(
+        "v4-small-bf16.json",
+        "run v4 --config small --num-steps 30 --dtype bf16 --json",
+    ),
+    training("stages.json", "stages --config small --num-steps 20 --json"),
 ];
+
+const fn training(file: &'static str, arguments: &'static str) -> Fact {
+    Fact {
+        file,
+        arguments,
+        trains: true,
+    }
+}
+
+const fn other(file: &'static str, arguments: &'static str) -> Fact {
+    Fact {
+        file,
+        arguments,
+        trains: false,
+    }
+}
 
 /// Longest one command may take; the first start of a target tunes for minutes.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Runs every fact's command and packs what they printed.
-pub fn collect(to: &Path) -> Result<Exit> {
+/// Runs every fact's command, those that train with `flags` besides, and packs what they printed.
+pub fn collect(to: &Path, flags: &[String]) -> Result<Exit> {
     let archive =
         File::create_new(to).with_context(|| format!("cannot create {}", to.display()))?;
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut failed = 0;
     for (number, fact) in FACTS.iter().enumerate() {
-        eprintln!("{} of {}: {}", number + 1, FACTS.len(), fact.arguments);
+        let mut arguments: Vec<&str> = fact.arguments.split(' ').collect();
+        if fact.trains {
+            arguments.extend(flags.iter().map(String::as_str));
+        }
+        let command = arguments.join(" ");
+        eprintln!("{} of {}: {command}", number + 1, FACTS.len());
         let started = Instant::now();
-        let ending = run(fact, folder.path())?;
+        let ending = run(&arguments, fact.file, folder.path())?;
         let line = format!(
-            "{}: {}, {:.0} s",
-            fact.arguments,
-            ending,
+            "{command}: {ending}, {:.0} s",
             started.elapsed().as_secs_f64()
         );
         eprintln!("  {ending}");
@@ -107,17 +125,17 @@ pub fn collect(to: &Path) -> Result<Exit> {
 }
 
 /// Runs one command, its output and error stream kept side by side; says how it ended.
-fn run(fact: &Fact, folder: &Path) -> Result<String> {
+fn run(arguments: &[&str], file: &str, folder: &Path) -> Result<String> {
     let program = std::env::current_exe().context("cannot find this program's own path")?;
     let create = |name: String| -> Result<File> {
         let path = folder.join(name);
         File::create(&path).with_context(|| format!("cannot write {}", path.display()))
     };
     let mut child = Command::new(program)
-        .args(fact.arguments.split(' '))
+        .args(arguments)
         .stdin(Stdio::null())
-        .stdout(create(fact.file.to_string())?)
-        .stderr(create(format!("{}.stderr", fact.file))?)
+        .stdout(create(file.to_string())?)
+        .stderr(create(format!("{file}.stderr"))?)
         .spawn()
         .context("cannot start this program again")?;
     let started = Instant::now();

@@ -17,6 +17,9 @@ pub struct DoctorArgs {
     /// Run every check and every version, and write what they say to this .tar.gz, to be sent in (about ten minutes)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "tinyllama-tutor-facts.tar.gz")]
     collect: Option<PathBuf>,
+    /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND names the backend of all
+    #[arg(last = true, requires = "collect", value_name = "FLAGS")]
+    training: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -45,7 +48,7 @@ struct Terminal {
 pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Some(path) = &args.collect {
         collect::check_name(path)?;
-        return collect::collect(path);
+        return collect::collect(path, &args.training);
     }
     let mut findings = diagnosis::examine();
     findings.push(state_folder());

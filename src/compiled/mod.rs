@@ -8,3 +8,32 @@ pub mod assembly;
 pub mod budget;
 pub mod compiler;
 pub mod facts;
+
+#[cfg(test)]
+mod tests {
+    /// Words without line breaks and marks of quotation.
+    fn words(text: &str) -> String {
+        text.lines()
+            .map(|line| line.trim_start_matches("> "))
+            .flat_map(str::split_whitespace)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// Nobody on this project had an AMD GPU: the README says about them what docs/rocm.md allows, word for word.
+    #[test]
+    fn the_readme_claims_what_is_documented() {
+        let allowed: String = include_str!("../../docs/rocm.md")
+            .lines()
+            .filter(|line| line.starts_with("> "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let claim = words(&allowed);
+        assert!(
+            claim.starts_with("Nothing here has run on AMD hardware yet."),
+            "{claim}"
+        );
+        let readme = words(include_str!("../../README.md"));
+        assert!(readme.contains(&claim), "the README does not say: {claim}");
+    }
+}

@@ -55,7 +55,7 @@ pub enum Undecided {
     NotReported(String),
     /// The figure is not a finite number.
     NotFinite(String),
-    /// Two runs of different devices, such as a learner's own and a recording.
+    /// Two runs that were made here, on different devices.
     OtherDevice { above: String, below: String },
     /// The spread is larger than the effect.
     Spread { further_steps: Option<usize> },
@@ -125,7 +125,6 @@ impl Check {
     }
 
     fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
-        on_one_machine(&self.measure, runs)?;
         match self.confidence {
             Some(confidence) => self.with_spread(runs, confidence).map(Measured::Spread),
             None => exact(&self.measure, runs).map(Measured::One),
@@ -133,7 +132,7 @@ impl Check {
     }
 
     fn with_spread(&self, runs: &dyn Runs, confidence: f64) -> Result<Interval, Undecided> {
-        same_device(&self.measure, runs)?;
+        comparable(&self.measure, runs)?;
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
             (Some(denominator), _) => {
@@ -156,7 +155,12 @@ pub fn recorded<'a>(quantity: &Quantity, runs: &'a dyn Runs) -> Option<&'a str> 
     quantity.runs().find_map(|run| runs.recorded(run))
 }
 
-/// A ratio of runs of two machines says nothing about the runs.
+/// A ratio of runs of two machines, or of two devices of one, says nothing about the runs.
+fn comparable(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+    on_one_machine(quantity, runs)?;
+    on_one_device(quantity, runs)
+}
+
 fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
     let were_run = quantity.runs().all(|run| !runs.of(run).is_empty());
     let first = quantity.runs().next().and_then(|run| runs.recorded(run));
@@ -172,8 +176,7 @@ fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided>
 
 /// The value of `quantity` in the newest runs, without regard to spread.
 pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
-    on_one_machine(quantity, runs)?;
-    same_device(quantity, runs)?;
+    comparable(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {
         Some(denominator) => numerator / newest(denominator, runs)?,
@@ -186,8 +189,7 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     }
 }
 
-/// A ratio of runs of two devices says nothing about what the lesson is about.
-fn same_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
+fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {
     let Some(denominator) = &quantity.denominator else {
         return Ok(());
     };
@@ -299,7 +301,7 @@ impl Undecided {
                 format!("{figure} is not a finite number: look at the run's loss and its log.")
             }
             Undecided::OtherDevice { above, below } => format!(
-                "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device, or play both recordings."
+                "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device."
             ),
             Undecided::Spread { further_steps: Some(steps) } => format!(
                 "The steps differ by more than the effect. About {steps} further steps on each side should settle it.\n"

@@ -86,6 +86,15 @@ pub enum LibraryKernels {
     Plain,
 }
 
+impl LibraryKernels {
+    fn choice(self) -> LibraryChoice {
+        match self {
+            LibraryKernels::Tuned => LibraryChoice::Tuned,
+            LibraryKernels::Plain => LibraryChoice::Plain,
+        }
+    }
+}
+
 /// What a forward pass needs beside the parameters, placed on the device once.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -359,6 +368,7 @@ impl Block {
                 context.kernel_input(normed),
                 context.kernel_input(gate.val()),
                 context.kernel_input(up.val()),
+                context.library.choice(),
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -463,11 +473,12 @@ fn library_attention(
     sizes: [usize; 2],
 ) -> Tensor<2> {
     let [q, k, v] = per_query_head(context, q, k, v, sizes);
-    let choice = match context.library {
-        LibraryKernels::Tuned => LibraryChoice::Tuned,
-        LibraryKernels::Plain => LibraryChoice::Plain,
-    };
-    rows(binding::library_attention(q, k, v, choice))
+    rows(binding::library_attention(
+        q,
+        k,
+        v,
+        context.library.choice(),
+    ))
 }
 
 /// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.

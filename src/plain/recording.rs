@@ -11,12 +11,13 @@ use crate::recording::{Library, Recording, RecordingError};
 use crate::run::folder::RunFolder;
 use crate::session::event::RunExit;
 use crate::tutor::finish::finish_run;
+use crate::tutor::recordings::of_step;
 use crate::tutor::{Ending, TutorError, gpu};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
-    /// What to say of a recording at a step that runs `target`; nothing where there is a GPU, or no recording.
-    pub(super) fn offer(&self, target: &str) -> String {
-        let found = self.recording_of(target);
+    /// What to say of a recording at a step that starts a run; nothing where there is a GPU, or no recording.
+    pub(super) fn offer(&self) -> String {
+        let found = self.recording();
         match found {
             Ok(Some((_, recording))) if !gpu::may_be_found(&self.options) => format!(
                 "\nNo GPU was found on this machine; `recording` plays {} {} instead ({}).",
@@ -28,10 +29,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         }
     }
 
-    /// The recording of the step's run with its own flags.
-    fn recording_of(&self, target: &str) -> Result<Option<(Library, Recording)>, RecordingError> {
+    /// The recording of the step's run.
+    fn recording(&self) -> Result<Option<(Library, Recording)>, RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
-        let found = library.of_run(target, &self.flags()).cloned();
+        let step = self.current().map(|(_, step)| step);
+        let found = step.and_then(|step| of_step(&library, step, &self.flags()));
+        let found = found.cloned();
         Ok(found.map(|recording| (library, recording)))
     }
 
@@ -41,7 +44,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Some(StepKind::Run { target, .. }) => target.clone(),
             _ => return self.say("Recordings are played at a step that starts a run."),
         };
-        let tape = self.recording_of(&target).and_then(|found| {
+        let tape = self.recording().and_then(|found| {
             let Some((library, recording)) = found else {
                 return Ok(None);
             };

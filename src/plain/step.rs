@@ -80,7 +80,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 } else {
                     "starts it"
                 };
-                let offer = self.offer(target);
+                let offer = self.offer();
                 format!(
                     "Run: tinyllama-tutor run {target} {flags}\nEnter {then}; `run` with flags changes them.{offer}"
                 )

@@ -9,6 +9,7 @@ pub mod options;
 pub mod outcome;
 pub mod processes;
 pub mod profile;
+pub mod recordings;
 pub mod say;
 pub mod signals;
 

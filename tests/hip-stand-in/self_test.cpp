@@ -25,6 +25,7 @@ int hipMemsetD32Async(void *, int, size_t, void *);
 int hipStreamCreateWithFlags(void **, unsigned);
 int hipStreamDestroy(void *);
 int hipStreamSynchronize(void *);
+int hipDeviceSynchronize();
 int hipStreamBeginCapture(void *, int);
 int hipStreamEndCapture(void *, void **);
 int hipStreamWaitEvent(void *, void *, unsigned);
@@ -104,9 +105,11 @@ struct Buffer {
     explicit Buffer(size_t count) : count(count) { OK(hipMalloc(&address, count * sizeof(T))); }
     explicit Buffer(const std::vector<T> &values) : Buffer(values.size()) {
         OK(hipMemcpyHtoDAsync(address, values.data(), count * sizeof(T), nullptr));
+        OK(hipDeviceSynchronize());
     }
     std::vector<T> read() const {
         std::vector<T> values(count);
+        OK(hipDeviceSynchronize());
         OK(hipMemcpyDtoHAsync(values.data(), address, count * sizeof(T), nullptr));
         return values;
     }
@@ -178,6 +181,30 @@ int run_one(const char *source, std::vector<float> *out = nullptr, size_t count 
     const int status = launch(kernel(source), 1, 128, 1024, nullptr, y.address);
     if (out && status == 0) *out = y.read();
     return status;
+}
+
+// A kernel in one stream and another that takes what it wrote, ordered by an event or not, as they are or as a graph.
+int two_streams(bool ordered, bool captured) {
+    void *one, *two, *fork, *done, *join, *graph, *executable;
+    OK(hipStreamCreateWithFlags(&one, 1));
+    OK(hipStreamCreateWithFlags(&two, 1));
+    for (void **event : {&fork, &done, &join}) OK(hipEventCreateWithFlags(event, 2));
+    Buffer<float> x(ramp(64)), y(std::vector<float>(64, 0.0f)), z(std::vector<float>(64, 0.0f));
+    void *function = kernel(SAXPY);
+    if (captured) OK(hipStreamBeginCapture(one, 1));
+    OK(hipEventRecord(fork, one));
+    OK(hipStreamWaitEvent(two, fork, 0));
+    OK(launch(function, 1, 64, 0, one, 1.0f, x.address, y.address, 64));
+    OK(hipEventRecord(done, one));
+    if (ordered) OK(hipStreamWaitEvent(two, done, 0));
+    const int status = launch(function, 1, 64, 0, two, 1.0f, y.address, z.address, 64);
+    if (!captured) return status;
+    OK(hipEventRecord(join, two));
+    OK(hipStreamWaitEvent(one, join, 0));
+    OK(hipStreamEndCapture(one, &graph));
+    OK(hipGraphInstantiateWithFlags(&executable, graph, 0));
+    if (int failed = hipGraphLaunch(executable, one)) return failed;
+    return hipGraphLaunch(executable, one);
 }
 
 // A product of [2, 3] and [3, 2] by the vendor's library, with its algorithm of this number.
@@ -349,6 +376,24 @@ const std::vector<Case> CASES = {
          expect(launch(function, 1, 1025, 0, nullptr, 1.0f, y.address, y.address, 0) == hipErrorLaunchOutOfResources, "1025 threads");
          expect(launch(function, 1, 64, (64 << 10) + 4, nullptr, 1.0f, y.address, y.address, 0) == hipErrorLaunchOutOfResources, "local memory");
          expect(launch(function, 0, 64, 0, nullptr, 1.0f, y.address, y.address, 0) == hipErrorInvalidValue, "no blocks");
+     }},
+    {"streams in order through an event, as they are and as a graph", nullptr,
+     [] {
+         OK(two_streams(true, false));
+         OK(two_streams(true, true));
+     }},
+    {"two streams without an event between them are found", "that k wrote, which nothing orders before it",
+     [] { expect_failure(two_streams(false, false)); }},
+    {"two branches of a graph without an edge between them are found", "that k wrote, which nothing orders before it",
+     [] { expect_failure(two_streams(false, true)); }},
+    {"a copy that does not wait for a kernel of another stream is found", "hipMemcpyDtoHAsync reads byte 0 that k wrote",
+     [] {
+         void *stream;
+         OK(hipStreamCreateWithFlags(&stream, 1));
+         Buffer<float> x(ramp(64)), y(std::vector<float>(64, 0.0f));
+         OK(launch(kernel(SAXPY), 1, 64, 0, stream, 1.0f, x.address, y.address, 64));
+         float values[64];
+         expect_failure(hipMemcpyDtoHAsync(values, y.address, sizeof values, nullptr));
      }},
     {"a captured graph repeats its launches with their arguments", nullptr,
      [] {

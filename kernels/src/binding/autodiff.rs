@@ -354,6 +354,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         x: FloatTensor<Self>,
         gate_weight: FloatTensor<Self>,
         up_weight: FloatTensor<Self>,
+        products: LibraryChoice,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct SwigluNaive;
@@ -365,6 +366,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             up_weight: FloatTensor<B>,
             gate: FloatTensor<B>,
             up: FloatTensor<B>,
+            products: LibraryChoice,
         }
 
         impl<B: LlamaOps> Backward<B, 3> for SwigluNaive {
@@ -381,13 +383,17 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                 let (gate, up) = B::llama_swiglu_naive_gradient(saved.gate, saved.up, gradient);
                 // y = silu(x Wg) · (x Wu): dx = dg Wgᵀ + du Wuᵀ, dWg = xᵀ dg, dWu = xᵀ du.
                 let transposed = |matrix| B::float_swap_dims(matrix, 0, 1);
+                let product = match saved.products {
+                    LibraryChoice::Tuned => B::float_matmul,
+                    LibraryChoice::Plain => B::llama_plain_product,
+                };
                 let columns = transposed(saved.x);
                 let x = B::float_add(
-                    B::float_matmul(gate.clone(), transposed(saved.gate_weight)),
-                    B::float_matmul(up.clone(), transposed(saved.up_weight)),
+                    product(gate.clone(), transposed(saved.gate_weight)),
+                    product(up.clone(), transposed(saved.up_weight)),
                 );
-                let gate_weight = B::float_matmul(columns.clone(), gate);
-                let up_weight = B::float_matmul(columns, up);
+                let gate_weight = product(columns.clone(), gate);
+                let up_weight = product(columns, up);
                 for (node, value) in ops.parents.into_iter().zip([x, gate_weight, up_weight]) {
                     if let Some(node) = node {
                         gradients.register::<B>(node.id, value);
@@ -403,7 +409,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
             up_weight.into_primitive(),
         );
         let (output, gate, up) =
-            B::llama_swiglu_naive(x.clone(), gate_weight.clone(), up_weight.clone());
+            B::llama_swiglu_naive(x.clone(), gate_weight.clone(), up_weight.clone(), products);
         let tracked = match SwigluNaive.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(operation) => operation.finish(
                 Saved {
@@ -412,6 +418,7 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
                     up_weight,
                     gate: gate.clone(),
                     up: up.clone(),
+                    products,
                 },
                 output,
             ),

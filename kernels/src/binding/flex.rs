@@ -132,7 +132,12 @@ impl LlamaOps for Flex {
     }
 
     /// On the host the products are the library's: what the kernel does wrong has no counterpart here.
-    fn llama_swiglu_naive(x: Float, gate_weight: Float, up_weight: Float) -> (Float, Float, Float) {
+    fn llama_swiglu_naive(
+        x: Float,
+        gate_weight: Float,
+        up_weight: Float,
+        _products: LibraryChoice,
+    ) -> (Float, Float, Float) {
         let x = tensor::<2>(x);
         let gate = x.clone().matmul(tensor(gate_weight));
         let up = x.matmul(tensor(up_weight));

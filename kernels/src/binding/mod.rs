@@ -68,10 +68,11 @@ pub enum KeyValueLayout {
     RepeatedTransposed,
 }
 
-/// Which of the library's attention kernels runs forward.
+/// Which of the library's kernels runs where it has several for one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LibraryChoice {
-    /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands to f16.
+    /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands: to tf32 in
+    /// products of f32, to f16 in attention.
     Tuned,
     /// The one that needs no matrix units and rounds nothing, untried.
     Plain,
@@ -174,12 +175,14 @@ pub trait LlamaOps: Backend {
     ) -> FloatTensor<Self>;
 
     /// `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`, with both products
-    /// computed by the kernel itself: result, gate and up, `[rows, hidden]` each.
+    /// computed by the kernel itself: result, gate and up, `[rows, hidden]` each. The products of the gradient are the
+    /// library's, as `products` says.
     #[fusion(meta = naive_outputs)]
     fn llama_swiglu_naive(
         x: FloatTensor<Self>,
         gate_weight: FloatTensor<Self>,
         up_weight: FloatTensor<Self>,
+        products: LibraryChoice,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
@@ -250,6 +253,7 @@ fn naive_outputs(
     x: &TensorSpec,
     gate_weight: &TensorSpec,
     _up_weight: &TensorSpec,
+    _products: &LibraryChoice,
 ) -> (TensorSpec, TensorSpec, TensorSpec) {
     let shape = Shape::new([x.shape[0], gate_weight.shape[1]]);
     let output = TensorSpec::new(shape, x.dtype);

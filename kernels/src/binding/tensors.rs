@@ -56,11 +56,17 @@ pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
 }
 
 /// See [`LlamaOps::llama_swiglu_naive`].
-pub fn swiglu_naive(x: Tensor<2>, gate_weight: Tensor<2>, up_weight: Tensor<2>) -> Tensor<2> {
+pub fn swiglu_naive(
+    x: Tensor<2>,
+    gate_weight: Tensor<2>,
+    up_weight: Tensor<2>,
+    products: LibraryChoice,
+) -> Tensor<2> {
     let (output, _, _) = Dispatch::llama_swiglu_naive(
         x.into_dispatch(),
         gate_weight.into_dispatch(),
         up_weight.into_dispatch(),
+        products,
     );
     Tensor::from_dispatch(output)
 }

@@ -38,6 +38,12 @@ pub(super) fn overridden(flags: &[String], others: &[String]) -> Vec<String> {
     result
 }
 
+/// Whether `flags` put a model of another size in the place of a lesson's.
+pub(super) fn resize(flags: &[String]) -> bool {
+    let sizes = || SMALL.iter().map(|(name, _)| *name).chain(["--config"]);
+    flags.iter().any(|flag| sizes().any(|name| flag == name))
+}
+
 /// `--seq-len 256` is twice that of `tiny`, so twice the small one.
 fn scaled(flags: &[String], name: &str, small: &str) -> Option<String> {
     let (_, usual) = TINY.iter().find(|(known, _)| *known == name)?;
@@ -100,5 +106,14 @@ mod tests {
             flags.join(" "),
             "--num-steps 5 --config small --deterministic --backend cpu"
         );
+    }
+
+    #[test]
+    fn flags_of_another_size_are_told_from_others() {
+        assert!(resize(&words("--backend cuda --config small")));
+        assert!(resize(&words("--seq-len 64")));
+        assert!(!resize(&words(
+            "--backend cuda --num-steps 60 --dtype bf16"
+        )));
     }
 }

@@ -7,6 +7,7 @@ use crate::lesson::{Lesson, Step, StepKind};
 use crate::recording::Recording;
 use crate::session::event::StepRef;
 use crate::session::state::{Status, StepProgress};
+use crate::tutor::recordings::of_step;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primary {
@@ -80,10 +81,7 @@ impl Model {
     /// The recording of a step's run with the flags it would be started with.
     pub fn recording_at(&self, at: &StepRef) -> Option<&Recording> {
         let step = self.course.step(&at.lesson, &at.step)?;
-        let StepKind::Run { target, .. } = &step.kind else {
-            return None;
-        };
-        self.recordings.of_run(target, &self.flags_at(at))
+        of_step(&self.recordings, step, &self.flags_at(at))
     }
 
     pub fn progress_of(&self, lesson: &Lesson, step: &Step) -> StepProgress {

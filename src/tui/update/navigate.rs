@@ -79,8 +79,22 @@ pub fn open_row(model: &mut Model) -> Vec<Effect> {
             model.tell("This lesson is announced; it is not part of the course yet.");
             Vec::new()
         }
-        Some(Row::Session { .. }) | None => Vec::new(),
+        // A session opens at its first lesson, which stands below it.
+        Some(Row::Session { .. }) => {
+            match row_below(model) {
+                Some(Row::Lesson { id, .. }) => model.outline.select(&model.course, &id),
+                _ => drop(cursor(model, 1)),
+            }
+            Vec::new()
+        }
+        None => Vec::new(),
     }
+}
+
+/// The row below the cursor of the outline.
+fn row_below(model: &Model) -> Option<Row> {
+    let rows = model.outline.rows(&model.course, &model.state);
+    rows.into_iter().nth(model.outline.cursor + 1)
 }
 
 /// Opens a lesson at its first unfinished step.

@@ -384,17 +384,18 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
         Some("a machine of the tests, 21 November 2026")
     );
     assert_eq!(status(&script, "baseline"), Status::Done);
-    // The verdict, and the runs before.
+    // What is offered, the run before and both verdicts.
     assert_eq!(
         unwrapped(&script).matches(label).count(),
-        3,
+        4,
         "{}",
         unwrapped(&script)
     );
     script.keys("n");
     assert_eq!(script.step(), "results");
+    // A table's cells wrap, each in its column.
     assert!(
-        unwrapped(&script).contains("a machine of the tests"),
+        unwrapped(&script).contains("24.25 ms (recording: a machine of"),
         "{}",
         unwrapped(&script)
     );
@@ -458,7 +459,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     script.send(Message::Exported(Ok(files)));
     assert_eq!(
         script.notice(),
-        "Written to report: report.md, report.html."
+        "Wrote report.md, report.html to report"
     );
     script.keys("esc");
     assert!(script.model.overlay.is_none());

@@ -144,26 +144,37 @@ size_t workspace_of(const Product &product, uint32_t splits) {
 }
 
 int run(const Product &product, const Algorithm &algorithm, void *workspace, void *stream) {
-    if (algorithm.splits == 1) return submit(stream, "hipblaslt_gemm", [product] { product.run(); });
+    if (algorithm.splits == 1) return submit(stream, "hipblaslt_gemm", [product] {
+        const int clash = product.touch();
+        if (!clash) product.run();
+        return clash;
+    });
     auto *partial = static_cast<float *>(workspace);
     auto place = [product](uint32_t split, int64_t row, int64_t column, int64_t batch) {
         return ((split * product.batches + batch) * product.n + column) * product.m + row;
     };
-    const int status = submit(stream, "hipblaslt_partial_sums", [product, partial, place] {
+    const size_t bytes = workspace_of(product, algorithm.splits);
+    const int status = submit(stream, "hipblaslt_partial_sums", [product, partial, place, bytes] {
+        if (int clash = hip_stand_in_touch("a matrix product", partial, bytes, 1)) return clash;
         product.each([&](int64_t row, int64_t column, int64_t batch) {
             for (uint32_t split = 0; split < SPLITS; split++) {
                 const int64_t from = product.k * split / SPLITS, to = product.k * (split + 1) / SPLITS;
                 partial[place(split, row, column, batch)] = static_cast<float>(product.sum(row, column, batch, from, to));
             }
         });
+        return 0;
     });
     if (status != hipSuccess) return status;
-    return submit(stream, "hipblaslt_add", [product, partial, place] {
+    return submit(stream, "hipblaslt_add", [product, partial, place, bytes] {
+        int clash = hip_stand_in_touch("a matrix product", partial, bytes, 0);
+        if (!clash) clash = product.touch();
+        if (clash) return clash;
         product.each([&](int64_t row, int64_t column, int64_t batch) {
             double sum = 0;
             for (uint32_t split = 0; split < SPLITS; split++) sum += static_cast<double>(partial[place(split, row, column, batch)]);
             product.finish(row, column, batch, sum);
         });
+        return 0;
     });
 }
 

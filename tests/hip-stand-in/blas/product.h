@@ -8,6 +8,7 @@
 #include "../library/hip.h"
 
 extern "C" int hip_stand_in_submit(void *stream, const char *shape, int (*run)(void *), void *data, void (*release)(void *));
+extern "C" int hip_stand_in_touch(const char *what, const void *address, size_t bytes, int writes);
 extern "C" int hip_stand_in_inside(const void *address, size_t bytes);
 
 namespace stand_in_blas {
@@ -99,6 +100,21 @@ struct Product {
     void run() const {
         each([&](int64_t row, int64_t column, int64_t batch) { finish(row, column, batch, sum(row, column, batch, 0, k)); });
     }
+    // Notes what it reads and writes: 0, or an error where that clashes with other work.
+    int touch() const {
+        int clash = 0;
+        auto columns = [&](const Matrix &matrix, int64_t rows, int64_t count, int writes) {
+            for (int64_t batch = 0; batch < batches && !clash; batch++)
+                for (int64_t column = 0; column < count && !clash; column++) {
+                    clash = hip_stand_in_touch("a matrix product", matrix.at(0, column, batch), static_cast<size_t>(rows) * matrix.size(), writes);
+                }
+        };
+        columns(a, a_transposed ? k : m, a_transposed ? m : k, 0);
+        columns(b, b_transposed ? n : k, b_transposed ? k : n, 0);
+        if (beta != 0) columns(c, m, n, 0);
+        columns(d, m, n, 1);
+        return clash;
+    }
     // Whether every operand lies in one allocation; says so where one does not, because on a GPU this is a fault.
     bool fits() const {
         const bool fits = a.inside(a_transposed ? k : m, a_transposed ? m : k, batches) &&
@@ -115,8 +131,7 @@ int submit(void *stream, const char *shape, F work) {
     return hip_stand_in_submit(
         stream, shape,
         [](void *data) {
-            (*static_cast<F *>(data))();
-            return 0;
+            return (*static_cast<F *>(data))();
         },
         new F(work), [](void *data) { delete static_cast<F *>(data); });
 }

@@ -87,7 +87,11 @@ int rocblas_gemm_strided_batched_ex(void *handle, int operation_a, int operation
     product.alpha = *static_cast<const float *>(alpha);
     product.beta = *static_cast<const float *>(beta);
     if (!product.fits()) return leave(call, rocblas_status_invalid_pointer);
-    const int status = submit(static_cast<Handle *>(handle)->stream, "rocblas_gemm", [product] { product.run(); });
+    const int status = submit(static_cast<Handle *>(handle)->stream, "rocblas_gemm", [product] {
+        const int clash = product.touch();
+        if (!clash) product.run();
+        return clash;
+    });
     return leave(call, status == hipSuccess ? rocblas_status_success : rocblas_status_internal_error,
                  {{"m", number(m)}, {"n", number(n)}, {"k", number(k)}, {"batches", number(batches)}});
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fibers.h"
+#include "order.h"
 
 namespace stand_in {
 namespace {
@@ -195,7 +196,7 @@ bool Block::settle(uint32_t threads) {
                    std::to_string(ended) + " never reach";
         return false;
     }
-    epoch_++;
+    epoch_ = order().next_epoch();
     for (uint32_t i = 0; i < threads; i++) {
         threads_[i].state = State::Ready;
         threads_[i].step = 0;
@@ -264,12 +265,12 @@ std::string Block::run(const Module &module, const Kernel &kernel, void **argume
     grid = {{}, size.block, size.grid, wave_size, local_memory_};
     const uint32_t threads = size.block.x * size.block.y * size.block.z;
     threads_.resize(std::max<size_t>(threads_.size(), threads));
-    launch_epoch_ = epoch_ + 1;
+    launch_epoch_ = order().epoch() + 1;
     for (uint32_t z = 0; z < size.grid.z; z++)
         for (uint32_t y = 0; y < size.grid.y; y++)
             for (uint32_t x = 0; x < size.grid.x; x++) {
                 grid.block = {x, y, z};
-                block_epoch_ = ++epoch_;
+                block_epoch_ = epoch_ = order().next_epoch();
                 memset(local_memory_, POISON, local_bytes_);
                 if (static_shadow_) memset(static_shadow_->start(), POISON, static_shadow_->bytes());
                 for (uint32_t i = 0; i < threads; i++) {

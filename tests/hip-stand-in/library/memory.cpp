@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "order.h"
 #include "settings.h"
 
 namespace stand_in {
@@ -58,6 +59,14 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
         if (local && access == Access::Read && shadow.written_in < now.block_epoch) {
             return "reads local memory that no thread of its block has written, byte " + std::to_string(at);
         }
+        // Work that ran before, and need not have on a GPU.
+        auto other_work = [&](uint32_t epoch) { return !local && epoch && epoch < now.launch_epoch ? order().unordered(epoch) : nullptr; };
+        if (const Operation *other = other_work(shadow.written_in)) {
+            return std::string(name(access)) + " byte " + std::to_string(at) + " that " + other->name + " wrote, which nothing orders before it";
+        }
+        if (const Operation *other = access == Access::Read ? nullptr : other_work(shadow.read_in)) {
+            return std::string(name(access)) + " byte " + std::to_string(at) + " that " + other->name + " read, which nothing orders before it";
+        }
         const bool both_atomic = access == Access::Atomic && shadow.atomically;
         if (shadow.written_in && !both_atomic && unordered(shadow.written_in, shadow.writer, shadow.writer_step)) {
             return std::string(name(access)) + " byte " + std::to_string(at) + " that thread " + std::to_string(shadow.writer) +
@@ -86,6 +95,14 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
         }
     }
     return {};
+}
+
+std::string DeviceMemory::touch(const void *address, size_t bytes, Access access) {
+    static const bool checked = setting("HIP_STAND_IN_CHECK", "full") != "none";
+    Shadowed *allocation = checked && bytes > 0 ? find(address, bytes) : nullptr;
+    if (!allocation) return {};
+    const uint32_t epoch = order().next_epoch();
+    return allocation->touch(address, bytes, access, {epoch, epoch, epoch, 0, 1, 0}, false);
 }
 
 size_t DeviceMemory::capacity() {

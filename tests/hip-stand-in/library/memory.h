@@ -72,6 +72,8 @@ class DeviceMemory {
     bool release(void *address);
     // The allocation that holds all of `bytes` at `address`, or null.
     Shadowed *find(const void *address, size_t bytes);
+    // Notes an access of work that is no kernel; the answer is what it clashes with, or empty.
+    std::string touch(const void *address, size_t bytes, Access access);
     // Where `address` lies, in words.
     std::string describe(const void *address) const;
     size_t in_use() const { return in_use_; }

@@ -24,18 +24,21 @@ hipError_t copy(const char *call, void *to, const void *from, size_t bytes, bool
     if ((to_device && !inside(call, to, bytes)) || (from_device && !inside(call, from, bytes))) {
         return leave(call, hipErrorInvalidValue, {{"bytes", number(bytes)}});
     }
-    const int status = submit(stream, NodeKind::Copy, number(bytes), [=] {
+    const int status = submit(stream, NodeKind::Copy, "a copy of " + number(bytes) + " bytes", [=] {
+        if (int clash = from_device ? touch(call, from, bytes, Access::Read) : 0) return clash;
+        if (int clash = to_device ? touch(call, to, bytes, Access::Write) : 0) return clash;
         memmove(to, from, bytes);
-        return hipSuccess;
+        return static_cast<int>(hipSuccess);
     });
     return leave(call, status, {{"bytes", number(bytes)}});
 }
 
 hipError_t fill(const char *call, void *to, uint32_t value, size_t count, size_t size, void *stream) {
     if (!inside(call, to, count * size)) return leave(call, hipErrorInvalidValue);
-    const int status = submit(stream, NodeKind::Fill, number(count * size), [=] {
+    const int status = submit(stream, NodeKind::Fill, "a fill of " + number(count * size) + " bytes", [=] {
+        if (int clash = touch(call, to, count * size, Access::Write)) return clash;
         for (size_t i = 0; i < count; i++) memcpy(static_cast<char *>(to) + i * size, &value, size);
-        return hipSuccess;
+        return static_cast<int>(hipSuccess);
     });
     return leave(call, status, {{"bytes", number(count * size)}});
 }
@@ -46,6 +49,8 @@ hipError_t allocate(const char *call, void **address, size_t bytes) {
 }
 
 hipError_t release(const char *call, void *address) {
+    // As HIP does.
+    wait_for_all();
     if (!address || world().memory.release(address)) return leave(call, hipSuccess);
     complain(std::string(call) + ": an address that was not allocated, or was freed before");
     return leave(call, hipErrorInvalidValue);
@@ -144,9 +149,12 @@ hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t 
     }
     const int status = submit(stream, NodeKind::Copy, number(width) + "x" + number(height), [=] {
         for (size_t row = 0; row < height; row++) {
+            const char *row_from = static_cast<const char *>(from) + row * from_pitch, *row_to = static_cast<char *>(to) + row * to_pitch;
+            if (int clash = from_device ? touch(call, row_from, width, Access::Read) : 0) return clash;
+            if (int clash = to_device ? touch(call, row_to, width, Access::Write) : 0) return clash;
             memmove(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch, width);
         }
-        return hipSuccess;
+        return static_cast<int>(hipSuccess);
     });
     return leave(call, status, {{"bytes", number(width * height)}});
 }

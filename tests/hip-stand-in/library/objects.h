@@ -11,6 +11,7 @@
 
 #include "../device/abi.h"
 #include "memory.h"
+#include "order.h"
 
 namespace stand_in {
 
@@ -22,14 +23,20 @@ struct Node {
     // Which kernel, or how large a copy: what has to stay the same for an update.
     std::string shape;
     std::function<int()> run;
+    // Its place among the branches of the graph.
+    uint32_t lane;
+    uint32_t index;
+    Clock clock;
 };
 
 struct Graph {
     std::vector<std::shared_ptr<Node>> nodes;
+    uint32_t lanes = 1;
 };
 
 struct Executable {
     std::vector<std::shared_ptr<Node>> nodes;
+    uint32_t lanes = 1;
 };
 
 struct Capture {
@@ -41,7 +48,14 @@ struct Capture {
 };
 
 struct Stream {
+    uint32_t lane = order().new_lanes(1);
+    Clock clock;
+    // Whether it and the default stream wait for each other.
+    bool blocking = false;
     std::shared_ptr<Capture> capture;
+    // Within the capture.
+    uint32_t capture_lane = 0;
+    Clock capture_clock;
 };
 
 struct Event {
@@ -51,6 +65,8 @@ struct Event {
     // Where it was recorded during a capture.
     std::shared_ptr<Capture> capture;
     void *stream = nullptr;
+    // What was in the stream before it.
+    Clock clock;
 };
 
 struct LoadedModule {
@@ -115,6 +131,10 @@ World &world();
 
 // Runs work now, or adds it to the graph that `stream` records.
 int submit(void *stream, NodeKind kind, std::string shape, std::function<int()> run);
+// Notes an access of work that is no kernel: 0, or an error where it clashes with other work.
+int touch(const char *what, const void *address, size_t bytes, Access access);
+// The host waits for everything.
+void wait_for_all();
 // The stream of a handle; null handle: the default stream; null answer: no such stream.
 Stream *stream_of(void *handle);
 // An error where `stream` records a graph, whose recording is then void: what a call that waits does to it.

@@ -26,12 +26,55 @@ World &world() {
 
 Stream *stream_of(void *handle) { return handle ? world().streams.find(handle) : &world().default_stream; }
 
+namespace {
+
+// The default stream and blocking ones wait for each other.
+void join_default_stream(Stream *stream) {
+    Stream *standard = &world().default_stream;
+    if (stream->blocking) stream->clock.join(standard->clock);
+    if (stream != standard) return;
+    world().streams.each([&](Stream &other) {
+        if (other.blocking) standard->clock.join(other.clock);
+    });
+}
+
+void waited(const Clock &clock) {
+    order().waited(clock);
+    world().streams.each([](Stream &stream) { order().shorten(&stream.clock); });
+    order().shorten(&world().default_stream.clock);
+}
+
+}  // namespace
+
+void wait_for_all() {
+    Clock all = world().default_stream.clock;
+    world().streams.each([&](Stream &stream) { all.join(stream.clock); });
+    waited(all);
+}
+
+int touch(const char *what, const void *address, size_t bytes, Access access) {
+    const std::string clash = world().memory.touch(address, bytes, access);
+    if (clash.empty()) return hipSuccess;
+    complain(std::string(what) + " " + clash);
+    lose_device(hipErrorLaunchFailure);
+    return hipErrorLaunchFailure;
+}
+
 int submit(void *handle, NodeKind kind, std::string shape, std::function<int()> run) {
     Stream *stream = stream_of(handle);
     if (!stream) return hipErrorInvalidHandle;
-    if (!stream->capture) return run();
+    if (!stream->capture) {
+        join_default_stream(stream);
+        const uint32_t index = ++stream->clock.seen[stream->lane];
+        order().begin({std::move(shape), stream->lane, index, stream->clock});
+        return run();
+    }
     if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
-    stream->capture->graph.nodes.push_back(std::make_shared<Node>(Node{kind, std::move(shape), std::move(run)}));
+    auto &nodes = stream->capture->graph.nodes;
+    const uint32_t index = static_cast<uint32_t>(nodes.size()) + 1;
+    stream->capture_clock.seen[stream->capture_lane] = index;
+    nodes.push_back(std::make_shared<Node>(
+        Node{kind, std::move(shape), std::move(run), stream->capture_lane, index, stream->capture_clock}));
     return hipSuccess;
 }
 
@@ -51,15 +94,20 @@ using namespace stand_in;
 
 extern "C" {
 
-hipError_t hipStreamCreateWithFlags(void **stream, unsigned) {
+hipError_t hipStreamCreateWithFlags(void **stream, unsigned flags) {
     STAND_IN_ENTER("hipStreamCreateWithFlags")
-    *stream = world().streams.make();
+    Stream *made = world().streams.make();
+    // hipStreamNonBlocking is 1.
+    made->blocking = (flags & 1) == 0;
+    *stream = made;
     return leave("hipStreamCreateWithFlags", hipSuccess);
 }
 
-hipError_t hipStreamCreateWithPriority(void **stream, unsigned, int) {
+hipError_t hipStreamCreateWithPriority(void **stream, unsigned flags, int) {
     STAND_IN_ENTER("hipStreamCreateWithPriority")
-    *stream = world().streams.make();
+    Stream *made = world().streams.make();
+    made->blocking = (flags & 1) == 0;
+    *stream = made;
     return leave("hipStreamCreateWithPriority", hipSuccess);
 }
 
@@ -78,11 +126,16 @@ hipError_t hipStreamDestroy(void *stream) {
 hipError_t hipStreamSynchronize(void *handle) {
     STAND_IN_ENTER("hipStreamSynchronize")
     Stream *stream = stream_of(handle);
-    return leave("hipStreamSynchronize", stream ? refuse_while_capturing(stream) : hipErrorInvalidHandle);
+    if (!stream) return leave("hipStreamSynchronize", hipErrorInvalidHandle);
+    if (int status = refuse_while_capturing(stream)) return leave("hipStreamSynchronize", status);
+    join_default_stream(stream);
+    waited(stream->clock);
+    return leave("hipStreamSynchronize", hipSuccess);
 }
 
 hipError_t hipDeviceSynchronize() {
     STAND_IN_ENTER("hipDeviceSynchronize")
+    wait_for_all();
     return leave("hipDeviceSynchronize", hipSuccess);
 }
 
@@ -108,6 +161,8 @@ hipError_t hipEventRecord(void *handle, void *stream_handle) {
     event->at = std::chrono::steady_clock::now();
     event->capture = stream->capture;
     event->stream = stream_handle;
+    if (!stream->capture) join_default_stream(stream);
+    event->clock = stream->capture ? stream->capture_clock : stream->clock;
     return leave("hipEventRecord", hipSuccess);
 }
 
@@ -115,7 +170,9 @@ hipError_t hipEventSynchronize(void *handle) {
     STAND_IN_ENTER("hipEventSynchronize")
     Event *event = world().events.find(handle);
     if (!event) return leave("hipEventSynchronize", hipErrorInvalidHandle);
-    return leave("hipEventSynchronize", event->capture ? hipErrorCapturedEvent : hipSuccess);
+    if (event->capture) return leave("hipEventSynchronize", hipErrorCapturedEvent);
+    waited(event->clock);
+    return leave("hipEventSynchronize", hipSuccess);
 }
 
 hipError_t hipEventElapsedTime(float *milliseconds, void *from, void *to) {
@@ -137,14 +194,19 @@ hipError_t hipStreamWaitEvent(void *stream_handle, void *event_handle, unsigned)
         if (!stream->capture) {
             // The stream takes part in the capture from here on, until somebody of it waits for the stream.
             stream->capture = event->capture;
+            stream->capture_lane = stream->capture->graph.lanes++;
+            stream->capture_clock = event->clock;
             event->capture->joined.insert(stream_handle);
         } else if (stream->capture != event->capture) {
             status = hipErrorStreamCaptureMerge;
         } else {
             event->capture->joined.erase(event->stream);
+            stream->capture_clock.join(event->clock);
         }
     } else if (stream->capture && event->recorded) {
         status = hipErrorStreamCaptureIsolation;
+    } else if (!event->capture && event->recorded) {
+        stream->clock.join(event->clock);
     }
     return leave("hipStreamWaitEvent", status);
 }
@@ -156,6 +218,8 @@ hipError_t hipStreamBeginCapture(void *handle, int) {
     if (stream->capture) return leave("hipStreamBeginCapture", hipErrorStreamCaptureUnmatched);
     stream->capture = std::make_shared<Capture>();
     stream->capture->origin = handle;
+    stream->capture_lane = 0;
+    stream->capture_clock = {};
     return leave("hipStreamBeginCapture", hipSuccess);
 }
 
@@ -176,6 +240,7 @@ hipError_t hipStreamEndCapture(void *handle, void **graph) {
     if (unjoined) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnjoined);
     Graph *made = world().graphs.make();
     made->nodes = std::move(capture->graph.nodes);
+    made->lanes = capture->graph.lanes;
     *graph = made;
     return leave("hipStreamEndCapture", hipSuccess, {{"nodes", number(made->nodes.size())}});
 }
@@ -213,6 +278,7 @@ static hipError_t instantiate(const char *call, void **executable, void *handle)
     if (!graph) return leave(call, hipErrorInvalidHandle);
     Executable *made = world().executables.make();
     made->nodes = graph->nodes;
+    made->lanes = graph->lanes;
     *executable = made;
     return leave(call, hipSuccess, {{"nodes", number(made->nodes.size())}});
 }
@@ -238,7 +304,14 @@ hipError_t hipGraphLaunch(void *handle, void *stream) {
     Stream *on = stream_of(stream);
     if (!executable || !on) return leave("hipGraphLaunch", hipErrorInvalidHandle);
     if (on->capture) return leave("hipGraphLaunch", refuse_while_capturing(on));
+    join_default_stream(on);
+    const uint32_t first = order().new_lanes(executable->lanes);
+    const Clock before = on->clock;
     for (auto &node : executable->nodes) {
+        Clock clock = before;
+        for (auto &[lane, index] : node->clock.seen) clock.seen[first + lane] = index;
+        on->clock.join(clock);
+        order().begin({node->shape, first + node->lane, node->index, std::move(clock)});
         if (int status = node->run()) return leave("hipGraphLaunch", status);
     }
     return leave("hipGraphLaunch", hipSuccess, {{"nodes", number(executable->nodes.size())}});
@@ -257,6 +330,7 @@ hipError_t hipGraphExecUpdate(void *handle, void *graph_handle, void **error_nod
     // hipGraphExecUpdateErrorTopologyChanged.
     if (result) *result = same ? 0 : 2;
     if (same) executable->nodes = graph->nodes;
+    if (same) executable->lanes = graph->lanes;
     return leave("hipGraphExecUpdate", same ? hipSuccess : hipErrorGraphExecUpdateFailure);
 }
 
@@ -277,6 +351,12 @@ extern "C" int hip_stand_in_submit(void *stream, const char *shape, int (*run)(v
     const std::lock_guard<std::recursive_mutex> guard(world().lock);
     const std::shared_ptr<void> owned(data, release);
     return submit(stream, NodeKind::Kernel, shape, [=] { return run(owned.get()); });
+}
+
+// Notes that running work of another library reads or writes: 0, or an error of HIP.
+extern "C" int hip_stand_in_touch(const char *what, const void *address, size_t bytes, int writes) {
+    const std::lock_guard<std::recursive_mutex> guard(world().lock);
+    return touch(what, address, bytes, writes ? Access::Write : Access::Read);
 }
 
 // Whether `bytes` at `address` are all in one allocation.

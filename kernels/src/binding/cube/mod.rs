@@ -215,6 +215,7 @@ impl LlamaOps for CubeBackend {
         x: CubeTensor,
         gate_weight: CubeTensor,
         up_weight: CubeTensor,
+        _products: LibraryChoice,
     ) -> (CubeTensor, CubeTensor, CubeTensor) {
         let x = into_contiguous(x);
         let (gate_weight, up_weight) = (into_contiguous(gate_weight), into_contiguous(up_weight));

@@ -7,8 +7,12 @@ use super::product::{Size, View, multiply};
 use super::vectors::{dot, largest, sum, widest};
 use crate::model::ModelConfig;
 
-/// Queries of a tile: with some hundred keys its scores fit a core's second-level cache.
-const TILE: usize = 64;
+/// Queries of a tile, those of all heads that share a key head together: with some hundred keys its scores fit a core's
+/// second-level cache.
+const TILE_ROWS: usize = 64;
+
+/// Queries of one head in a tile, at least.
+const LEAST_TILE: usize = 16;
 
 /// What a backward pass reads.
 pub struct Saved<'a> {
@@ -89,12 +93,11 @@ impl<'a> Heads<'a> {
         self.gather(sample, self.columns(), self.heads + self.kv_heads + head)
     }
 
-    /// `factor · a bᵀ` of `rows` rows of `a` from `start` on, with the rows of `b` up to the last of those; rows `keys`
-    /// apart.
+    /// `factor · a bᵀ` of stacked rows with the keys of the tile; rows `keys` apart.
     fn scores(&self, a: &[f32], b: &[f32], tile: &Tile, factor: f32, out: &mut [f32]) {
-        let a = View::rows(&a[tile.start * self.width..], self.width);
+        let a = View::rows(a, self.width);
         let size = Size {
-            m: tile.rows,
+            m: self.group() * tile.rows,
             n: tile.keys,
             k: self.width,
         };
@@ -102,9 +105,19 @@ impl<'a> Heads<'a> {
         multiply(size, factor, a, b, out, tile.keys, false);
     }
 
+    /// Queries of one head in a tile.
+    fn tile(&self) -> usize {
+        (TILE_ROWS / self.group()).max(LEAST_TILE)
+    }
+
+    /// Places for the scores of a tile.
+    fn scratch(&self) -> Vec<f32> {
+        vec![0.0; self.group() * self.tile() * self.sequence]
+    }
+
     fn tiles(&self) -> impl Iterator<Item = Tile> + use<'_> {
-        (0..self.sequence).step_by(TILE).map(|start| {
-            let rows = TILE.min(self.sequence - start);
+        (0..self.sequence).step_by(self.tile()).map(|start| {
+            let rows = self.tile().min(self.sequence - start);
             Tile {
                 start,
                 rows,
@@ -112,13 +125,35 @@ impl<'a> Heads<'a> {
             }
         })
     }
+
+    /// The rows of a tile of each of `members`, `[S, d]`, below each other.
+    fn stack(&self, members: &[Vec<f32>], tile: &Tile) -> Vec<f32> {
+        let rows = tile.start * self.width..tile.keys * self.width;
+        let slices = members.iter().map(|member| &member[rows.clone()]);
+        slices.collect::<Vec<_>>().concat()
+    }
+
+    /// The reverse: rows of a tile to their places in `[members, S, d]`.
+    fn unstack(&self, stacked: &[f32], tile: &Tile, out: &mut [f32]) {
+        let parts = stacked.chunks_exact(tile.rows * self.width);
+        for (member, part) in out.chunks_exact_mut(self.size()).zip(parts) {
+            member[tile.start * self.width..][..part.len()].copy_from_slice(part);
+        }
+    }
 }
 
-/// Queries `start..start + rows` and the `keys` first keys, the most that the last of them sees.
+/// Queries `start..start + rows` of each head of a group and the `keys` first keys, the most that the last of them sees.
 struct Tile {
     start: usize,
     rows: usize,
     keys: usize,
+}
+
+impl Tile {
+    /// The position of a row among those of all heads of a group.
+    fn position(&self, row: usize) -> usize {
+        self.start + row % self.rows
+    }
 }
 
 /// `mixed` `[N, D]` and `log_sums` `[B, H, S]` of `qkv` `[N, D + 2 KV]`.
@@ -131,29 +166,42 @@ pub fn forward(
 ) {
     let heads = Heads::new(config, rotary);
     let sample = heads.sequence * heads.columns() * heads.width;
+    let group = heads.group();
     let mut by_head = vec![0.0; mixed.len()];
     by_head
-        .par_chunks_mut(heads.size())
-        .zip(log_sums.par_chunks_mut(heads.sequence))
+        .par_chunks_mut(group * heads.size())
+        .zip(log_sums.par_chunks_mut(group * heads.sequence))
         .enumerate()
         .for_each(|(index, (out, log_sums))| {
-            let (batch, head) = (index / heads.heads, index % heads.heads);
+            let (batch, kv_head) = (index / heads.kv_heads, index % heads.kv_heads);
             let qkv = &qkv[batch * sample..][..sample];
-            forward_head(&heads, qkv, head, out, log_sums);
+            forward_group(&heads, qkv, kv_head, out, log_sums);
         });
     interleave(&by_head, mixed, &heads);
 }
 
-fn forward_head(heads: &Heads, qkv: &[f32], head: usize, out: &mut [f32], log_sums: &mut [f32]) {
-    let q = heads.query(qkv, head);
-    let k = heads.key(qkv, head / heads.group());
-    let v = heads.value(qkv, head / heads.group());
-    let mut scores = vec![0.0; TILE * heads.sequence];
+/// All query heads of a key head: `out` `[G, S, d]`, `log_sums` `[G, S]`.
+fn forward_group(
+    heads: &Heads,
+    qkv: &[f32],
+    kv_head: usize,
+    out: &mut [f32],
+    log_sums: &mut [f32],
+) {
+    let group = heads.group();
+    let queries: Vec<Vec<f32>> = (0..group)
+        .map(|member| heads.query(qkv, kv_head * group + member))
+        .collect();
+    let k = heads.key(qkv, kv_head);
+    let v = heads.value(qkv, kv_head);
+    let mut scores = heads.scratch();
     for tile in heads.tiles() {
+        let q = heads.stack(&queries, &tile);
         heads.scores(&q, &k, &tile, heads.scale(), &mut scores);
-        let rows = scores.chunks_exact_mut(tile.keys).take(tile.rows);
+        let rows = scores.chunks_exact_mut(tile.keys).take(group * tile.rows);
         for (row, scores) in rows.enumerate() {
-            let (seen, hidden) = scores.split_at_mut(tile.start + row + 1);
+            let position = tile.position(row);
+            let (seen, hidden) = scores.split_at_mut(position + 1);
             let (largest, sum) = widest(|| {
                 let largest = largest(seen);
                 for score in seen.iter_mut() {
@@ -167,22 +215,24 @@ fn forward_head(heads: &Heads, qkv: &[f32], head: usize, out: &mut [f32], log_su
                 (largest, sum)
             });
             hidden.fill(0.0);
-            log_sums[tile.start + row] = largest + sum.ln();
+            log_sums[row / tile.rows * heads.sequence + position] = largest + sum.ln();
         }
         let size = Size {
-            m: tile.rows,
+            m: group * tile.rows,
             n: heads.width,
             k: tile.keys,
         };
+        let mut mixed = q;
         multiply(
             size,
             1.0,
             View::rows(&scores, tile.keys),
             View::rows(&v, heads.width),
-            &mut out[tile.start * heads.width..],
+            &mut mixed,
             heads.width,
             false,
         );
+        heads.unstack(&mixed, &tile, out);
     }
 }
 
@@ -234,79 +284,72 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
     let v = heads.value(qkv, kv_head);
     let (query_gradients, rest) = out.split_at_mut(group * size);
     let (k_gradient, v_gradient) = rest.split_at_mut(size);
-    let mut weights = vec![0.0; TILE * heads.sequence];
-    let mut gradients = vec![0.0; TILE * heads.sequence];
-    for (member, q_gradient) in query_gradients.chunks_exact_mut(size).enumerate() {
-        let head = kv_head * group + member;
-        let q = heads.query(qkv, head);
-        let output = heads.gather(mixed, heads.heads, head);
-        let d_output = heads.gather(mixed_gradient, heads.heads, head);
-        let log_sums = &saved.log_sums[(batch * heads.heads + head) * heads.sequence..];
-        for tile in heads.tiles() {
-            heads.scores(&q, &k, &tile, heads.scale(), &mut weights);
-            heads.scores(&d_output, &v, &tile, 1.0, &mut gradients);
-            let rows = weights
-                .chunks_exact_mut(tile.keys)
-                .zip(gradients.chunks_exact_mut(tile.keys));
-            for (row, (weights, gradients)) in rows.take(tile.rows).enumerate() {
-                let position = tile.start + row;
-                let at = position * width..(position + 1) * width;
-                let (seen, log_sum, scale) = (position + 1, log_sums[position], heads.scale());
-                widest(|| {
-                    let delta = dot(&output[at.clone()], &d_output[at]);
-                    let pairs = weights[..seen].iter_mut().zip(&mut gradients[..seen]);
-                    for (weight, gradient) in pairs {
-                        *weight = exponential(*weight - log_sum);
-                        *gradient = *weight * (*gradient - delta) * scale;
-                    }
-                });
-                weights[seen..].fill(0.0);
-                gradients[seen..].fill(0.0);
-            }
-            let here = tile.start * width;
-            let by_key = Size {
-                m: tile.keys,
-                n: width,
-                k: tile.rows,
-            };
-            let weights = View::rows(&weights, tile.keys);
-            let gradients = View::rows(&gradients, tile.keys);
-            let d_output = View::rows(&d_output[here..], width);
-            multiply(
-                by_key,
-                1.0,
-                weights.transposed(),
-                d_output,
-                v_gradient,
-                width,
-                true,
-            );
-            let q = View::rows(&q[here..], width);
-            multiply(
-                by_key,
-                1.0,
-                gradients.transposed(),
-                q,
-                k_gradient,
-                width,
-                true,
-            );
-            let by_query = Size {
-                m: tile.rows,
-                n: width,
-                k: tile.keys,
-            };
-            let k = View::rows(&k, width);
-            multiply(
-                by_query,
-                1.0,
-                gradients,
-                k,
-                &mut q_gradient[here..],
-                width,
-                false,
-            );
+    let members = || (0..group).map(|member| kv_head * group + member);
+    let queries: Vec<_> = members().map(|head| heads.query(qkv, head)).collect();
+    let of_heads = |values: &[f32]| -> Vec<Vec<f32>> {
+        members()
+            .map(|head| heads.gather(values, heads.heads, head))
+            .collect()
+    };
+    let (outputs, d_outputs) = (of_heads(mixed), of_heads(mixed_gradient));
+    let log_sums = &saved.log_sums[(batch * heads.heads + kv_head * group) * heads.sequence..];
+    let (mut weights, mut gradients) = (heads.scratch(), heads.scratch());
+    for tile in heads.tiles() {
+        let q = heads.stack(&queries, &tile);
+        let output = heads.stack(&outputs, &tile);
+        let d_output = heads.stack(&d_outputs, &tile);
+        heads.scores(&q, &k, &tile, heads.scale(), &mut weights);
+        heads.scores(&d_output, &v, &tile, 1.0, &mut gradients);
+        let rows = weights
+            .chunks_exact_mut(tile.keys)
+            .zip(gradients.chunks_exact_mut(tile.keys))
+            .zip(output.chunks_exact(width).zip(d_output.chunks_exact(width)));
+        for (row, ((weights, gradients), (output, d_output))) in rows.enumerate() {
+            let position = tile.position(row);
+            let log_sum = log_sums[row / tile.rows * heads.sequence + position];
+            let (seen, scale) = (position + 1, heads.scale());
+            widest(|| {
+                let delta = dot(output, d_output);
+                let pairs = weights[..seen].iter_mut().zip(&mut gradients[..seen]);
+                for (weight, gradient) in pairs {
+                    *weight = exponential(*weight - log_sum);
+                    *gradient = *weight * (*gradient - delta) * scale;
+                }
+            });
+            weights[seen..].fill(0.0);
+            gradients[seen..].fill(0.0);
         }
+        let rows = group * tile.rows;
+        let by_key = Size {
+            m: tile.keys,
+            n: width,
+            k: rows,
+        };
+        let weights = View::rows(&weights, tile.keys).transposed();
+        let slopes = View::rows(&gradients, tile.keys);
+        let d_output = View::rows(&d_output, width);
+        multiply(by_key, 1.0, weights, d_output, v_gradient, width, true);
+        let queries = View::rows(&q, width);
+        multiply(
+            by_key,
+            1.0,
+            slopes.transposed(),
+            queries,
+            k_gradient,
+            width,
+            true,
+        );
+        let by_query = Size {
+            m: rows,
+            n: width,
+            k: tile.keys,
+        };
+        let mut q_gradient = output;
+        let keys = View::rows(&k, width);
+        multiply(by_query, 1.0, slopes, keys, &mut q_gradient, width, false);
+        heads.unstack(&q_gradient, &tile, query_gradients);
+    }
+    for q_gradient in query_gradients.chunks_exact_mut(size) {
         let turned = heads.rotate(q_gradient.to_vec(), -1.0);
         q_gradient.copy_from_slice(&turned);
     }

@@ -66,7 +66,7 @@ const KERNELS: [Facts; 8] = [
     Facts {
         name: "flash_attention",
         summary: "causal attention over grouped heads; scores never leave the chip",
-        launches: "1 forward, 2 backward",
+        launches: "1 forward, 2 backward; 1 for the log-sum-exp alone",
         shape: "Q query and K key elements of s bytes, H rows of all heads, D features a head, P pairs of query and visible key",
         costs: &[
             ["forward", "(2 Q + 2 K) s + 4 H", "4 D P"],

@@ -1,0 +1,249 @@
+//! A device that compiles what is launched on it to C++ and keeps the launch instead of running it.
+
+mod server;
+
+use std::collections::HashMap;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU16, Ordering},
+};
+
+use cubecl::{prelude::*, server::Handle};
+use cubecl_core::{device::DeviceId, environment::stream::StreamId};
+use cubecl_runtime::memory_management::ManagedMemoryId;
+
+use super::{Argument, Launch, SourceError, Target};
+use crate::KernelError;
+use server::RecordingServer;
+
+/// Device type of recorders in cubecl's registry; no runtime uses it.
+const DEVICE_TYPE: u16 = 0x7EC0;
+
+/// Compiles what `launches` launches on the client of [`Offline`] for `target`, in order.
+///
+/// # Errors
+/// What the launch functions refuse, and kernels that have no C++ for this architecture.
+pub fn record(
+    target: &Target,
+    launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
+) -> Result<Vec<Launch>, SourceError> {
+    let device = Offline::open(target)?;
+    // One recording at a time on each device: launches reach its tape from any thread.
+    let _alone = lock(&device.recorder.recording);
+    lock(&device.recorder.tape).clear();
+    launches(&device)?;
+    let _ = device.client.flush();
+    lock(&device.recorder.tape)
+        .drain(..)
+        .map(|launch| device.finish(launch?))
+        .collect()
+}
+
+/// A device of a [`Target`] that does not exist, and names for its buffers.
+pub struct Offline {
+    client: Client,
+    recorder: Arc<Recorder>,
+    target: Target,
+    names: Mutex<HashMap<ManagedMemoryId, String>>,
+}
+
+impl Offline {
+    /// The client to launch on.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A buffer of `bytes`, that arguments of launches are called by.
+    pub fn buffer(&self, name: &str, bytes: usize) -> Handle {
+        let service = self.client.service_id();
+        let handle = Handle::new(service, StreamId::current(), bytes as u64);
+        let id = handle.clone().binding().memory.id();
+        lock(&self.names).insert(id, name.to_string());
+        handle
+    }
+
+    /// The device of this target: one a process, because cubecl keeps what it registers.
+    fn open(target: &Target) -> Result<Offline, SourceError> {
+        static OPEN: Mutex<Vec<(Target, Client, Arc<Recorder>)>> = Mutex::new(Vec::new());
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let mut open = lock(&OPEN);
+        let known = open.iter().find(|(known, ..)| known == target);
+        let (client, recorder) = match known {
+            Some((_, client, recorder)) => (client.clone(), recorder.clone()),
+            None => {
+                let recorder = Arc::new(Recorder::default());
+                let id = DeviceId::new(DEVICE_TYPE, NEXT.fetch_add(1, Ordering::Relaxed));
+                let server = RecordingServer::new(id, target, recorder.clone());
+                let client = Client::try_init(id, server)
+                    .map_err(|error| SourceError::Recorder(format!("{error:?}")))?;
+                open.push((target.clone(), client.clone(), recorder.clone()));
+                (client, recorder)
+            }
+        };
+        Ok(Offline {
+            client,
+            recorder,
+            target: target.clone(),
+            names: Mutex::default(),
+        })
+    }
+
+    fn finish(&self, recorded: Recorded) -> Result<Launch, SourceError> {
+        let names = lock(&self.names);
+        let mut arguments: Vec<Argument> = recorded
+            .buffers
+            .iter()
+            .enumerate()
+            .map(|(position, (id, offset))| Argument::Buffer {
+                name: names
+                    .get(id)
+                    .cloned()
+                    .unwrap_or_else(|| format!("buffer {position}")),
+                offset: *offset,
+            })
+            .collect();
+        if !recorded.info.is_empty() {
+            arguments.push(Argument::Info {
+                words: recorded.info,
+                by: self.target.info_passing(),
+            });
+        }
+        Ok(Launch {
+            kernel: recorded.kernel,
+            entry: recorded.entry,
+            source: recorded.source,
+            cube_count: recorded.cube_count,
+            cube_dim: recorded.cube_dim,
+            shared_memory_bytes: recorded.shared_memory_bytes,
+            arguments,
+        })
+    }
+}
+
+/// What a server records, and who may record.
+#[derive(Debug, Default)]
+struct Recorder {
+    recording: Mutex<()>,
+    tape: Mutex<Vec<Result<Recorded, SourceError>>>,
+}
+
+/// A launch with its buffers not yet named.
+#[derive(Debug)]
+struct Recorded {
+    kernel: String,
+    entry: String,
+    source: String,
+    cube_count: [u32; 3],
+    cube_dim: [u32; 3],
+    shared_memory_bytes: usize,
+    buffers: Vec<(ManagedMemoryId, u64)>,
+    info: Vec<u64>,
+}
+
+/// A panic while a lock was held leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::InfoPassing;
+    use crate::{launch::F32, swiglu};
+
+    const SHAPE: swiglu::Shape = swiglu::Shape {
+        rows: 3,
+        hidden: 64,
+    };
+
+    fn packed(target: &str, first: usize) -> Result<Vec<Launch>, SourceError> {
+        record(&Target::parse(target)?, |device| {
+            let whole = device.buffer("gate_up", (first + 2 * 3 * 64) * 4);
+            let gate_up = whole.offset_start(first as u64 * 4);
+            let y = device.buffer("y", 3 * 64 * 4);
+            let block = swiglu::SwigluBlock::for_device(device.client());
+            let buffers = swiglu::Forward {
+                gate_up: swiglu::GateUp::Packed(&gate_up),
+                y: &y,
+            };
+            swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+        })
+    }
+
+    /// A buffer bound for two parameters is one argument, offsets are kept, and the scalars come last.
+    #[test]
+    fn arguments_are_those_a_driver_passes() {
+        let launches = packed("gfx90a", 16).unwrap();
+        let [launch] = &launches[..] else {
+            panic!("one launch, not {}", launches.len());
+        };
+        assert_eq!(launch.kernel, "swiglu_forward");
+        assert_eq!(
+            (launch.cube_count, launch.cube_dim),
+            ([1, 1, 1], [256, 1, 1])
+        );
+        let [gate_up, y, info] = &launch.arguments[..] else {
+            panic!("{:?}", launch.arguments);
+        };
+        assert_eq!(
+            *gate_up,
+            Argument::Buffer {
+                name: "gate_up".into(),
+                offset: 64
+            }
+        );
+        assert_eq!(
+            *y,
+            Argument::Buffer {
+                name: "y".into(),
+                offset: 0
+            }
+        );
+        let Argument::Info {
+            words,
+            by: InfoPassing::Pointer,
+        } = info
+        else {
+            panic!("{info:?}");
+        };
+        // The count of vectors: 3 rows of 64 elements in fours.
+        assert_eq!(words[0] as u32, 48);
+        let parameters = launch.source.split(&launch.entry).nth(1).unwrap();
+        let parameters = &parameters[..parameters.find('{').unwrap()];
+        assert_eq!(parameters.matches(',').count(), 2, "{parameters}");
+    }
+
+    #[test]
+    fn a_refused_launch_leaves_nothing_behind() {
+        let target = Target::hip("gfx90a").unwrap();
+        let error = record(&target, |device| {
+            let small = device.buffer("small", 4);
+            let block = swiglu::SwigluBlock::for_device(device.client());
+            let buffers = swiglu::Forward {
+                gate_up: swiglu::GateUp::Packed(&small),
+                y: &small,
+            };
+            swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+        })
+        .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                SourceError::Kernel(KernelError::BufferTooSmall { .. })
+            ),
+            "{error}"
+        );
+        assert_eq!(packed("gfx90a", 0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn memory_of_no_device_cannot_be_read() {
+        let target = Target::hip("gfx1100").unwrap();
+        record(&target, |device| {
+            let handle = device.client().empty(16);
+            assert!(device.client().read_one(handle).is_err());
+            Ok(())
+        })
+        .unwrap();
+    }
+}

@@ -1,0 +1,146 @@
+//! `kernels --arch`: what the kernels become on an AMD GPU, on a machine that needs none. Source, instructions, and
+//! what they take of a compute unit: all of it from compilers, none of it measured.
+
+mod table;
+mod texts;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use tinyllama_kernels::source::{SourceError, Target};
+
+use super::Exit;
+use super::training_args::UsageError;
+use crate::compiled::compiler::CompilerError;
+use crate::compiled::facts::ARCHITECTURES;
+
+#[derive(Debug, Args)]
+pub struct ArchArgs {
+    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, or all of them
+    #[arg(long, value_name = "ARCH", help_heading = "Compiled code")]
+    arch: Option<String>,
+    /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)
+    #[arg(
+        long,
+        value_name = "KERNEL",
+        requires = "arch",
+        help_heading = "Compiled code"
+    )]
+    source: Option<String>,
+    /// Print a kernel's instructions; needs clang
+    #[arg(
+        long,
+        value_name = "KERNEL",
+        requires = "arch",
+        conflicts_with = "source",
+        help_heading = "Compiled code"
+    )]
+    isa: Option<String>,
+    /// Compile here with clang instead of showing recorded figures
+    #[arg(long, requires = "arch", help_heading = "Compiled code")]
+    compile: bool,
+    /// Every size and block size, not one of each kernel
+    #[arg(long, requires = "compile", help_heading = "Compiled code")]
+    all: bool,
+    /// Fail where a kernel takes more than this file allows, spills or needs scratch memory
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "arch",
+        help_heading = "Compiled code"
+    )]
+    budget: Option<PathBuf>,
+    /// Write the compiled table to this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "compile",
+        help_heading = "Compiled code"
+    )]
+    record: Option<PathBuf>,
+}
+
+/// Which kernels, as the command's other flags say.
+pub struct Selection<'a> {
+    /// Operations; all where there is none.
+    pub operations: &'a [&'static str],
+    /// `f32`, `bf16` or `f16`; all where it was not given.
+    pub dtype: Option<&'static str>,
+    pub json: bool,
+}
+
+impl Selection<'_> {
+    fn takes(&self, operation: &str, dtype: &str) -> bool {
+        self.operations.contains(&operation) && self.dtype.is_none_or(|wanted| wanted == dtype)
+    }
+}
+
+impl ArchArgs {
+    pub fn is_given(&self) -> bool {
+        self.arch.is_some()
+    }
+}
+
+pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
+    let targets = targets(args.arch.as_deref().unwrap_or("all"))?;
+    let shown = match (&args.source, &args.isa) {
+        (Some(name), _) => texts::sources(&targets, name, selection),
+        (_, Some(name)) => texts::listings(&targets, name, selection),
+        _ => table::show(args, &targets, selection),
+    };
+    match shown {
+        Err(error) if error.is::<CompilerError>() && !refused(&error) => {
+            eprintln!("error: {error:#}");
+            Ok(Exit::Environment)
+        }
+        other => other,
+    }
+}
+
+/// Whether the compiler ran and said no, which is about the kernel and not about this machine.
+fn refused(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<CompilerError>(),
+        Some(CompilerError::Refused { .. })
+    )
+}
+
+fn targets(arch: &str) -> Result<Vec<Target>> {
+    let names: Vec<&str> = match arch {
+        "all" => ARCHITECTURES.to_vec(),
+        names => names.split(',').map(str::trim).collect(),
+    };
+    names
+        .into_iter()
+        .map(|name| {
+            Target::parse(name).map_err(|error: SourceError| UsageError(error.to_string()).into())
+        })
+        .collect()
+}
+
+fn refuse_cuda(target: &Target) -> Result<()> {
+    if !target.is_hip() {
+        bail!(UsageError(format!(
+            "{target} is not an AMD architecture: only its source can be shown, with --source"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_are_named_one_by_one_or_all_at_once() {
+        assert_eq!(targets("all").unwrap().len(), ARCHITECTURES.len());
+        let two = targets("gfx942, gfx1100").unwrap();
+        assert_eq!(
+            two.iter().map(Target::to_string).collect::<Vec<_>>(),
+            ["gfx942", "gfx1100"]
+        );
+        let error = targets("gfx1").unwrap_err();
+        assert!(error.is::<UsageError>(), "{error}");
+    }
+}

@@ -1,0 +1,234 @@
+//! What kernels take of a compute unit, as a table.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use tinyllama_kernels::source::Target;
+
+use super::{ArchArgs, Selection, refuse_cuda};
+use crate::cli::Exit;
+use crate::cli::training_args::UsageError;
+use crate::compiled::budget::Budgets;
+use crate::compiled::compiler::Compiler;
+use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
+use crate::profiler::show::text::{Align, TextTable};
+
+/// Columns of a table where the width of the terminal is of no help.
+const WIDTH: usize = 118;
+
+pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_>) -> Result<Exit> {
+    for target in targets {
+        refuse_cuda(target)?;
+    }
+    let mut facts = if args.compile {
+        compile(targets, args.all)?
+    } else {
+        recorded(targets)?
+    };
+    if let Some(path) = &args.record {
+        let text = serde_json::to_string_pretty(&facts)? + "\n";
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let violations = match &args.budget {
+        Some(path) => {
+            let yaml = fs::read_to_string(path)
+                .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
+            let budgets = Budgets::read(&yaml)
+                .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
+            budgets.violations(&facts.kernels)
+        }
+        None => Vec::new(),
+    };
+    facts
+        .kernels
+        .retain(|kernel| selection.takes(&kernel.operation, &kernel.dtype));
+    let mut out = io::stdout().lock();
+    if selection.json {
+        let document = Document {
+            compiled_with: &facts.compiler,
+            measured: false,
+            kernels: facts.kernels.iter().map(Row::of).collect(),
+            violations: &violations,
+        };
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+    } else {
+        for target in targets {
+            write!(
+                out,
+                "{}",
+                text_table(&facts, &target.to_string()).render(WIDTH)
+            )?;
+            writeln!(out)?;
+        }
+        for violation in &violations {
+            writeln!(out, "over budget: {violation}")?;
+        }
+    }
+    Ok(if violations.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+/// The recorded rows of `targets`; those compiled here are the answer for any other architecture.
+fn recorded(targets: &[Target]) -> Result<Facts> {
+    let mut facts = facts::recorded()?;
+    let names: Vec<String> = targets.iter().map(Target::to_string).collect();
+    for name in &names {
+        if !facts
+            .kernels
+            .iter()
+            .any(|kernel| kernel.architecture == *name)
+        {
+            bail!(UsageError(format!(
+                "no figures are recorded for {name}, only for {}; with clang installed, --compile finds them out",
+                ARCHITECTURES.join(", ")
+            )));
+        }
+    }
+    facts
+        .kernels
+        .retain(|kernel| names.contains(&kernel.architecture));
+    Ok(facts)
+}
+
+fn compile(targets: &[Target], all: bool) -> Result<Facts> {
+    let compiler = Compiler::find()?;
+    let progress = io::stderr().is_terminal();
+    let mut kernels = Vec::new();
+    for target in targets {
+        let candidates = facts::candidates(target, all)?;
+        let finished = AtomicUsize::new(0);
+        let done = || {
+            let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
+            if progress {
+                eprint!(
+                    "\rcompiling for {target}: {finished} of {}",
+                    candidates.len()
+                );
+            }
+        };
+        kernels.extend(facts::compile(&compiler, target, &candidates, &done)?);
+        if progress {
+            eprintln!();
+        }
+    }
+    Ok(Facts {
+        compiler: compiler.version().to_owned(),
+        kernels,
+    })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    compiled_with: &'a str,
+    /// Never: these are a compiler's figures.
+    measured: bool,
+    kernels: Vec<Row<'a>>,
+    violations: &'a [String],
+}
+
+/// A kernel's figures with what follows from them.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    kernel: &'a KernelFacts,
+    waves_per_simd: Option<f64>,
+    occupancy_percent: Option<f64>,
+    limited_by: Option<String>,
+}
+
+impl Row<'_> {
+    fn of(kernel: &KernelFacts) -> Row<'_> {
+        let occupancy = kernel.occupancy();
+        Row {
+            kernel,
+            waves_per_simd: kernel.waves_per_simd(),
+            occupancy_percent: occupancy.as_ref().map(|occupancy| occupancy.percent()),
+            limited_by: occupancy.map(|occupancy| occupancy.limiter.to_string()),
+        }
+    }
+}
+
+fn text_table(facts: &Facts, architecture: &str) -> TextTable {
+    let mut table = TextTable::new(
+        format!(
+            "Compiled for {architecture} from HIP C++ by {}; never run, never measured",
+            facts.compiler
+        ),
+        &[
+            ("kernel", Align::Left),
+            ("type", Align::Left),
+            ("threads", Align::Right),
+            ("VGPRs", Align::Right),
+            ("SGPRs", Align::Right),
+            ("LDS", Align::Right),
+            ("scratch", Align::Right),
+            ("waves / SIMD", Align::Right),
+            ("limited by", Align::Left),
+        ],
+    );
+    let rows = facts
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.architecture == architecture);
+    for kernel in rows {
+        let unknown = || "not known".to_owned();
+        let vgprs = match kernel.agprs {
+            0 => kernel.vgprs.to_string(),
+            agprs => format!("{} ({agprs} AGPRs)", kernel.vgprs),
+        };
+        table.rows.push(vec![
+            kernel.kernel.clone(),
+            kernel.dtype.clone(),
+            kernel.threads.to_string(),
+            vgprs,
+            kernel.sgprs.to_string(),
+            kernel.lds_bytes.to_string(),
+            kernel.scratch_bytes.to_string(),
+            kernel
+                .waves_per_simd()
+                .map_or_else(unknown, |waves| format!("{waves:.1}")),
+            kernel
+                .occupancy()
+                .map_or_else(unknown, |occupancy| occupancy.limiter.to_string()),
+        ]);
+    }
+    table.notes.push(
+        "sizes of the small configuration with the block sizes a device of this architecture would get".to_owned(),
+    );
+    table.notes.push(
+        "AMD's own compiler decides for itself: its figures can differ by a few registers"
+            .to_owned(),
+    );
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::facts::recorded as table_of_this_build;
+
+    /// What a learner without clang reads: every kernel, with what limits it, labelled as compiled.
+    #[test]
+    fn the_recorded_table_covers_every_kernel() {
+        let facts = table_of_this_build().unwrap();
+        for architecture in ARCHITECTURES {
+            let table = text_table(&facts, architecture);
+            assert!(table.title.contains("never measured"));
+            assert!(
+                table.rows.len() > 40,
+                "{architecture}: {}",
+                table.rows.len()
+            );
+            for row in &table.rows {
+                assert!(!row.contains(&"not known".to_owned()), "{row:?}");
+            }
+        }
+    }
+}
