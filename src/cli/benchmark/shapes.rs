@@ -238,6 +238,11 @@ fn table(device: &str, rows: &[Row]) -> TextTable {
     table.notes.push(
         "speed-up: over v4 --ultra=off at the same shape, which is the same schedule launch by launch".into(),
     );
+    if rows.iter().all(|row| row.captured.is_none()) {
+        table.notes.push(
+            "nothing was captured here: both rows of v4 are the same work, and what they differ by is noise".into(),
+        );
+    }
     if let Some(first) = rows.first() {
         let products = &first.matmul_precision;
         table.notes.push(format!("v4's products: {products}"));
