@@ -6,6 +6,8 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
 use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind, Verdict, live, schema};
+use tinyllama_tutor::model::Target;
+use tinyllama_tutor::recording::{Library, Source as Recorded};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
 use tinyllama_tutor::session::progress::{self, Access};
 use tinyllama_tutor::session::runs::MeasuredRuns;
@@ -308,4 +310,37 @@ fn every_session_has_objectives_and_fits_its_time() {
             .iter()
             .all(|session| !session.objectives.is_empty())
     );
+}
+
+#[test]
+fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
+    let library = Library::load(Recorded::BuiltIn).unwrap();
+    let course = course();
+    let mut named = 0;
+    for lesson in course.lessons() {
+        for step in &lesson.steps {
+            let (Some(id), StepKind::Run { target, .. }) = (&step.recording, &step.kind) else {
+                continue;
+            };
+            named += 1;
+            let recording = library
+                .find(id)
+                .unwrap_or_else(|error| panic!("{}/{}: {error}", lesson.id, step.id));
+            assert_eq!(
+                target.parse(),
+                Ok::<Target, String>(recording.target),
+                "{id}"
+            );
+            let stream = library.stream(recording).unwrap();
+            let last = stream
+                .last()
+                .map(|(_, line)| line.as_str())
+                .unwrap_or_default();
+            assert!(
+                last.contains(r#""event":"summary","complete":true"#),
+                "{id}: {last}"
+            );
+        }
+    }
+    assert!(named >= 30, "{named}");
 }

@@ -292,20 +292,18 @@ fn a_second_tutor_is_told_who_holds_the_session() {
 #[test]
 fn the_wheel_scrolls_where_the_mouse_was_asked_for_and_is_the_terminals_own_elsewhere() {
     let home = home();
-    let terminal = Terminal::start(command(&home).arg("--mouse"), 60, 20);
+    let terminal = Terminal::start(command(&home).arg("--mouse"), 80, 24);
     terminal.wait_for("The first lesson");
-    terminal.send("c");
-    terminal.wait_for("Something to read");
     assert!(terminal.takes_the_mouse());
-    // The list of keys is longer than the screen.
     terminal.send("?");
-    terminal.wait_for("At a step");
-    let top = terminal.text();
-    // The wheel, two turns down at column 10 of row 10, as terminals report it.
+    terminal.wait_for("do what the step asks");
+    // The wheel, two turns down at column 10 of row 10, as terminals report it, and then back.
     terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
-    terminal.wait_until("text further down", |terminal| terminal.text() != top);
+    terminal.wait_until("the page further down", |terminal| {
+        !terminal.text().contains("do what the step asks")
+    });
     terminal.send("\x1b[<64;10;10M\x1b[<64;10;10M");
-    terminal.wait_until("the top again", |terminal| terminal.text() == top);
+    terminal.wait_for("do what the step asks");
     drop(terminal);
 
     let home = self::home();
@@ -384,7 +382,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     terminal.send("R");
     terminal.wait_for("Your report");
     terminal.send("\r");
-    terminal.wait_for("Written to");
+    terminal.wait_for("Wrote report.md, report.html, session.json to");
     let report = std::fs::read_to_string(home.path().join("report/report.md")).unwrap();
     assert!(
         report.contains("Recording of a machine of the tests, 21 November 2026."),

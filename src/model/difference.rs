@@ -236,9 +236,9 @@ fn schedule(a: Target, b: Target) -> Setting {
         }),
         places: &[
             (
-                "src/model/ultra/schedule.rs",
-                include_str!("ultra/schedule.rs"),
-                "    fn build(",
+                "src/model/ultra/schedule/builder.rs",
+                include_str!("ultra/schedule/builder.rs"),
+                "    pub(super) fn build(",
             ),
             (
                 "src/model/ultra/device/mod.rs",

@@ -64,7 +64,7 @@ pub fn exported(model: &mut Model, files: Result<Vec<PathBuf>, String>) -> Vec<E
                 .collect();
             let folder = files.first().and_then(|file| file.parent());
             let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
-            model.tell(format!("Written to {folder}: {}.", names.join(", ")));
+            model.tell(format!("Wrote {} to {folder}", names.join(", ")));
         }
         Err(problem) => model.warn(problem),
     }

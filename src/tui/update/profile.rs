@@ -93,6 +93,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
                 .collect();
             view.profile.panel = Some(ProfilePanel::new(*import).with_parts(parts));
             view.panel_open = true;
+            model.notice = None;
             let at = at.clone();
             return vec![Effect::Session(Request::Profiled { at, command: words })];
         }

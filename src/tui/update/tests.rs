@@ -393,8 +393,9 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     );
     script.keys("n");
     assert_eq!(script.step(), "results");
+    // A table's cells wrap, each in its column.
     assert!(
-        unwrapped(&script).contains("a machine of the tests"),
+        unwrapped(&script).contains("24.25 ms (recording: a machine of"),
         "{}",
         unwrapped(&script)
     );
@@ -456,10 +457,7 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     assert_eq!(script.effects.last(), Some(&Effect::ExportReport));
     let files = vec!["report/report.md".into(), "report/report.html".into()];
     script.send(Message::Exported(Ok(files)));
-    assert_eq!(
-        script.notice(),
-        "Written to report: report.md, report.html."
-    );
+    assert_eq!(script.notice(), "Wrote report.md, report.html to report");
     script.keys("esc");
     assert!(script.model.overlay.is_none());
 

@@ -174,7 +174,7 @@ impl RooflineInput {
             },
             ceilings: arithmetic.chain(bandwidths).collect(),
             points: points.collect(),
-            work: "counted from shapes, a step".to_owned(),
+            work: "shapes, a step".to_owned(),
         }
     }
 

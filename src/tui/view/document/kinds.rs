@@ -204,10 +204,9 @@ fn run(
         } else {
             format!("{count} times")
         };
-        document.lines.push(Line::styled(
-            format!("Run {times} before{last}."),
-            theme.muted(),
-        ));
+        let text = format!("Run {times} before{last}.");
+        let lines = wrap_plain(&text, usize::from(width), theme.muted());
+        document.lines.extend(lines);
     }
     let Some(run) = model.run_at(&view.at) else {
         return;
