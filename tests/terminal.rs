@@ -422,7 +422,7 @@ fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
         terminal.send("\r");
         terminal.wait_for("Hotspots");
         terminal.send("v");
-        terminal.wait_for("Which kernels take the time?");
+        terminal.wait_for("t with the terminal");
         terminal.send("i");
         terminal.wait_for("Import a profile");
         let profile = fixtures.join("fixtures/rocprofv3");
