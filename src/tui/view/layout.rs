@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use crate::tui::model::{Model, Screen};
 
-/// Columns of the outline beside a step: a quarter of the screen, within these bounds.
-const OUTLINE: (u16, u16) = (36, 52);
+/// Columns of the outline beside a step: a quarter of the screen, or what the longest line leaves, within these bounds.
+const OUTLINE: (u16, u16) = (36, 56);
 /// Longer lines are hard to read.
 const LONGEST_LINE: u16 = 100;
 
@@ -29,7 +29,10 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
     );
     let (outline, divider, content) = match (model.is_wide(), model.screen) {
         (true, _) if !figures_fill_the_screen(model) => {
-            let width = (middle.width / 4).clamp(OUTLINE.0, OUTLINE.1);
+            let left_over = middle.width.saturating_sub(LONGEST_LINE + 2);
+            let width = (middle.width / 4)
+                .max(left_over)
+                .clamp(OUTLINE.0, OUTLINE.1);
             let outline = Rect { width, ..middle };
             let divider = Rect::new(outline.right(), middle.y, 1, middle.height);
             let content = Rect::new(
