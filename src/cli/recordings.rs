@@ -118,6 +118,7 @@ fn entry(recording: &Recording) -> Value {
         "date": recording.date.to_string(),
         "version": recording.version,
         "command": recording.command,
+        "remark": recording.remark,
         "label": recording.label(),
     })
 }
@@ -154,6 +155,9 @@ fn show(
     writeln!(out, "  driver {driver}, program {}", recording.version)?;
     if let Some(seconds) = seconds {
         writeln!(out, "  {seconds:.1} s from start to end")?;
+    }
+    if let Some(remark) = &recording.remark {
+        writeln!(out, "  remark: {remark}")?;
     }
     writeln!(out)?;
     for (metric, value) in figures {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use flate2::read::GzDecoder;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
+use serde_json::json;
 use time::Date;
 use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
@@ -63,6 +64,8 @@ pub struct Recording {
     pub version: String,
     /// The command line from `run` on.
     pub command: String,
+    /// What a reader of its figures should know, such as a fault of the program of that day.
+    pub remark: Option<String>,
 }
 
 /// How an index writes it.
@@ -77,6 +80,8 @@ struct Entry {
     date: String,
     version: String,
     command: String,
+    #[serde(default)]
+    remark: Option<String>,
 }
 
 /// Where recordings are read from.
@@ -226,7 +231,8 @@ impl Library {
             .max_by_key(|recording| (recording.config == config, recording.date))
     }
 
-    /// The stream, a line of text each, with the seconds since the start it was printed at.
+    /// The stream, a line of text each, with the seconds since the start it was printed at. A remark follows the first
+    /// line as a note that says it is about the recording.
     ///
     /// # Errors
     /// When the file is missing, is no gzip, or is too large.
@@ -257,6 +263,13 @@ impl Library {
             }
             lines.push((t, line));
         }
+        if let Some(remark) = &recording.remark {
+            let message = format!("about this recording: {remark}");
+            // Times never go back.
+            let t = lines.first().map_or(0.0, |(t, _)| *t);
+            let note = json!({ "t": t, "event": "note", "message": message });
+            lines.insert(1.min(lines.len()), (t, note.to_string()));
+        }
         Ok(lines)
     }
 }
@@ -283,6 +296,7 @@ fn understand(entry: Entry) -> Result<Recording, String> {
         date,
         version: entry.version,
         command: entry.command,
+        remark: entry.remark,
     })
 }
 

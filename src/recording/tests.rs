@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 
 use super::play::{Playhead, Speed};
 use super::*;
+use crate::train::event::Body;
 
 fn entry(id: &str, command: &str, date: &str) -> String {
     format!(
@@ -163,6 +164,24 @@ fn lines_keep_their_order_and_their_time() {
         lines.get(1).map(|(_, line)| line.as_str()),
         Some("plain words")
     );
+}
+
+#[test]
+fn a_remark_is_told_to_whoever_plays_the_recording_and_called_one() {
+    let index =
+        entry("a", "run v1", "2026-11-21").replace(" }\n", ", remark: 'mended \"since\"' }\n");
+    let folder = folder(&index);
+    let text = "{\"t\":0.5,\"event\":\"note\",\"message\":\"one\"}\nplain words\n";
+    pack(&folder.path().join("a.jsonl.gz"), text.as_bytes());
+    let library = load(folder.path()).unwrap();
+    let lines = library.stream(library.find("a").unwrap()).unwrap();
+    assert_eq!(lines.len(), 3);
+    let event: Event = serde_json::from_str(&lines[1].1).unwrap();
+    let Body::Note(note) = event.body else {
+        panic!("{:?}", lines[1]);
+    };
+    assert_eq!(note.message, "about this recording: mended \"since\"");
+    assert_eq!((lines[0].0, lines[1].0, lines[2].0), (0.5, 0.5, 0.5));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Learners who never lived: sessions with runs whose figures are made up, written by the real store.
 
-#![allow(dead_code)]
+#![allow(dead_code)] // every test binary uses its own part of this
 
 use std::fs;
 use std::path::Path;
