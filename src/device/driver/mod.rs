@@ -36,10 +36,12 @@ mod module;
 mod native;
 mod probe;
 mod properties;
-pub mod reference;
+#[cfg(test)]
+mod reference;
 mod rocblas;
 mod rtc;
-pub mod selftest;
+#[cfg(test)]
+mod selftest;
 mod stream;
 mod tuning;
 
