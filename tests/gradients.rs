@@ -89,6 +89,45 @@ fn ten_steps_of_every_target_stay_together() {
     assert!(last < first - 0.05, "v3 does not learn: {losses:?}");
 }
 
+/// V4's schedule through burn's client, which on a GPU is the way for Vulkan and for `--gemm cubek`.
+#[test]
+fn v4_through_burn_computes_what_v4_on_the_host_does() {
+    let through_burn = ["v4", "--gemm=cubek", "--json"];
+    for command in [&["gradcheck"][..], &["verify", "--num-steps=10"]] {
+        let output = run(&[command, &through_burn[..], SHAPES[1], REST].concat());
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+        assert!(text.contains("\"v4\""), "{text}");
+    }
+    let document = |flags: &[&str]| -> Value {
+        let output = run(&[&["run", "v4", "--json"], flags, SHAPES[1], REST].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    let flags = ["--num-steps=6", "--profile-steps=1", "--flops"];
+    let host = document(&flags);
+    let burn = document(&[&flags[..], &["--gemm=cubek"]].concat());
+    let losses = |run: &Value| -> Vec<f64> {
+        let steps = run["steps"].as_array().unwrap();
+        steps.iter().map(|s| s["loss"].as_f64().unwrap()).collect()
+    };
+    let (ours, theirs) = (losses(&burn), losses(&host));
+    assert_eq!(ours.len(), 9);
+    assert!(ours[8] < ours[0], "{ours:?}");
+    for (a, b) in ours.iter().zip(&theirs) {
+        assert!((a - b).abs() <= 1e-5 * b, "{ours:?} {theirs:?}");
+    }
+    assert_eq!(burn["summary"]["repeatability"]["identical"], true);
+    // A launch of the host's list is a row of the table, and so is an operation handed to burn.
+    let rows = |run: &Value| run["kernels"]["kernels"].as_array().map(Vec::len);
+    assert!(rows(&burn).is_some_and(|rows| rows > 10));
+    assert_eq!(rows(&burn), rows(&host));
+    assert!(burn["summary"]["launches_per_step"].is_null());
+    let notes = burn["notes"].to_string();
+    assert!(notes.contains("no stream to capture"), "{notes}");
+    assert!(!host["notes"].to_string().contains("no stream"));
+}
+
 #[test]
 fn the_kernels_are_listed_and_need_a_gpu_to_be_checked() {
     let listed = run(&["kernels"]);

@@ -299,3 +299,22 @@ fn client_options(options: &Options) -> ClientOptions {
 fn hyperparameters(options: &Options) -> Hyperparameters {
     Hyperparameters::new(options.learning_rate, f64::from(options.weight_decay))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burns_products_mean_burns_client_and_vulkan_has_no_vendors() {
+        let cpu = |gemm| open(BackendChoice::Cpu, None, gemm).unwrap();
+        assert!(cpu(Gemm::Auto).is_host() && cpu(Gemm::Vendor).is_host());
+        let through_burn = cpu(Gemm::Cubek);
+        assert!(through_burn.client().is_some() && !through_burn.is_host());
+        let error = through_burn.driver("replaying a graph").err().unwrap();
+        assert!(error.to_string().starts_with("replaying a graph goes"));
+        let refused = open(BackendChoice::Vulkan, None, Gemm::Vendor).err();
+        let refused = refused.and_then(|error| error.downcast::<DeviceError>().ok());
+        let backend = Backend::Vulkan;
+        assert_eq!(refused, Some(DeviceError::NoMatrixLibrary { backend }));
+    }
+}

@@ -288,6 +288,12 @@ impl Run<'_> {
             let recording = profile::observe(&mut self.trainer, batch, &open.device, steps, stop)?;
             (kernel_table::kernels(&recording), recording)
         } else {
+            if self.device.client().is_some() {
+                self.note(
+                    "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it"
+                        .into(),
+                );
+            }
             let times = self.trainer.kernels(&batch.tokens, &batch.targets)?;
             (profile::table(&times), profile::recording(&times))
         };
