@@ -24,11 +24,11 @@ pub use device::{UltraDevice, open};
 /// How f32 products are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum MatmulPrecision {
-    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs
+    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs; through burn what tuning prefers
     Auto,
-    /// Operands keep all their bits
+    /// Operands keep all their bits; through burn by its plainest product, which is slow
     F32,
-    /// Operands are rounded to 11 bits for the matrix units
+    /// Operands are rounded to 11 bits for the matrix units; through burn as auto
     Tf32,
 }
 
