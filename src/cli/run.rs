@@ -167,7 +167,7 @@ fn train_ultra(
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<Ending> {
-    let open = ultra::open(args.backend, args.device.as_deref())?;
+    let open = args.ultra_device()?;
     let precision = open.matmul_precision(options);
     let weights = begin(
         args,

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
 use crate::model::{ConfigError, ModelConfig, Preset, Target};
-use crate::train::ultra::{BlockForm, Gemm, MatmulPrecision, UltraOptions};
+use crate::train::ultra::{self, BlockForm, Gemm, MatmulPrecision, UltraDevice, UltraOptions};
 use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
@@ -174,23 +174,29 @@ impl TrainingArgs {
         Ok(config)
     }
 
-    /// Refuses what only V4 has of other targets, and what it cannot have.
+    /// Refuses what only V4 has of other targets.
     fn check_ultra(&self, target: Target) -> Result<(), UsageError> {
         let refused = match (target, self.gemm, self.block) {
-            (Target::V4, Gemm::Cubek, _) => {
-                "--gemm cubek: v4 puts its launches into a stream of its own and captures them there, and cubek's go \
-                 through cubecl, which hands out no stream. `benchmark gemm` times both on v4's products; v1 to v3 train \
-                 with cubek"
-                    .into()
-            }
             (Target::V4, ..) => return Ok(()),
             (_, Gemm::Vendor, _) => {
-                format!("--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4")
+                format!(
+                    "--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4"
+                )
             }
-            (_, _, Some(_)) => format!("--block single is v4's: {target} has no other form of a block"),
+            (_, _, Some(_)) => {
+                format!("--block single is v4's: {target} has no other form of a block")
+            }
             _ => return Ok(()),
         };
         Err(UsageError(refused))
+    }
+
+    /// Where V4 runs under these flags.
+    ///
+    /// # Errors
+    /// What is missing on this machine.
+    pub fn ultra_device(&self) -> Result<UltraDevice> {
+        ultra::open(self.backend, self.device.as_deref(), self.gemm)
     }
 
     /// What `target` trains with under these flags; profile pass, trace and sample are left off.
@@ -259,7 +265,6 @@ mod tests {
             line.training.options(target)
         };
         for (target, flag, remedy) in [
-            (Target::V4, "--gemm=cubek", "benchmark gemm"),
             (Target::V1, "--gemm=vendor", "take v4"),
             (Target::Stage5, "--gemm=vendor", "take v4"),
             (Target::V2, "--block=single", "v4's"),
@@ -274,6 +279,7 @@ mod tests {
         }
         for (target, flag) in [
             (Target::V4, "--gemm=vendor"),
+            (Target::V4, "--gemm=cubek"),
             (Target::V4, "--block=single"),
             (Target::V3, "--gemm=cubek"),
             (Target::Stage6, "--gemm=auto"),

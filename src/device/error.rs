@@ -40,6 +40,14 @@ pub enum DeviceError {
     },
     #[error("{device} cannot compute in {dtype}")]
     UnsupportedType { device: String, dtype: String },
+    #[error(
+        "no vendor's matrix library multiplies through {backend}: cuBLASLt needs CUDA, hipBLASLt and rocBLAS need HIP"
+    )]
+    NoMatrixLibrary { backend: Backend },
+    #[error(
+        "{what} goes through the driver of a GPU of AMD or NVIDIA, and V4 goes through burn here"
+    )]
+    NeedsDriver { what: String },
 }
 
 impl DeviceError {
@@ -75,6 +83,12 @@ impl DeviceError {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
             }
             DeviceError::UnsupportedType { .. } => "Take --dtype f32.".into(),
+            DeviceError::NoMatrixLibrary { .. } => {
+                "Take --gemm auto, which is burn's own library there, or --backend cuda or rocm.".into()
+            }
+            DeviceError::NeedsDriver { .. } => {
+                "Take --backend cuda or rocm, and --gemm auto.".into()
+            }
         }
     }
 }

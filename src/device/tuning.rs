@@ -9,7 +9,7 @@ static DECISIONS: OnceLock<PathBuf> = OnceLock::new();
 
 /// Asks the runtime for its decisions, unless the user's own configuration already sends them somewhere.
 pub(super) fn record_decisions(config: &mut CubeClRuntimeConfig) {
-    if config.autotune.decisions_enabled() {
+    if config.autotune.decisions_enabled() || DECISIONS.get().is_some() {
         return;
     }
     let file = tempfile::Builder::new()

@@ -17,8 +17,9 @@ mod tensors;
 pub use device::{bench, check};
 pub use optimizer::AdamW;
 pub use tensors::{
-    cross_entropy, library_attention, plain_product, rms_norm, rotary_attention, swiglu,
-    swiglu_naive,
+    cross_entropy, cross_entropy_with_gradient, library_attention, plain_product, rms_norm,
+    rms_norm_gradient, rotary_attention, rotary_attention_gradient, rotary_attention_saved, swiglu,
+    swiglu_gradient, swiglu_naive,
 };
 
 use burn::backend::Backend;

@@ -12,8 +12,8 @@ use crate::cli::training_args::TrainingArgs;
 use crate::device::{self, Backend, BackendChoice, CacheSettings, Tuning};
 use crate::model::Target;
 use crate::profiler::show::text::{Align, TextTable};
-use crate::train::ultra;
 use crate::train::ultra::products::{self, ProductTable, ProductTimes};
+use crate::train::ultra::{self, Gemm};
 
 #[derive(Debug, Args)]
 pub struct GemmArgs {
@@ -41,7 +41,7 @@ pub fn run(args: &GemmArgs) -> Result<Exit> {
         Backend::Vulkan => BackendChoice::Vulkan,
         Backend::Cpu => BackendChoice::Cpu,
     };
-    let ours = ultra::open(choice, training.device.as_deref())?;
+    let ours = ultra::open(choice, training.device.as_deref(), Gemm::Vendor)?;
     let mut progress = |at: usize, of: usize| eprintln!("  product {at} of {of}");
     let measured = products::compare(&options, &ours, &burn, &mut progress)?;
     if args.json {

@@ -14,7 +14,7 @@ use crate::model::ultra::{Executor, LaunchTimes, Phase, Span, Spread};
 use crate::model::{Target, Weights};
 use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
-use crate::train::{Data, ultra};
+use crate::train::Data;
 
 #[derive(Debug, Args)]
 pub struct LaunchesArgs {
@@ -54,7 +54,7 @@ struct Document<'a> {
 
 pub fn run(args: &LaunchesArgs) -> Result<Exit> {
     let options = args.training.options(Target::V4)?;
-    let device = ultra::open(args.training.backend, args.training.device.as_deref())?;
+    let device = args.training.ultra_device()?;
     device.driver("timing V4's launches")?;
     let precision = device.precision(&options)?;
     let facts = &device.facts;

@@ -11,7 +11,7 @@ use crate::cli::analysis::print_json;
 use crate::cli::training_args::{TrainingArgs, UsageError};
 use crate::model::ultra::{self as model, Replays, Reshapes};
 use crate::model::{Target, Weights, human_bytes};
-use crate::train::{Data, Options, ultra};
+use crate::train::{Data, Options};
 
 /// What may change on a device that others use as well: less than one captured step takes.
 const TOLERATED: u64 = 8 << 20;
@@ -47,7 +47,7 @@ pub fn run(args: &ReplaysArgs) -> Result<Exit> {
     let mut options = args.training.options(Target::V4)?;
     // Both are to take the same algorithms of the matrix library.
     options.deterministic = true;
-    let device = ultra::open(args.training.backend, args.training.device.as_deref())?;
+    let device = args.training.ultra_device()?;
     let driver = device.driver("replaying a graph")?;
     let weights = Weights::small(&options.config, options.seed);
     let trainer = |capture: bool| {

@@ -1,10 +1,12 @@
 //! V4: a training step without a tape, scheduled by hand.
 //!
 //! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
-//! [`Executor`] carries it out: [`HostExecutor`] on the CPU, in f32; the device executor through CUDA or HIP,
-//! where the whole step is captured once as a graph and replayed. [`Trainer`] is what the rest of the program sees.
+//! [`Executor`] carries it out: [`HostExecutor`] on the CPU, in f32; [`DeviceExecutor`] through CUDA or HIP, where the
+//! whole step is captured once as a graph and replayed; [`ClientExecutor`] through burn, on any of its backends.
+//! [`Trainer`] is what the rest of the program sees.
 
 pub mod buffers;
+pub mod client;
 mod cost;
 pub mod device;
 pub mod endurance;
@@ -20,6 +22,7 @@ mod tests;
 mod trainer;
 mod update;
 
+pub use client::{ClientExecutor, ClientOptions};
 pub use cost::Cost;
 pub use device::{
     DeviceExecutor, DeviceOptions, LaunchTimes, MatrixPrecision, SingleBlock, Tuning, single_block,

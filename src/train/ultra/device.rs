@@ -1,16 +1,19 @@
-//! Where V4 runs: a GPU's driver, or the host.
+//! Where V4 runs: a GPU's driver, burn's client, or the host.
 
 use anyhow::{Result, bail};
 use burn::tensor::FloatDType;
 
 use super::{Gemm, MatmulPrecision};
 use crate::device::driver::{self, Driver, GemmSpec, Precision, Selection, Vendor};
-use crate::device::{Backend, BackendChoice, DeviceError, DeviceFacts, cpu_facts, library};
-use crate::model::Weights;
-use crate::model::ultra::{
-    DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters, MatrixPrecision, Schedule,
-    Spread, Trainer, Tuning,
+use crate::device::{
+    self, Backend, BackendChoice, CacheSettings, DeviceError, DeviceFacts, OpenDevice, cpu_facts,
+    library, vulkan,
 };
+use crate::model::ultra::{
+    ClientExecutor, ClientOptions, DeviceExecutor, DeviceOptions, HostExecutor, Hyperparameters,
+    MatrixPrecision, Schedule, Spread, Trainer, Tuning,
+};
+use crate::model::{LibraryKernels, Weights};
 use crate::train::Options;
 
 /// Gradients and updates of a block beside the main chain: the fastest or within 2 % of it in every size and precision
@@ -27,40 +30,78 @@ pub const CANDIDATES: usize = 8;
 /// Where V4 runs.
 pub struct UltraDevice {
     pub facts: DeviceFacts,
-    pub(super) driver: Option<Driver>,
-    /// Whether its matrix library rounds f32 operands for the matrix units.
-    tf32: bool,
+    way: Way,
 }
 
-/// Opens a GPU's driver, or the host: V4 does without burn's backends, so none has to be part of the build.
+/// What carries the schedule out.
+enum Way {
+    Host,
+    Driver {
+        driver: Driver,
+        /// Whether its matrix library rounds f32 operands for the matrix units.
+        tf32: bool,
+    },
+    Client(OpenDevice),
+}
+
+/// Opens a GPU's driver, which needs no backend of burn in the build; burn's client where `gemm` asks for its products or
+/// the only GPU is one of Vulkan's; or the host.
 ///
 /// # Errors
 /// [`DeviceError`] where the choice leads nowhere.
-pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<UltraDevice> {
+pub fn open(choice: BackendChoice, wanted: Option<&str>, gemm: Gemm) -> Result<UltraDevice> {
+    if gemm == Gemm::Cubek {
+        return open_client(choice, wanted);
+    }
     match choice {
         BackendChoice::Cpu => Ok(host()),
         BackendChoice::Rocm => open_driver(Backend::Rocm, wanted),
         BackendChoice::Cuda => open_driver(Backend::Cuda, wanted),
-        BackendChoice::Vulkan => bail!(DeviceError::NoDevice {
-            backend: Backend::Vulkan,
-            detail: Some(
-                "v4 goes through the drivers of HIP or CUDA; take --backend cpu for its host form"
-                    .into()
-            ),
-        }),
-        BackendChoice::Auto => Ok([Backend::Rocm, Backend::Cuda]
-            .into_iter()
-            .find_map(|backend| open_driver(backend, wanted).ok())
-            .unwrap_or_else(host)),
+        BackendChoice::Vulkan if gemm == Gemm::Vendor => {
+            bail!(DeviceError::NoMatrixLibrary {
+                backend: Backend::Vulkan
+            })
+        }
+        BackendChoice::Vulkan => open_client(choice, wanted),
+        BackendChoice::Auto => {
+            let driver = [Backend::Rocm, Backend::Cuda]
+                .into_iter()
+                .find_map(|backend| open_driver(backend, wanted).ok());
+            if let Some(device) = driver {
+                return Ok(device);
+            }
+            let vulkan = gemm == Gemm::Auto && has_vulkan_gpu(wanted);
+            let client = vulkan.then(|| open_client(BackendChoice::Vulkan, wanted).ok());
+            Ok(client.flatten().unwrap_or_else(host))
+        }
     }
+}
+
+/// Asked before burn is set up for a device that may not be there.
+fn has_vulkan_gpu(wanted: Option<&str>) -> bool {
+    Backend::Vulkan.compiled_in()
+        && library::check(Backend::Vulkan).is_ok()
+        && vulkan::pick(&vulkan::adapters(), wanted).is_ok()
 }
 
 fn host() -> UltraDevice {
     UltraDevice {
         facts: cpu_facts(),
-        driver: None,
-        tf32: false,
+        way: Way::Host,
     }
+}
+
+fn open_client(choice: BackendChoice, wanted: Option<&str>) -> Result<UltraDevice> {
+    // Without effect where this process has settled it before.
+    device::configure_runtime(CacheSettings {
+        fusion: true,
+        tuning: device::Tuning::Full,
+    });
+    let open = device::open(choice, wanted)?;
+    Ok(UltraDevice {
+        facts: DeviceFacts::from(&open),
+        way: Way::Client(open),
+    })
 }
 
 fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
@@ -83,7 +124,6 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
         .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
         .unwrap_or(false);
     Ok(UltraDevice {
-        tf32,
         facts: DeviceFacts {
             backend,
             name: properties.name.clone(),
@@ -92,41 +132,74 @@ fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<UltraDevice> {
             driver: library::driver_version(backend).or_else(|| Some(properties.driver.clone())),
             memory: Some(properties.memory),
         },
-        driver: Some(driver),
+        way: Way::Driver { driver, tf32 },
     })
 }
 
 impl UltraDevice {
     /// How products are carried out, for the first line of a run.
     pub fn matmul_precision(&self, options: &Options) -> String {
-        match (&self.driver, self.precision(options)) {
-            (None, _) => "f32".into(),
-            (Some(driver), Ok(precision)) => match driver.gemm_library() {
+        match (&self.way, self.precision(options)) {
+            (Way::Host, _) => "f32".into(),
+            (Way::Client(open), _) => match client_options(options).library {
+                LibraryKernels::Plain => "f32, by burn's plainest product".into(),
+                LibraryKernels::Tuned => {
+                    let precision = crate::train::matmul_precision(options.operand_dtype, open);
+                    format!("{precision}, by burn's own library")
+                }
+            },
+            (Way::Driver { driver, .. }, Ok(precision)) => match driver.gemm_library() {
                 Ok(library) => format!("{precision} operands, by {library}"),
                 Err(_) => precision.to_string(),
             },
-            (Some(_), Err(_)) => "unknown".into(),
+            (Way::Driver { .. }, Err(_)) => "unknown".into(),
         }
     }
 
     /// The driver of a GPU, for what only a GPU has.
     ///
     /// # Errors
-    /// [`DeviceError::NoDevice`] where V4 runs on the host; `what` says what cannot be done there.
+    /// [`DeviceError`] where V4 runs on the host or through burn; `what` says what cannot be done there.
     pub fn driver(&self, what: &str) -> Result<&Driver> {
-        self.driver.as_ref().ok_or_else(|| {
-            let why = "and V4 runs on the host here; --backend cuda or rocm says why";
-            anyhow::Error::new(DeviceError::NoDevice {
-                backend: Backend::Cuda,
-                detail: Some(format!("{what} needs a GPU of AMD or NVIDIA, {why}")),
-            })
-        })
+        match &self.way {
+            Way::Driver { driver, .. } => Ok(driver),
+            Way::Host => {
+                let why = "and V4 runs on the host here; --backend cuda or rocm says why";
+                bail!(DeviceError::NoDevice {
+                    backend: Backend::Cuda,
+                    detail: Some(format!("{what} needs a GPU of AMD or NVIDIA, {why}")),
+                })
+            }
+            Way::Client(_) => bail!(DeviceError::NeedsDriver {
+                what: what.to_string()
+            }),
+        }
+    }
+
+    /// The driver, if that is the way.
+    pub(super) fn driver_if_any(&self) -> Option<&Driver> {
+        match &self.way {
+            Way::Driver { driver, .. } => Some(driver),
+            Way::Host | Way::Client(_) => None,
+        }
+    }
+
+    pub(super) fn is_host(&self) -> bool {
+        matches!(self.way, Way::Host)
+    }
+
+    /// Burn's device, if that is the way.
+    pub(super) fn client(&self) -> Option<&OpenDevice> {
+        match &self.way {
+            Way::Client(open) => Some(open),
+            Way::Host | Way::Driver { .. } => None,
+        }
     }
 
     /// The executor of a GPU; its parameters are undefined until set.
     ///
     /// # Errors
-    /// What the device reports; element types it has no code for; that V4 runs on the host here.
+    /// What the device reports; element types it has no code for; that V4 does not go through a driver here.
     pub fn device_executor(&self, options: &Options, spread: Spread) -> Result<DeviceExecutor> {
         let driver = self.driver("this")?;
         let device_options = DeviceOptions {
@@ -159,17 +232,35 @@ impl UltraDevice {
         Ok(HostExecutor::new(schedule, hyperparameters(options)))
     }
 
+    fn client_executor(&self, options: &Options, open: &OpenDevice) -> Result<ClientExecutor> {
+        self.precision(options)?;
+        open.require_dtype(options.operand_dtype)?;
+        Ok(ClientExecutor::new(
+            open.device.clone(),
+            Schedule::new(&options.config, Spread::SERIAL),
+            hyperparameters(options),
+            client_options(options),
+        ))
+    }
+
     /// A trainer on this device with `weights`.
     ///
     /// # Errors
     /// What the device reports; element types it has no code for.
     pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
-        if self.driver.is_some() {
-            let executor = self.device_executor(options, SPREAD)?;
-            Trainer::new(Box::new(executor), weights, SPREAD)
-        } else {
-            let executor = self.host_executor(options)?;
-            Trainer::new(Box::new(executor), weights, Spread::SERIAL)
+        match &self.way {
+            Way::Driver { .. } => {
+                let executor = self.device_executor(options, SPREAD)?;
+                Trainer::new(Box::new(executor), weights, SPREAD)
+            }
+            Way::Client(open) => {
+                let executor = self.client_executor(options, open)?;
+                Trainer::new(Box::new(executor), weights, Spread::SERIAL)
+            }
+            Way::Host => {
+                let executor = self.host_executor(options)?;
+                Trainer::new(Box::new(executor), weights, Spread::SERIAL)
+            }
         }
     }
 
@@ -178,11 +269,12 @@ impl UltraDevice {
     /// # Errors
     /// f16, which V4 has no code for.
     pub fn precision(&self, options: &Options) -> Result<MatrixPrecision> {
+        let tf32 = matches!(self.way, Way::Driver { tf32: true, .. });
         Ok(
             match (options.operand_dtype, options.ultra.matmul_precision) {
                 (FloatDType::BF16, _) => MatrixPrecision::Bf16,
                 (FloatDType::F32, MatmulPrecision::Tf32) => MatrixPrecision::Tf32,
-                (FloatDType::F32, MatmulPrecision::Auto) if self.tf32 => MatrixPrecision::Tf32,
+                (FloatDType::F32, MatmulPrecision::Auto) if tf32 => MatrixPrecision::Tf32,
                 (FloatDType::F32, _) => MatrixPrecision::F32,
                 _ => bail!(DeviceError::UnsupportedType {
                     device: "v4".into(),
@@ -190,6 +282,17 @@ impl UltraDevice {
                 }),
             },
         )
+    }
+}
+
+/// All bits are only kept by burn's plainest product: what it tunes may round for the matrix units.
+fn client_options(options: &Options) -> ClientOptions {
+    ClientOptions {
+        operands: options.operand_dtype,
+        library: match (options.operand_dtype, options.ultra.matmul_precision) {
+            (FloatDType::F32, MatmulPrecision::F32) => LibraryKernels::Plain,
+            _ => LibraryKernels::Tuned,
+        },
     }
 }
 

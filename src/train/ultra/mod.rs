@@ -7,14 +7,16 @@ mod profile;
 
 use anyhow::{Context as _, Result};
 
+use super::compile_progress::CompileProgress;
 use super::data::{Batch, Data};
 use super::event::{Body, Note, Phase, PhaseName, Repeatability, Step};
-use super::options::{Ending, Options};
+use super::options::{Ending, Options, dtype_name};
 use super::reporter::Reporter;
 use super::stop::StopSignal;
-use super::telemetry::Recording;
+use super::telemetry::{LaunchCounter, Recording};
 use super::trainer::Synchronize;
 use super::{kernel_table, repeatability, trace};
+use crate::device::OpenDevice;
 use crate::model::ultra::{Trainer, Wait};
 use crate::model::{Weights, work};
 pub use device::{UltraDevice, open};
@@ -33,11 +35,11 @@ pub enum MatmulPrecision {
 /// Whose matrix products a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Gemm {
-    /// What the target has: the vendor's for v4 on a GPU, burn's own for all others
+    /// What the target has: the vendor's for v4 on CUDA or HIP, burn's own for v4 on Vulkan and all others
     Auto,
-    /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; v4 on a GPU
+    /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; v4 on CUDA or HIP
     Vendor,
-    /// burn's own, called cubek; every target but v4
+    /// burn's own, called cubek; v4 then goes through burn as the others do, and without a graph
     Cubek,
 }
 
@@ -75,18 +77,22 @@ pub fn train(
         // Found out now, not after the training.
         device.driver("--block single")?;
     }
-    reporter.emit(Body::Phase(Phase {
-        phase: PhaseName::Compile,
-        progress: None,
-        eta_s: None,
-        message: "compiling kernels, timing the matrix library's algorithms".into(),
-    }));
+    if device.client().is_none() {
+        reporter.emit(Body::Phase(Phase {
+            phase: PhaseName::Compile,
+            progress: None,
+            eta_s: None,
+            message: "compiling kernels, timing the matrix library's algorithms".into(),
+        }));
+    }
     let mut run = Run {
         options,
         device,
         weights,
         reporter,
+        stop,
         trainer: device.trainer(options, weights)?,
+        observed: burn_gpu(device).map(|_| LaunchCounter::start()),
     };
     let total = options.warmup + options.steps;
     for n in 1..=total {
@@ -105,19 +111,32 @@ pub fn train(
     run.after_training(&data.next_batch())
 }
 
+/// The GPU that burn launches on, if V4 goes through it.
+fn burn_gpu(device: &UltraDevice) -> Option<&OpenDevice> {
+    device
+        .client()
+        .filter(|open| open.backend.is_asynchronous())
+}
+
 struct Run<'a> {
     options: &'a Options,
     device: &'a UltraDevice,
     weights: &'a Weights,
     reporter: &'a Reporter,
+    stop: &'a StopSignal,
     trainer: Trainer,
+    /// Where burn launches: it queues and fuses, so only an observer sees how many launches a step has.
+    observed: Option<LaunchCounter>,
 }
 
 impl Run<'_> {
     fn announce(&self, n: usize) {
         let warmup = self.options.warmup;
+        // Burn compiles and tunes in the first step, which is then announced as that.
+        let first = if self.observed.is_some() { 2 } else { 1 };
         let (phase, message) = match n {
-            1 if warmup > 0 => (
+            n if n < first => return,
+            n if n == first && n <= warmup => (
                 PhaseName::WarmUp,
                 format!("{warmup} steps that are not counted"),
             ),
@@ -141,7 +160,13 @@ impl Run<'_> {
             Synchronize::Step | Synchronize::HostParts => Wait::Step,
             Synchronize::Never => Wait::Never,
         };
-        let name = &self.device.facts.name;
+        let facts = &self.device.facts;
+        let (name, on_device) = (&facts.name, facts.backend.is_asynchronous());
+        let compiling = match (n, burn_gpu(self.device)) {
+            (1, Some(open)) => Some(self.compile_progress(open)),
+            _ => None,
+        };
+        let before = self.observed.as_ref().map(LaunchCounter::total);
         let result = self
             .trainer
             .step(&batch.tokens, &batch.targets, wait)
@@ -151,7 +176,19 @@ impl Run<'_> {
             None => self.trainer.last_losses(1)?.first().copied(),
         };
         let loss = loss.map_or(f64::NAN, f64::from);
-        let on_device = self.device.driver.is_some();
+        if let Some(progress) = compiling {
+            progress.finish();
+        }
+        // The loss is read and with it everything queued has been launched; reading it launches nothing.
+        let after = self.observed.as_ref().map(LaunchCounter::total);
+        let (launches, captured) = match (before.zip(after), on_device) {
+            (Some((before, after)), _) => (Some(after - before), None),
+            (None, true) => {
+                let launches = result.launches;
+                (Some(launches.host), Some(launches.captured))
+            }
+            (None, false) => (None, None),
+        };
         let memory = self.trainer.memory();
         self.reporter.step(Step {
             n,
@@ -163,8 +200,8 @@ impl Run<'_> {
             backward_ms: result.phases.map(|phases| phases.backward),
             optimizer_ms: result.phases.map(|phases| phases.optimizer),
             synchronized: wait != Wait::Never || !on_device,
-            launches: on_device.then_some(result.launches.host),
-            captured: on_device.then_some(result.launches.captured),
+            launches,
+            captured,
             bytes_in_use: memory.map(|memory| memory.now),
             bytes_reserved: memory.map(|memory| memory.peak),
             samples_per_s: self.options.config.batch_size as f64 / (result.total / 1e3),
@@ -172,10 +209,24 @@ impl Run<'_> {
         Ok(loss)
     }
 
+    fn compile_progress(&self, open: &OpenDevice) -> CompileProgress {
+        let key = format!(
+            "v4 through burn {} {} {:?} {}",
+            open.backend,
+            open.name,
+            self.options.config,
+            dtype_name(self.options.operand_dtype),
+        );
+        let launches = self.observed.as_ref().map(LaunchCounter::share);
+        CompileProgress::start(self.reporter.clone(), key, move || {
+            launches.as_ref().map(|count| count.total())
+        })
+    }
+
     fn after_training(mut self, batch: &Batch) -> Result<Ending> {
         if let Err(why) = self.trainer.captured()
             && self.options.ultra.capture
-            && self.device.driver.is_some()
+            && !self.device.is_host()
         {
             self.note(format!("the step was not replayed from a graph: {why}"));
         }
@@ -224,11 +275,23 @@ impl Run<'_> {
         Ok(repeatability::compare_pair(first, again))
     }
 
-    /// Times every launch of a step.
+    /// Times every launch: those that burn makes as in the other targets, all others node by node.
     fn profile(&mut self, batch: &Batch) -> Result<Recording> {
-        let times = self.trainer.kernels(&batch.tokens, &batch.targets)?;
-        self.reporter.emit(Body::Kernels(profile::table(&times)));
-        let recording = profile::recording(&times);
+        let (table, recording) = if let Some(open) = burn_gpu(self.device) {
+            let (steps, stop) = (self.options.profile_steps, self.stop);
+            self.reporter.emit(Body::Phase(Phase {
+                phase: PhaseName::Profile,
+                progress: None,
+                eta_s: None,
+                message: format!("{steps} steps with every kernel timed"),
+            }));
+            let recording = profile::observe(&mut self.trainer, batch, &open.device, steps, stop)?;
+            (kernel_table::kernels(&recording), recording)
+        } else {
+            let times = self.trainer.kernels(&batch.tokens, &batch.targets)?;
+            (profile::table(&times), profile::recording(&times))
+        };
+        self.reporter.emit(Body::Kernels(table));
         if let Some(path) = &self.options.trace {
             trace::write_chrome_trace(path, &recording)?;
         }

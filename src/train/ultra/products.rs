@@ -65,7 +65,7 @@ pub fn compare(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<ProductTable> {
     let kinds = Schedule::new(&options.config, Spread::SERIAL).products();
-    let library = match &ours.driver {
+    let library = match ours.driver_if_any() {
         Some(driver) => driver.gemm_library()?,
         None => "the gemm crate".into(),
     };
@@ -77,7 +77,7 @@ pub fn compare(
     Ok(ProductTable {
         device: ours.facts.name.clone(),
         library,
-        precision: match &ours.driver {
+        precision: match ours.driver_if_any() {
             Some(_) => ours.precision(options)?.to_string(),
             None => "f32".into(),
         },
@@ -96,7 +96,7 @@ fn time(
     // Compiles and tunes.
     by_burn.run()?;
     by_burn.run()?;
-    let by_library = match &ours.driver {
+    let by_library = match ours.driver_if_any() {
         Some(driver) => ByLibrary::Vendor(Vendor::new(product, ours.precision(options)?, driver)?),
         None => ByLibrary::Host(Host::new(product)),
     };

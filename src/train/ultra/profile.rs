@@ -1,9 +1,37 @@
 //! The profile pass in the words of the event stream.
 
+use anyhow::Result;
+use burn::tensor::Device;
+
 use crate::model::Part;
-use crate::model::ultra::{NodeTime, Phase};
+use crate::model::ultra::{NodeTime, Phase, Trainer, Wait};
+use crate::train::data::Batch;
 use crate::train::event::{Kernel, Kernels};
-use crate::train::telemetry::{KernelLaunch, Recording};
+use crate::train::stop::StopSignal;
+use crate::train::telemetry::{KernelLaunch, ProfilePass, Recording};
+
+/// Some more steps through burn on `device`, with the device's time of every launch.
+pub fn observe(
+    trainer: &mut Trainer,
+    batch: &Batch,
+    device: &Device,
+    steps: usize,
+    stop: &StopSignal,
+) -> Result<Recording> {
+    trainer.wait()?;
+    let mut pass = ProfilePass::start(device);
+    for _ in 0..steps {
+        if stop.reason().is_some() {
+            break;
+        }
+        pass.span("step", || {
+            trainer.step(&batch.tokens, &batch.targets, Wait::Never)
+        })?;
+        pass.span("wait for the device", || trainer.wait())?;
+        pass.step_done();
+    }
+    Ok(pass.finish())
+}
 
 /// Launches of one step, summed by name and part; parts of the backward pass keep their layer.
 pub fn table(times: &[NodeTime]) -> Kernels {
