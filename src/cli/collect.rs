@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -85,11 +85,11 @@ const fn other(file: &'static str, arguments: &'static str) -> Fact {
     }
 }
 
-/// Longest one command may take; the first start of a target tunes for minutes.
-const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// How long a command may take to end once it was asked to.
+const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs every fact's command, those that train with `flags` besides, and packs what they printed.
-pub fn collect(to: &Path, flags: &[String]) -> Result<Exit> {
+/// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they printed.
+pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let archive =
         File::create_new(to).with_context(|| format!("cannot create {}", to.display()))?;
     let folder = tempfile::tempdir().context("no room for temporary files")?;
@@ -103,7 +103,7 @@ pub fn collect(to: &Path, flags: &[String]) -> Result<Exit> {
         let command = arguments.join(" ");
         eprintln!("{} of {}: {command}", number + 1, FACTS.len());
         let started = Instant::now();
-        let ending = run(&arguments, fact.file, folder.path())?;
+        let ending = run(&arguments, fact.file, folder.path(), limit)?;
         let line = format!(
             "{command}: {ending}, {:.0} s",
             started.elapsed().as_secs_f64()
@@ -125,7 +125,7 @@ pub fn collect(to: &Path, flags: &[String]) -> Result<Exit> {
 }
 
 /// Runs one command, its output and error stream kept side by side; says how it ended.
-fn run(arguments: &[&str], file: &str, folder: &Path) -> Result<String> {
+fn run(arguments: &[&str], file: &str, folder: &Path, limit: Duration) -> Result<String> {
     let program = std::env::current_exe().context("cannot find this program's own path")?;
     let create = |name: String| -> Result<File> {
         let path = folder.join(name);
@@ -138,17 +138,30 @@ fn run(arguments: &[&str], file: &str, folder: &Path) -> Result<String> {
         .stderr(create(format!("{file}.stderr"))?)
         .spawn()
         .context("cannot start this program again")?;
+    if let Some(status) = wait(&mut child, limit)? {
+        return Ok(status.to_string());
+    }
+    // Asked first, for some commands have children of their own to end.
+    if let Ok(id) = i32::try_from(child.id()) {
+        // SAFETY: kill takes two numbers, and the child has not been waited for, so the number is still its own.
+        unsafe { libc::kill(id, libc::SIGTERM) };
+    }
+    if wait(&mut child, GRACE)?.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(format!("ended after {:.0} s", limit.as_secs_f64()))
+}
+
+/// Waits for `child`, but not for longer than `limit`.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
     let started = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.to_string());
+        let status = child.try_wait()?;
+        if status.is_some() || started.elapsed() > limit {
+            return Ok(status);
         }
-        if started.elapsed() > LIMIT {
-            child.kill()?;
-            child.wait()?;
-            return Ok(format!("ended after {} minutes", LIMIT.as_secs() / 60));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

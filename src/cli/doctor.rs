@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -17,6 +18,9 @@ pub struct DoctorArgs {
     /// Run every check and every version, and write what they say to this .tar.gz, to be sent in (about ten minutes)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "tinyllama-tutor-facts.tar.gz")]
     collect: Option<PathBuf>,
+    /// With --collect: the longest that one of its commands may take, in minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 15.0, requires = "collect", value_parser = minutes)]
+    limit: f64,
     /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND names the backend of all
     #[arg(last = true, requires = "collect", value_name = "FLAGS")]
     training: Vec<String>,
@@ -45,10 +49,24 @@ struct Terminal {
     utf8: bool,
 }
 
+/// Minutes, up to a day.
+fn minutes(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_string())?;
+    if value > 0.0 && value <= 24.0 * 60.0 {
+        Ok(value)
+    } else {
+        Err("more than 0 and at most 1440".into())
+    }
+}
+
 pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Some(path) = &args.collect {
         collect::check_name(path)?;
-        return collect::collect(path, &args.training);
+        return collect::collect(
+            path,
+            &args.training,
+            Duration::from_secs_f64(60.0 * args.limit),
+        );
     }
     let mut findings = diagnosis::examine();
     findings.push(state_folder());

@@ -2,13 +2,13 @@
 
 // The grid is small: with narrow heads a compute unit has to hold 512 threads at once, or some blocks would wait for a
 // second turn. The sums of wide heads need the registers.
+constexpr int BACKWARD_THREADS = TILE_THREADS * GROUPS;
 #if defined(TUTOR_CUDA)
 constexpr int THREADS_AT_ONCE = HEAD_WIDE <= 64 && TENSOR_CORES ? 512 : 256;
-constexpr int BLOCK_THREADS = TILE_THREADS * GROUPS;
 #define BACKWARD_BOUNDS \
-    __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS < THREADS_AT_ONCE ? THREADS_AT_ONCE / BLOCK_THREADS : 1)
+    __launch_bounds__(BACKWARD_THREADS, BACKWARD_THREADS < THREADS_AT_ONCE ? THREADS_AT_ONCE / BACKWARD_THREADS : 1)
 #else
-#define BACKWARD_BOUNDS __launch_bounds__(TILE_THREADS* GROUPS)
+#define BACKWARD_BOUNDS __launch_bounds__(BACKWARD_THREADS)
 #endif
 
 struct Backward {
