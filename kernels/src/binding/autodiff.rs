@@ -76,6 +76,23 @@ impl<B: LlamaOps, C: CheckpointStrategy> LlamaOps for Autodiff<B, C> {
         (constant::<B, C>(x), constant::<B, C>(weight))
     }
 
+    fn llama_rms_norm_gradient_onto(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        passed: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let (x, weight) = B::llama_rms_norm_gradient_onto(
+            x.into_primitive(),
+            weight.into_primitive(),
+            gradient.into_primitive(),
+            passed.into_primitive(),
+            epsilon,
+        );
+        (constant::<B, C>(x), constant::<B, C>(weight))
+    }
+
     fn llama_attention(
         qkv: FloatTensor<Self>,
         table: FloatTensor<Self>,

@@ -44,6 +44,17 @@ impl LlamaOps for Flex {
         (primitive(x_gradient), primitive(weight_gradient))
     }
 
+    fn llama_rms_norm_gradient_onto(
+        x: Float,
+        weight: Float,
+        gradient: Float,
+        passed: Float,
+        epsilon: f32,
+    ) -> (Float, Float) {
+        let (x, weight) = Self::llama_rms_norm_gradient(x, weight, gradient, epsilon);
+        (Flex::float_add(x, passed), weight)
+    }
+
     /// Heads are repeated and laid out by rows whatever the layout: there is no kernel that could read them in place.
     fn llama_attention(
         qkv: Float,

@@ -18,8 +18,8 @@ pub use device::{bench, check};
 pub use optimizer::AdamW;
 pub use tensors::{
     cross_entropy, cross_entropy_with_gradient, library_attention, plain_product, rms_norm,
-    rms_norm_gradient, rotary_attention, rotary_attention_gradient, rotary_attention_saved, swiglu,
-    swiglu_gradient, swiglu_naive,
+    rms_norm_gradient, rms_norm_gradient_onto, rotary_attention, rotary_attention_gradient,
+    rotary_attention_saved, swiglu, swiglu_gradient, swiglu_naive,
 };
 
 use burn::backend::Backend;
@@ -99,6 +99,16 @@ pub trait LlamaOps: Backend {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// The same with `passed`, what reaches x on another path, added to the gradient of x.
+    #[fusion(meta = |x, weight, _, _, _| (x.clone(), weight.clone()))]
+    fn llama_rms_norm_gradient_onto(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        passed: FloatTensor<Self>,
         epsilon: f32,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 

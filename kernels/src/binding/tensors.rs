@@ -30,6 +30,24 @@ pub fn rms_norm_gradient(
     (Tensor::from_dispatch(x), Tensor::from_dispatch(weight))
 }
 
+/// See [`LlamaOps::llama_rms_norm_gradient_onto`].
+pub fn rms_norm_gradient_onto(
+    x: Tensor<2>,
+    weight: Tensor<1>,
+    gradient: Tensor<2>,
+    passed: Tensor<2>,
+    epsilon: f32,
+) -> (Tensor<2>, Tensor<1>) {
+    let (x, weight) = Dispatch::llama_rms_norm_gradient_onto(
+        x.into_dispatch(),
+        weight.into_dispatch(),
+        gradient.into_dispatch(),
+        passed.into_dispatch(),
+        epsilon,
+    );
+    (Tensor::from_dispatch(x), Tensor::from_dispatch(weight))
+}
+
 /// See [`LlamaOps::llama_attention`]; the result alone.
 pub fn rotary_attention(
     qkv: Tensor<2>,

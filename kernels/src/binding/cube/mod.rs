@@ -65,6 +65,40 @@ fn naive_shape(x: &CubeTensor, weight: &CubeTensor) -> swiglu_naive::Shape {
     }
 }
 
+fn rms_norm_gradient(
+    x: CubeTensor,
+    weight: CubeTensor,
+    gradient: CubeTensor,
+    passed: Option<CubeTensor>,
+    epsilon: f32,
+) -> (CubeTensor, CubeTensor) {
+    let (x, weight) = (into_contiguous(x), into_contiguous(weight));
+    let (gradient, passed) = (into_contiguous(gradient), passed.map(into_contiguous));
+    let shape = norm_shape(&x);
+    let block = rmsnorm::RmsNormBlock::for_device(&x.client, shape);
+    let x_gradient = empty(&x, matrix(&x), x.dtype);
+    let weight_gradient = empty(&x, [shape.width], weight.dtype);
+    let workspace_floats = rmsnorm::workspace_bytes(shape, &block) / launch::F32.size();
+    let workspace = empty(&x, [workspace_floats], DType::F32);
+    let buffers = rmsnorm::Backward {
+        x: &x.handle,
+        weight: &weight.handle,
+        y_gradient: &gradient.handle,
+        passed: passed.as_ref().map(|passed| &passed.handle),
+        x_gradient: &x_gradient.handle,
+        weight_gradient: &weight_gradient.handle,
+        workspace: &workspace.handle,
+    };
+    let dtypes = rmsnorm::Dtypes {
+        activation: element(x.dtype),
+        weight: element(weight.dtype),
+    };
+    check(rmsnorm::backward(
+        &x.client, buffers, shape, epsilon, dtypes, &block,
+    ));
+    (x_gradient, weight_gradient)
+}
+
 impl LlamaOps for CubeBackend {
     fn llama_rms_norm(x: CubeTensor, weight: CubeTensor, epsilon: f32) -> CubeTensor {
         let (x, weight) = (into_contiguous(x), into_contiguous(weight));
@@ -92,31 +126,17 @@ impl LlamaOps for CubeBackend {
         gradient: CubeTensor,
         epsilon: f32,
     ) -> (CubeTensor, CubeTensor) {
-        let (x, weight) = (into_contiguous(x), into_contiguous(weight));
-        let gradient = into_contiguous(gradient);
-        let shape = norm_shape(&x);
-        let block = rmsnorm::RmsNormBlock::for_device(&x.client, shape);
-        let x_gradient = empty(&x, matrix(&x), x.dtype);
-        let weight_gradient = empty(&x, [shape.width], weight.dtype);
-        let workspace_floats = rmsnorm::workspace_bytes(shape, &block) / launch::F32.size();
-        let workspace = empty(&x, [workspace_floats], DType::F32);
-        let buffers = rmsnorm::Backward {
-            x: &x.handle,
-            weight: &weight.handle,
-            y_gradient: &gradient.handle,
-            passed: None,
-            x_gradient: &x_gradient.handle,
-            weight_gradient: &weight_gradient.handle,
-            workspace: &workspace.handle,
-        };
-        let dtypes = rmsnorm::Dtypes {
-            activation: element(x.dtype),
-            weight: element(weight.dtype),
-        };
-        check(rmsnorm::backward(
-            &x.client, buffers, shape, epsilon, dtypes, &block,
-        ));
-        (x_gradient, weight_gradient)
+        rms_norm_gradient(x, weight, gradient, None, epsilon)
+    }
+
+    fn llama_rms_norm_gradient_onto(
+        x: CubeTensor,
+        weight: CubeTensor,
+        gradient: CubeTensor,
+        passed: CubeTensor,
+        epsilon: f32,
+    ) -> (CubeTensor, CubeTensor) {
+        rms_norm_gradient(x, weight, gradient, Some(passed), epsilon)
     }
 
     fn llama_attention(

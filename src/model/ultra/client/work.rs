@@ -208,15 +208,14 @@ impl Work {
                 partials: _,
                 norm,
             } => {
-                let (through, of_weight) = binding::rms_norm_gradient(
-                    tensors.matrices.get(*stream)?,
-                    tensors.vectors.get(*weight)?,
-                    tensors.matrices.get(*normed_gradient)?,
-                    epsilon,
-                );
-                let sum = match first {
-                    true => through,
-                    false => tensors.matrices.take(*stream_gradient)? + through,
+                let matrices = &mut tensors.matrices;
+                let (x, gradient) = (matrices.get(*stream)?, matrices.get(*normed_gradient)?);
+                let weight = tensors.vectors.get(*weight)?;
+                let (sum, of_weight) = if *first {
+                    binding::rms_norm_gradient(x, weight, gradient, epsilon)
+                } else {
+                    let passed = matrices.take(*stream_gradient)?;
+                    binding::rms_norm_gradient_onto(x, weight, gradient, passed, epsilon)
                 };
                 if let Some(copy) = copy {
                     tensors.matrices.put(*copy, sum.clone());
