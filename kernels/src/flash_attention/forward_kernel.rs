@@ -3,13 +3,10 @@
 use cubecl::prelude::*;
 
 use super::tile::{
-    Lengths, Tiling, dot_rows, last_first, load_tile, reduction_scratch, row_max, row_sum,
-    store_rows, weigh_rows,
+    LOWEST, Lengths, Tiling, dot_rows, last_first, load_tile, mask_row, reduction_scratch, row_max,
+    row_sum, store_rows, weigh_rows,
 };
 use super::view::Place;
-
-/// Below every score; finite, since WGSL has no infinities.
-const LOWEST: f32 = -1.0e30;
 
 /// One cube: one block of queries of one head of one sequence. Cubes are numbered `(head, sequence, block)`, the block
 /// with the most keys first, so that the longest cubes do not start last.
@@ -113,18 +110,7 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         #[unroll]
         for i in 0..rows {
             let query_index = first_query + y + i * tiling.units_y;
-            let mut largest = maxima[i];
-            #[unroll]
-            for j in 0..columns {
-                let key_index = first_key + x + j * tiling.units_x;
-                let score = select(
-                    key_index <= query_index,
-                    scores[i * columns + j],
-                    LOWEST.runtime(),
-                );
-                scores[i * columns + j] = score;
-                largest = max(largest, score);
-            }
+            let largest = mask_row(&mut scores, i, query_index, first_key, x, maxima[i], tiling);
             let largest = row_max(largest, &mut scratch, tiling);
 
             let mut total = 0.0f32;

@@ -4,12 +4,10 @@
 use cubecl::prelude::*;
 
 use super::tile::{
-    Lengths, Tiling, dot_rows, last_first, load_tile, reduction_scratch, row_max, row_sum,
+    LOWEST, Lengths, Tiling, dot_rows, last_first, load_tile, mask_row, reduction_scratch, row_max,
+    row_sum,
 };
 use super::view::Place;
-
-/// Below every score; finite, since WGSL has no infinities.
-const LOWEST: f32 = -1.0e30;
 
 /// One cube: one block of queries of one head of one sequence, numbered as in the forward kernel.
 ///
@@ -83,18 +81,7 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
         #[unroll]
         for i in 0..rows {
             let query_index = first_query + y + i * tiling.units_y;
-            let mut largest = maxima[i];
-            #[unroll]
-            for j in 0..columns {
-                let key_index = first_key + x + j * tiling.units_x;
-                let score = select(
-                    key_index <= query_index,
-                    scores[i * columns + j],
-                    LOWEST.runtime(),
-                );
-                scores[i * columns + j] = score;
-                largest = max(largest, score);
-            }
+            let largest = mask_row(&mut scores, i, query_index, first_key, x, maxima[i], tiling);
             let mut total = totals[i] * (maxima[i] - largest).exp();
             #[unroll]
             for j in 0..columns {

@@ -151,6 +151,36 @@ pub(super) fn dot_rows<N: Size>(
     }
 }
 
+/// Below every score; finite, since WGSL has no infinities.
+pub(super) const LOWEST: f32 = -1.0e30;
+
+/// Gives keys behind the query the score [`LOWEST`] in row `i` of a unit's scores; the largest of the row and `largest`.
+#[cube]
+pub(super) fn mask_row(
+    scores: &mut Array<f32>,
+    i: usize,
+    query_index: usize,
+    first_key: usize,
+    x: usize,
+    largest: f32,
+    #[comptime] tiling: Tiling,
+) -> f32 {
+    let columns = comptime!(tiling.columns_per_unit);
+    let mut largest = largest;
+    #[unroll]
+    for j in 0..columns {
+        let key_index = first_key + x + j * tiling.units_x;
+        let score = select(
+            key_index <= query_index,
+            scores[i * columns + j],
+            LOWEST.runtime(),
+        );
+        scores[i * columns + j] = score;
+        largest = max(largest, score);
+    }
+    largest
+}
+
 /// `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that unit
 /// `(x, y)` owns.
 ///
