@@ -138,6 +138,45 @@ fn doctor_says_when_nothing_can_be_kept() {
 }
 
 #[test]
+fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
+    let home = tempfile::tempdir().unwrap();
+    let archive = home.path().join("facts.tar.gz");
+    let output = tutor(home.path())
+        .args(["doctor", "--collect"])
+        .arg(&archive)
+        .args(["--limit=0.01", "--"])
+        .args(SMALL)
+        .output()
+        .unwrap();
+    // Kernels cannot be checked on a CPU, so not every command succeeds.
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let file = std::fs::File::open(&archive).unwrap();
+    let mut packed = std::collections::BTreeMap::new();
+    for entry in tar::Archive::new(flate2::read::GzDecoder::new(file))
+        .entries()
+        .unwrap()
+    {
+        let mut entry = entry.unwrap();
+        let name = entry.path().unwrap().file_name().unwrap().to_owned();
+        let mut text = String::new();
+        if entry.header().entry_type().is_file() {
+            entry.read_to_string(&mut text).unwrap();
+            packed.insert(name.into_string().unwrap(), text);
+        }
+    }
+    let index: Vec<&str> = packed["index.txt"].lines().collect();
+    assert_eq!(index.len(), 18);
+    assert!(index[10].starts_with("calibrate --json: ended after 1 s"));
+    let succeeded = index
+        .iter()
+        .filter(|line| line.contains("exit status: 0"))
+        .count();
+    assert!(stdout(&output).contains(&format!("({succeeded} of 18 commands succeeded)")));
+    assert!(packed.contains_key("stages.json") && packed.contains_key("stages.json.stderr"));
+    assert!(!packed["doctor.json"].is_empty());
+}
+
+#[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
     let home = tempfile::tempdir().unwrap();
     let mut child = tutor(home.path())

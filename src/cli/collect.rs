@@ -2,15 +2,20 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
+use crate::run::signal_group;
 
 /// A command of this program and the file its output goes to.
 struct Fact {
@@ -88,14 +93,23 @@ const fn other(file: &'static str, arguments: &'static str) -> Fact {
 /// How long a command may take to end once it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they printed.
+/// How often a running command is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they
+/// printed: after a signal what there is until then.
 pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let archive =
         File::create_new(to).with_context(|| format!("cannot create {}", to.display()))?;
+    let interrupted = watch_signals()?;
+    let signal = || interrupted.load(Ordering::Relaxed);
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
-    let mut failed = 0;
+    let mut succeeded = 0;
     for (number, fact) in FACTS.iter().enumerate() {
+        if signal() != 0 {
+            break;
+        }
         let mut arguments: Vec<&str> = fact.arguments.split(' ').collect();
         if fact.trains {
             arguments.extend(flags.iter().map(String::as_str));
@@ -103,65 +117,88 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
         let command = arguments.join(" ");
         eprintln!("{} of {}: {command}", number + 1, FACTS.len());
         let started = Instant::now();
-        let ending = run(&arguments, fact.file, folder.path(), limit)?;
-        let line = format!(
+        let stop = || signal() != 0 || started.elapsed() > limit;
+        let ending = match run(&arguments, fact.file, folder.path(), &stop)? {
+            Some(status) => status.to_string(),
+            None if signal() != 0 => "interrupted".into(),
+            None => format!("ended after {:.0} s", limit.as_secs_f64()),
+        };
+        eprintln!("  {ending}");
+        writeln!(
+            index,
             "{command}: {ending}, {:.0} s",
             started.elapsed().as_secs_f64()
-        );
-        eprintln!("  {ending}");
-        writeln!(index, "{line}")?;
-        failed += usize::from(ending != "exit status: 0");
+        )?;
+        succeeded += usize::from(ending == "exit status: 0");
     }
     let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));
     archive.append_dir_all("tinyllama-tutor-facts", folder.path())?;
     archive.into_inner()?.finish()?.sync_all()?;
     println!(
-        "wrote {} ({} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
+        "wrote {} ({succeeded} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
         to.display(),
-        FACTS.len() - failed,
         FACTS.len()
     );
-    Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
+    Ok(match i32::try_from(signal()) {
+        Ok(signal) if signal != 0 => Exit::Signal(signal),
+        _ if succeeded == FACTS.len() => Exit::Ok,
+        _ => Exit::Failed,
+    })
 }
 
-/// Runs one command, its output and error stream kept side by side; says how it ended.
-fn run(arguments: &[&str], file: &str, folder: &Path, limit: Duration) -> Result<String> {
+/// The number of the signal that asked this program to end; 0 before.
+fn watch_signals() -> Result<Arc<AtomicUsize>> {
+    let received = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let number = usize::try_from(signal)?;
+        signal_hook::flag::register_usize(signal, Arc::clone(&received), number)
+            .context("cannot listen for signals")?;
+    }
+    Ok(received)
+}
+
+/// Runs one command, its output and error stream kept side by side; none if it had to be ended.
+fn run(
+    arguments: &[&str],
+    file: &str,
+    folder: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<ExitStatus>> {
     let program = std::env::current_exe().context("cannot find this program's own path")?;
     let create = |name: String| -> Result<File> {
         let path = folder.join(name);
         File::create(&path).with_context(|| format!("cannot write {}", path.display()))
     };
+    // A group of its own, for some commands have children that are to end with them.
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(create(file.to_string())?)
         .stderr(create(format!("{file}.stderr"))?)
+        .process_group(0)
         .spawn()
         .context("cannot start this program again")?;
-    if let Some(status) = wait(&mut child, limit)? {
-        return Ok(status.to_string());
+    let status = wait(&mut child, stop)?;
+    if status.is_none() {
+        signal_group(child.id(), libc::SIGTERM);
+        let asked = Instant::now();
+        let ended = wait(&mut child, &|| asked.elapsed() > GRACE)?;
+        signal_group(child.id(), libc::SIGKILL);
+        if ended.is_none() {
+            child.wait()?;
+        }
     }
-    // Asked first, for some commands have children of their own to end.
-    if let Ok(id) = i32::try_from(child.id()) {
-        // SAFETY: kill takes two numbers, and the child has not been waited for, so the number is still its own.
-        unsafe { libc::kill(id, libc::SIGTERM) };
-    }
-    if wait(&mut child, GRACE)?.is_none() {
-        child.kill()?;
-        child.wait()?;
-    }
-    Ok(format!("ended after {:.0} s", limit.as_secs_f64()))
+    Ok(status)
 }
 
-/// Waits for `child`, but not for longer than `limit`.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
-    let started = Instant::now();
+/// Waits for `child` until `stop`.
+fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
-        if status.is_some() || started.elapsed() > limit {
+        if status.is_some() || stop() {
             return Ok(status);
         }
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -13,6 +13,6 @@ pub enum SourceError {
     Recorder(String),
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    #[error("`{kernel}` could not be turned into C++: {reason}")]
+    #[error("`{kernel}` could not be turned into code: {reason}")]
     Compilation { kernel: String, reason: String },
 }

@@ -33,13 +33,19 @@
 //! Where a process counts its launches by a cubecl `LaunchObserver`, recorded ones are seen by it too.
 
 mod arguments;
+#[cfg(feature = "rocm")]
+mod code_object;
 mod error;
 mod recorder;
 mod target;
 mod variants;
 
 pub use arguments::{Argument, InfoPassing, Launch};
+#[cfg(feature = "rocm")]
+pub use code_object::CodeObject;
 pub use error::SourceError;
+#[cfg(feature = "rocm")]
+pub use recorder::record_code_objects;
 pub use recorder::{Offline, record};
 pub use target::Target;
 pub use variants::{Variant, variants};

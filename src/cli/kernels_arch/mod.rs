@@ -1,6 +1,7 @@
 //! `kernels --arch`: what the kernels become on an AMD GPU, on a machine that needs none. Source, instructions, and
 //! what they take of a compute unit: all of it from compilers, none of it measured.
 
+mod objects;
 mod table;
 mod texts;
 
@@ -59,6 +60,15 @@ pub struct ArchArgs {
         help_heading = "Compiled code"
     )]
     record: Option<PathBuf>,
+    /// Write code objects, as cubecl's own LLVM makes them, to this folder; needs a build with the feature `rocm`
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "arch",
+        conflicts_with_all = ["source", "isa", "compile", "budget"],
+        help_heading = "Compiled code"
+    )]
+    code_objects: Option<PathBuf>,
 }
 
 /// Which kernels, as the command's other flags say.
@@ -84,6 +94,9 @@ impl ArchArgs {
 
 pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
     let targets = targets(args.arch.as_deref().unwrap_or("all"))?;
+    if let Some(folder) = &args.code_objects {
+        return objects::write(&targets, folder, selection);
+    }
     let shown = match (&args.source, &args.isa) {
         (Some(name), _) => texts::sources(&targets, name, selection),
         (_, Some(name)) => texts::listings(&targets, name, selection),

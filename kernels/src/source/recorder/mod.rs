@@ -12,9 +12,13 @@ use cubecl::{prelude::*, server::Handle};
 use cubecl_core::{device::DeviceId, environment::stream::StreamId};
 use cubecl_runtime::memory_management::ManagedMemoryId;
 
+#[cfg(feature = "rocm")]
+use super::CodeObject;
 use super::{Argument, Launch, SourceError, Target};
 use crate::KernelError;
 use server::RecordingServer;
+#[cfg(feature = "rocm")]
+pub(super) use server::message;
 
 /// Device type of recorders in cubecl's registry; no runtime uses it.
 const DEVICE_TYPE: u16 = 0x7EC0;
@@ -28,14 +32,28 @@ pub fn record(
     launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
 ) -> Result<Vec<Launch>, SourceError> {
     let device = Offline::open(target)?;
-    // One recording at a time on each device: launches reach its tape from any thread.
-    let _alone = lock(&device.recorder.recording);
-    lock(&device.recorder.tape).clear();
-    launches(&device)?;
-    let _ = device.client.flush();
-    lock(&device.recorder.tape)
-        .drain(..)
+    let tape = device.tape(launches)?;
+    tape.into_iter()
         .map(|launch| device.finish(launch?))
+        .collect()
+}
+
+/// The code objects of what `launches` launches on the client of [`Offline`] for an AMD `target`, in order.
+///
+/// # Errors
+/// As of [`record`], and kernels that cannot be lowered.
+#[cfg(feature = "rocm")]
+pub fn record_code_objects(
+    target: &Target,
+    launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
+) -> Result<Vec<CodeObject>, SourceError> {
+    let device = Offline::open(target)?;
+    device.recorder.lowering.store(true, Ordering::Relaxed);
+    let tape = device.tape(launches);
+    device.recorder.lowering.store(false, Ordering::Relaxed);
+    tape?
+        .into_iter()
+        .filter_map(|launch| launch.map(|launch| launch.code_object).transpose())
         .collect()
 }
 
@@ -88,6 +106,19 @@ impl Offline {
         })
     }
 
+    /// What `launches` put on the tape.
+    fn tape(
+        &self,
+        launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
+    ) -> Result<Vec<Result<Recorded, SourceError>>, SourceError> {
+        // One recording at a time on each device: launches reach its tape from any thread.
+        let _alone = lock(&self.recorder.recording);
+        lock(&self.recorder.tape).clear();
+        launches(self)?;
+        let _ = self.client.flush();
+        Ok(lock(&self.recorder.tape).drain(..).collect())
+    }
+
     fn finish(&self, recorded: Recorded) -> Result<Launch, SourceError> {
         let names = lock(&self.names);
         let mut arguments: Vec<Argument> = recorded
@@ -125,6 +156,9 @@ impl Offline {
 struct Recorder {
     recording: Mutex<()>,
     tape: Mutex<Vec<Result<Recorded, SourceError>>>,
+    /// Whether kernels are to be lowered to code objects besides.
+    #[cfg(feature = "rocm")]
+    lowering: std::sync::atomic::AtomicBool,
 }
 
 /// A launch with its buffers not yet named.
@@ -138,6 +172,8 @@ struct Recorded {
     shared_memory_bytes: usize,
     buffers: Vec<(ManagedMemoryId, u64)>,
     info: Vec<u64>,
+    #[cfg(feature = "rocm")]
+    code_object: Option<CodeObject>,
 }
 
 /// A panic while a lock was held leaves nothing half done here.

@@ -1,6 +1,8 @@
 //! The server behind the client: what cubecl asks of a device, answered without one.
 
 use std::sync::Arc;
+#[cfg(feature = "rocm")]
+use std::sync::atomic::Ordering;
 
 use cubecl::{
     CompilationError, Compiler, define_kernel,
@@ -31,6 +33,8 @@ use cubecl_runtime::{
     storage::{ComputeStorage, ManagedResource, StorageHandle, StorageId},
 };
 
+#[cfg(feature = "rocm")]
+use super::super::code_object::{CodeObject, lower};
 use super::super::target::Arch;
 use super::super::{InfoPassing, SourceError, Target};
 use super::{Recorded, Recorder, lock};
@@ -85,6 +89,8 @@ impl RecordingServer {
             Arch::Cuda(_) => CppCompiler::<Cuda>::default().compile(definition, &self.options),
         }
         .map_err(message)?;
+        #[cfg(feature = "rocm")]
+        let code_object = self.lower(kernel)?;
         let info = arguments.info;
         if self.target.info_passing() == InfoPassing::Value
             && info.dynamic_metadata_offset < info.data.len()
@@ -110,12 +116,27 @@ impl RecordingServer {
             source: compiled.source,
             buffers,
             info: info.data,
+            #[cfg(feature = "rocm")]
+            code_object,
         })
+    }
+
+    /// The kernel's code object, where it is asked for and the target is one of AMD's.
+    #[cfg(feature = "rocm")]
+    fn lower(&self, kernel: &dyn CubeKernel) -> Result<Option<CodeObject>, String> {
+        let wanted = self.recorder.lowering.load(Ordering::Relaxed);
+        match self.target.architecture() {
+            Arch::Hip(name) if wanted => {
+                let definition = define_kernel(kernel).map_err(message)?;
+                lower(definition, short_name(kernel.name()), name, &self.target).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 }
 
 /// A compilation error without the stack it was made on.
-fn message(error: CompilationError) -> String {
+pub(in crate::source) fn message(error: CompilationError) -> String {
     match error {
         CompilationError::Validation { reason, .. } | CompilationError::Generic { reason, .. } => {
             reason

@@ -5,6 +5,8 @@ mod launches;
 
 use cubecl::ir::{ElemType, FloatKind};
 
+#[cfg(feature = "rocm")]
+use super::{CodeObject, record_code_objects};
 use super::{Launch, Offline, SourceError, Target, record};
 use crate::{KernelError, flash_attention};
 use launches::{activation, add_norm, attention, loss, naive, norm, optimizer, turn};
@@ -29,6 +31,16 @@ impl Variant {
     pub fn launches(&self, target: &Target) -> Result<Option<Vec<Launch>>, SourceError> {
         match record(target, |device| (self.launches)(device)) {
             Ok(launches) => Ok(Some(launches)),
+            Err(SourceError::Kernel(KernelError::Block { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The code objects of the same launches, by cubecl's route through LLVM; `None` as of [`launches`](Self::launches).
+    #[cfg(feature = "rocm")]
+    pub fn code_objects(&self, target: &Target) -> Result<Option<Vec<CodeObject>>, SourceError> {
+        match record_code_objects(target, |device| (self.launches)(device)) {
+            Ok(objects) => Ok(Some(objects)),
             Err(SourceError::Kernel(KernelError::Block { .. })) => Ok(None),
             Err(error) => Err(error),
         }

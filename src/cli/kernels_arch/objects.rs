@@ -1,0 +1,51 @@
+//! Code objects by cubecl's other route, through LLVM in this process. This program does not train by it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tinyllama_kernels::source::Target;
+
+use super::Selection;
+use crate::cli::Exit;
+
+/// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each kernel and size that is selected.
+///
+/// # Errors
+/// A kernel that cannot be lowered; a folder that cannot be written; a build without LLVM.
+#[cfg(feature = "rocm")]
+pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Result<Exit> {
+    use anyhow::Context as _;
+    use std::fs;
+    use tinyllama_kernels::source::variants;
+
+    let mut count = 0;
+    for target in targets {
+        super::refuse_cuda(target)?;
+        for variant in variants() {
+            let dtype = variant.dtype_name();
+            if !variant.typical || !selection.takes(variant.operation, dtype) {
+                continue;
+            }
+            eprintln!("{target} {dtype} {}", variant.operation);
+            let to = folder.join(target.to_string()).join(dtype);
+            fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
+            for object in variant.code_objects(target)?.unwrap_or_default() {
+                let path = to.join(format!("{}.co", object.entry));
+                fs::write(&path, &object.image)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                count += 1;
+            }
+        }
+    }
+    println!("{count} code objects in {}", folder.display());
+    Ok(Exit::Ok)
+}
+
+#[cfg(not(feature = "rocm"))]
+pub fn write(_: &[Target], _: &Path, _: &Selection<'_>) -> Result<Exit> {
+    use crate::cli::training_args::UsageError;
+    Err(UsageError(
+        "--code-objects: this build has no LLVM for it; build with --features rocm, or take --source for the C++".into(),
+    )
+    .into())
+}
