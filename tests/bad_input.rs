@@ -174,6 +174,15 @@ fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
     assert!(stdout(&output).contains(&format!("({succeeded} of 18 commands succeeded)")));
     assert!(packed.contains_key("stages.json") && packed.contains_key("stages.json.stderr"));
     assert!(!packed["doctor.json"].is_empty());
+
+    // What was collected once is not overwritten.
+    let again = tutor(home.path())
+        .args(["doctor", "--collect"])
+        .arg(&archive)
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("name a new file"));
 }
 
 #[test]

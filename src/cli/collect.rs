@@ -15,6 +15,7 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
+use super::training_args::UsageError;
 use crate::run::signal_group;
 
 /// A command of this program and the file its output goes to.
@@ -99,8 +100,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they
 /// printed: after a signal what there is until then.
 pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
-    let archive =
-        File::create_new(to).with_context(|| format!("cannot create {}", to.display()))?;
+    let archive = File::create_new(to).map_err(|error| {
+        UsageError(format!(
+            "--collect {}: {error}; name a new file in a folder that can be written",
+            to.display()
+        ))
+    })?;
     let interrupted = watch_signals()?;
     let signal = || interrupted.load(Ordering::Relaxed);
     let folder = tempfile::tempdir().context("no room for temporary files")?;
@@ -205,7 +210,7 @@ fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>
 /// Refuses a name that would not be recognised as an archive.
 pub fn check_name(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "gz") {
-        bail!(super::training_args::UsageError(format!(
+        bail!(UsageError(format!(
             "--collect {}: name a file that ends in .tar.gz",
             path.display()
         )));

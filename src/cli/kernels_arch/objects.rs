@@ -15,10 +15,12 @@ use crate::cli::Exit;
 #[cfg(feature = "rocm")]
 pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Result<Exit> {
     use anyhow::Context as _;
+    use std::collections::BTreeSet;
     use std::fs;
     use tinyllama_kernels::source::variants;
 
-    let mut count = 0;
+    // Launches of one kernel with other numbers share a code object.
+    let mut written = BTreeSet::new();
     for target in targets {
         super::refuse_cuda(target)?;
         for variant in variants() {
@@ -33,11 +35,11 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
                 let path = to.join(format!("{}.co", object.entry));
                 fs::write(&path, &object.image)
                     .with_context(|| format!("cannot write {}", path.display()))?;
-                count += 1;
+                written.insert(path);
             }
         }
     }
-    println!("{count} code objects in {}", folder.display());
+    println!("{} code objects in {}", written.len(), folder.display());
     Ok(Exit::Ok)
 }
 

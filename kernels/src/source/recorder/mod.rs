@@ -5,7 +5,7 @@ mod server;
 use std::collections::HashMap;
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU16, Ordering},
+    atomic::{AtomicBool, AtomicU16, Ordering},
 };
 
 use cubecl::{prelude::*, server::Handle};
@@ -32,8 +32,9 @@ pub fn record(
     launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
 ) -> Result<Vec<Launch>, SourceError> {
     let device = Offline::open(target)?;
-    let tape = device.tape(launches)?;
-    tape.into_iter()
+    device
+        .tape(false, launches)?
+        .into_iter()
         .map(|launch| device.finish(launch?))
         .collect()
 }
@@ -48,10 +49,8 @@ pub fn record_code_objects(
     launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
 ) -> Result<Vec<CodeObject>, SourceError> {
     let device = Offline::open(target)?;
-    device.recorder.lowering.store(true, Ordering::Relaxed);
-    let tape = device.tape(launches);
-    device.recorder.lowering.store(false, Ordering::Relaxed);
-    tape?
+    device
+        .tape(true, launches)?
         .into_iter()
         .filter_map(|launch| launch.map(|launch| launch.code_object).transpose())
         .collect()
@@ -106,13 +105,15 @@ impl Offline {
         })
     }
 
-    /// What `launches` put on the tape.
+    /// What `launches` put on the tape, with code objects where they are `lowered`.
     fn tape(
         &self,
+        lowered: bool,
         launches: impl FnOnce(&Offline) -> Result<(), KernelError>,
     ) -> Result<Vec<Result<Recorded, SourceError>>, SourceError> {
         // One recording at a time on each device: launches reach its tape from any thread.
         let _alone = lock(&self.recorder.recording);
+        self.recorder.lowered.store(lowered, Ordering::Relaxed);
         lock(&self.recorder.tape).clear();
         launches(self)?;
         let _ = self.client.flush();
@@ -156,9 +157,8 @@ impl Offline {
 struct Recorder {
     recording: Mutex<()>,
     tape: Mutex<Vec<Result<Recorded, SourceError>>>,
-    /// Whether kernels are to be lowered to code objects besides.
-    #[cfg(feature = "rocm")]
-    lowering: std::sync::atomic::AtomicBool,
+    /// Whether kernels are to become code objects besides, which takes a build with LLVM.
+    lowered: AtomicBool,
 }
 
 /// A launch with its buffers not yet named.

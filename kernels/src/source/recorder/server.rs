@@ -124,7 +124,7 @@ impl RecordingServer {
     /// The kernel's code object, where it is asked for and the target is one of AMD's.
     #[cfg(feature = "rocm")]
     fn lower(&self, kernel: &dyn CubeKernel) -> Result<Option<CodeObject>, String> {
-        let wanted = self.recorder.lowering.load(Ordering::Relaxed);
+        let wanted = self.recorder.lowered.load(Ordering::Relaxed);
         match self.target.architecture() {
             Arch::Hip(name) if wanted => {
                 let definition = define_kernel(kernel).map_err(message)?;
