@@ -7,6 +7,7 @@
 //! and [`device`]. Beside [`run`] stands [`recording`]: runs of other machines, kept to be played.
 
 pub mod analysis;
+pub mod base;
 pub mod cli;
 pub mod compiled;
 pub mod device;

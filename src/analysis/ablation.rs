@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::relative::USUAL_MARGIN;
 use super::runner::Variant;
-use super::statistics::{Basis, Finding, Interval, student_quantile};
+use crate::base::statistics::{Basis, Finding, Interval, median, student_quantile};
 
 /// A switch of `run` that is on or off, such as `--qkv-fusion`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -179,7 +179,10 @@ fn check(switches: &[Switch], times: &[Vec<f64>]) -> Result<usize, AblationError
 }
 
 fn combinations(switches: &[Switch], times: &[Vec<f64>]) -> Vec<Combination> {
-    let medians: Vec<f64> = times.iter().map(|runs| median(runs)).collect();
+    let medians: Vec<f64> = times
+        .iter()
+        .map(|runs| median(runs).unwrap_or(f64::NAN))
+        .collect();
     medians
         .iter()
         .enumerate()
@@ -301,10 +304,6 @@ fn mean(values: &[f64]) -> f64 {
 fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let n = values.len() as f64;
     values.sum::<f64>() / n
-}
-
-fn median(values: &[f64]) -> f64 {
-    super::statistics::Series::new(values.to_vec()).map_or(f64::NAN, |series| series.median())
 }
 
 #[cfg(test)]

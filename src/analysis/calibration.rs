@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::statistics::Series;
 use super::store::{device_file, read_json, write_json};
+use crate::base::statistics::Series;
 
 /// Changes when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
-use super::statistics::{Basis, Series};
 use super::{Metric, parts};
+use crate::base::statistics::{Basis, Series};
 use crate::run::folder::{Joules, RunEnergy};
 use crate::train::event::Hello;
 

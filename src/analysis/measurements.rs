@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use super::metric::{Metric, Statistic};
-use super::statistics::Series;
+use crate::base::statistics::Series;
 use crate::run::{Line, read_line};
 use crate::train::event::{Body, Event};
 

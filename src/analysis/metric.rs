@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::train::event::{Parts, Step, Summary};
 
 /// A figure of a run.

@@ -16,7 +16,6 @@ pub mod roofline;
 pub mod runner;
 pub mod scaling;
 pub mod stages;
-pub mod statistics;
 pub mod store;
 pub mod tuning;
 pub mod turns;

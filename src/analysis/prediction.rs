@@ -15,7 +15,7 @@ pub use coefficients::{Coefficients, Form, Shape};
 use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
 use super::roofline::product_type;
-use super::statistics::Series;
+use crate::base::statistics::{Series, quantile};
 use crate::model::{ModelConfig, Recipe, work};
 
 /// Configurations below which there is nothing to leave out.
@@ -222,20 +222,6 @@ fn memory(observations: &[Observation]) -> (Option<f64>, Option<f64>) {
         })
         .collect();
     (quantile(&factors, 0.5), quantile(&errors, 1.0))
-}
-
-fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = p * (sorted.len() - 1) as f64;
-    let (low, high) = (
-        sorted[place.floor() as usize],
-        sorted[place.ceil() as usize],
-    );
-    Some(low + (high - low) * place.fract())
 }
 
 /// Launches a step of a model with so many layers: of a run with as many, else along the line through all of them.

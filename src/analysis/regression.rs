@@ -7,7 +7,7 @@ use serde::Serialize;
 pub use baseline::{Baseline, BaselineError, BaselineTarget, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
-use super::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
+use crate::base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
 
 /// What is compared with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::statistics::{
+use crate::base::statistics::{
     CompareError, Finding, Interval, Series, ratio_in_rounds, ratio_of_medians,
 };
 

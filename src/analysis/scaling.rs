@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::least_squares::fit;
-use super::statistics::student_quantile;
+use crate::base::statistics::student_quantile;
 
 /// A pair of sizes; none where the target's own is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -12,8 +12,8 @@ pub use effects::{Effect, EffectId, Shows, effects};
 use super::comparison::{Comparison, Row};
 use super::relative::{RelativeTime, USUAL_MARGIN};
 use super::runner::MeasuredRun;
-use super::statistics::Series;
 use super::store::{device_file, read_json, write_json};
+use crate::base::statistics::Series;
 use crate::model::ModelConfig;
 
 /// A stage as the workshop describes it. Nothing of this was measured here.

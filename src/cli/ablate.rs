@@ -13,10 +13,10 @@ use super::training_args::UsageError;
 use crate::analysis::ablation::{Ablation, Effect, Switch, analyse, variants};
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::factor;
-use crate::analysis::statistics::{Finding, Series};
 use crate::analysis::turns::take_turns;
 use crate::analysis::{RunFailure, Stop};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::statistics::{Finding, Series};
+use crate::base::table::{Align, TextTable};
 
 /// More switches would need more than 64 combinations.
 const MOST_SWITCHES: usize = 6;

@@ -7,17 +7,16 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::analysis::{
-    Console, Entry, RunFlags, bytes_or_not, finish, number_or_not, print_json, print_table, timed,
-};
+use super::analysis::{Console, Entry, RunFlags, finish, print_json, print_table, timed};
 use super::training_args::UsageError;
 use crate::analysis::batch_size::{AS_GOOD, Bounds, Goal, Search, Trial, search};
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::middle;
 use crate::analysis::turns::{Turn, run_one};
 use crate::analysis::{MeasuredRun, RunFailure, Stop, Variant};
-use crate::model::human_bytes;
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::human_bytes;
+use crate::base::units::{bytes_or_not, number_or_not};
 
 /// Steps of a trial that names none: enough for a median, few enough for a dozen trials.
 const STEPS: usize = 10;

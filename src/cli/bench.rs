@@ -9,15 +9,16 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, number_or_not, paths,
-    print_json, print_table, timed,
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, paths, print_json, print_table,
+    timed,
 };
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
-use crate::analysis::statistics::Series;
 use crate::analysis::turns::take_turns;
 use crate::analysis::{MeasuredRun, RunFailure, Stop};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::statistics::{Series, median};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes_or_not, number_or_not};
 
 #[derive(Debug, Args)]
 #[command(after_help = r#"Examples:
@@ -230,10 +231,6 @@ fn table(rows: &[Row], rounds: usize, no_peers: bool) -> TextTable {
         );
     }
     table
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    Some(Series::new(values.to_vec()).ok()?.median())
 }
 
 fn range(values: &[f64]) -> String {

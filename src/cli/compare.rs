@@ -9,15 +9,16 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bytes_or_not, finish, kept_run,
-    number_or_not, print_json, print_table, rate, timed, workshop_table,
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, kept_run, print_json, print_table,
+    timed, workshop_table,
 };
 use super::training_args::UsageError;
 use crate::analysis::comparison::{Comparison, Made, Side, compare};
 use crate::analysis::turns::{Turn, run_one, take_turns};
 use crate::analysis::workshop::{self, Confronted};
 use crate::analysis::{MeasuredRun, Stop, Variant};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes_or_not, number_or_not, rate};
 use crate::run::folder;
 
 /// Steps of the profile pass that `--workshop` needs for the time of parts.

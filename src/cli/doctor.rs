@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exit, collect};
+use crate::base::locale;
 use crate::device::diagnosis::{self, Finding, Status};
 use crate::run::folder;
 
@@ -173,18 +174,14 @@ fn state_folder() -> Finding {
 }
 
 fn terminal() -> Terminal {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let size = window_size();
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| variable(name));
     Terminal {
         is_terminal: io::stdout().is_terminal(),
         columns: size.map(|(columns, _)| columns),
         rows: size.map(|(_, rows)| rows),
-        term: variable("TERM"),
-        no_color: variable("NO_COLOR").is_some(),
-        utf8: locale.is_some_and(|name| name.to_lowercase().replace('-', "").ends_with("utf8")),
+        term: locale::variable("TERM"),
+        no_color: locale::no_color(locale::variable),
+        utf8: locale::is_utf8(locale::variable),
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Exit;
 use super::lessons_verify::{self, VerifyArgs};
 use super::run::RunArgs;
+use crate::base::locale;
 use crate::lesson::quiz::Quiz;
 use crate::lesson::{
     Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
@@ -122,15 +123,10 @@ pub(super) fn problem_json(problem: &Problem) -> serde_json::Value {
 
 /// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.
 pub(super) fn error_style() -> Style {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL")
-        .or_else(|| set("LC_CTYPE"))
-        .or_else(|| set("LANG"))
-        .unwrap_or_default();
     let terminal = io::stderr().is_terminal();
     Style {
-        colour: terminal && set("NO_COLOR").is_none(),
-        unicode: locale.to_lowercase().replace('-', "").contains("utf8"),
+        colour: terminal && !locale::no_color(locale::variable),
+        unicode: locale::is_utf8(locale::variable),
         width: 100,
     }
 }

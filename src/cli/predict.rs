@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::analysis::{Console, Entry, RunFlags, finish, print_json, print_table, rate, timed};
+use super::analysis::{Console, Entry, RunFlags, finish, print_json, print_table, timed};
 use super::training_args::UsageError;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::comparison::total_series;
@@ -18,8 +18,10 @@ use crate::analysis::prediction::{
 use crate::analysis::relative::middle;
 use crate::analysis::turns::take_turns_without;
 use crate::analysis::{MeasuredRun, Stop, Variant};
-use crate::model::{ModelConfig, human_bytes};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::human_bytes;
+use crate::base::units::rate;
+use crate::model::ModelConfig;
 use crate::run::folder;
 
 /// Median error on held-out sizes beyond which a prediction says too little.

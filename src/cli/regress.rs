@@ -21,7 +21,7 @@ use crate::analysis::regression::{
 };
 use crate::analysis::turns::take_turns;
 use crate::analysis::{MeasuredRun, Stop};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

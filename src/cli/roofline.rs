@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, RunFlags, SizeFlags, finish, kept_run, print_json, print_table, rate, width,
+    Console, Entry, RunFlags, SizeFlags, finish, kept_run, print_json, print_table, width,
 };
 use super::training_args::UsageError;
 use crate::analysis::calibration::{Calibration, DeviceFacts};
@@ -19,9 +19,11 @@ use crate::analysis::roofline::{
 };
 use crate::analysis::turns::{Turn, run_one};
 use crate::analysis::{MeasuredRun, Stop};
+use crate::base::table::{Align, TextTable, push_wrapped};
+use crate::base::units::rate;
+use crate::base::units::{bytes, figure};
 use crate::model::ModelConfig;
 use crate::profiler::read::import;
-use crate::profiler::show::text::{Align, TextTable, bytes, figure, push_wrapped};
 use crate::run::folder;
 
 #[derive(Debug, Args)]

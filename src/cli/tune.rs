@@ -11,20 +11,20 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, number_or_not, print_json,
-    print_table, timed,
+    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, print_json, print_table, timed,
 };
 use super::training_args::UsageError;
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
-use crate::analysis::statistics::Finding;
 use crate::analysis::tuning::{
     Candidate, Choice, Search, Tried, Tuned, TunedTarget, candidates, disagreement, finalists,
 };
 use crate::analysis::turns::{Turn, run_one, take_turns};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+use crate::base::statistics::Finding;
+use crate::base::table::{Align, TextTable};
+use crate::base::units::number_or_not;
 use crate::model::Target;
-use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 
 const DTYPE: &str = "--dtype=";

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Backend, DeviceError, kfd, library, vulkan};
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 
 /// How one thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -1,9 +1,10 @@
 //! Checks: a bound on what runs measured, and the verdict.
 
-use crate::analysis::statistics::{
+use crate::analysis::Measurements;
+use crate::base::statistics;
+use crate::base::statistics::{
     Basis, CompareError, Interval, Series, interval_of_median, ratio_of_medians,
 };
-use crate::analysis::{Measurements, statistics};
 use crate::recording::label;
 
 use super::quantity::{Quantity, RunName, Term};

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::base::units::human_bytes;
+
 /// Every number that fixes the work of a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelConfig {
@@ -223,22 +225,6 @@ impl ModelConfig {
         let activations = self.layers as u128 * per_layer + 3 * tokens * self.vocabulary as u128;
         let bytes = 16 * u128::from(self.parameters()) + 4 * activations;
         u64::try_from(bytes).unwrap_or(u64::MAX)
-    }
-}
-
-/// `1536` as `1.5 KiB`.
-pub fn human_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
     }
 }
 

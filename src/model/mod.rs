@@ -12,7 +12,7 @@ pub mod ultra;
 mod weights;
 pub mod work;
 
-pub use config::{ConfigError, ModelConfig, Preset, human_bytes};
+pub use config::{ConfigError, ModelConfig, Preset};
 pub use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, NamedParameter, Precision};
 pub use part::Part;
 pub use recipe::{

@@ -14,7 +14,7 @@ use super::collect::progress;
 use super::document::{FORMAT, Report, RunReport};
 use super::words;
 use crate::analysis::Metric;
-use crate::analysis::statistics::Series;
+use crate::base::statistics::Series;
 use crate::lesson::Course;
 use crate::session::chain::hexadecimal;
 use crate::session::event::RunExit;

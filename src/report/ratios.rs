@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::document::{Ratio, RatioInterval, RunReport, StageRow};
-use crate::analysis::statistics::{Series, ratio_of_medians};
+use crate::base::statistics::{Series, ratio_of_medians};
 
 /// Confidence of the intervals in a report.
 const CONFIDENCE: f64 = 0.95;

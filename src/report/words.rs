@@ -5,13 +5,13 @@ use super::document::{
 };
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::run::folder::Joules;
 use crate::session::event::RunExit;
 use crate::session::runs::ENERGY;
 
 /// What stands for a figure that a backend cannot report.
-pub const NOT_REPORTED: &str = "not reported";
+pub use crate::base::units::NOT_REPORTED;
 
 /// A text on one line, without anything that a terminal would take for a command.
 pub fn printable(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! What a run has done so far, kept so that a summary can be given at any moment.
 
 use super::event::{Repeatability, Spread, Step, Summary};
+use crate::base::statistics::quantile;
 use crate::model::ModelConfig;
 
 /// Figures of the steps done so far.
@@ -113,21 +114,11 @@ impl Spread {
     /// Mean, median and the 10th and 90th percentile (nearest rank, linear between ranks); `None` for no values or
     /// one that is not finite.
     pub fn of(values: &[f64]) -> Option<Spread> {
-        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
-            return None;
-        }
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let quantile = |q: f64| {
-            let rank = q * (sorted.len() - 1) as f64;
-            let (low, high) = (rank.floor() as usize, rank.ceil() as usize);
-            sorted[low] + (sorted[high] - sorted[low]) * rank.fract()
-        };
         Some(Spread {
             mean: values.iter().sum::<f64>() / values.len() as f64,
-            median: quantile(0.5),
-            p10: quantile(0.1),
-            p90: quantile(0.9),
+            median: quantile(values, 0.5)?,
+            p10: quantile(values, 0.1)?,
+            p90: quantile(values, 0.9)?,
         })
     }
 }

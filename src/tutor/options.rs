@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::analysis::roofline::KernelWork;
+use crate::base::locale;
 use crate::lesson::Source;
 use crate::model::ModelConfig;
 use crate::recording;
@@ -41,14 +42,8 @@ impl Options {
     /// Reads from the environment what was not asked for: `NO_COLOR`, `TERM=dumb`, and a locale that is not UTF-8.
     #[must_use]
     pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        self.no_color |= set("NO_COLOR").is_some();
-        let locale = set("LC_ALL")
-            .or_else(|| set("LC_CTYPE"))
-            .or_else(|| set("LANG"))
-            .unwrap_or_default()
-            .to_lowercase();
-        self.ascii |= !(locale.contains("utf-8") || locale.contains("utf8"));
+        self.no_color |= locale::no_color(&variable);
+        self.ascii |= !locale::is_utf8(variable);
         self
     }
 
@@ -69,42 +64,5 @@ impl Options {
         };
         command.launcher.clone_from(&self.launcher);
         Ok(command)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ascii(variables: &[(&str, &str)]) -> bool {
-        let options = Options {
-            course: Source::BuiltIn,
-            place: Place {
-                folder: PathBuf::new(),
-                learner: "ada".into(),
-            },
-            in_class: false,
-            program: None,
-            launcher: Vec::new(),
-            no_color: false,
-            ascii: false,
-            mouse: false,
-            keys: None,
-            recordings: recording::Source::BuiltIn,
-            works: |_| Vec::new(),
-        };
-        let found = |name: &str| {
-            let (_, value) = variables.iter().find(|(key, _)| *key == name)?;
-            Some((*value).to_string())
-        };
-        options.with_environment(found).ascii
-    }
-
-    #[test]
-    fn the_first_locale_that_is_set_decides_on_the_glyphs() {
-        assert!(!ascii(&[("LANG", "de_DE.UTF-8")]));
-        assert!(ascii(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")]));
-        assert!(!ascii(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")]));
-        assert!(ascii(&[]));
     }
 }

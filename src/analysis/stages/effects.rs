@@ -6,7 +6,7 @@ use crate::analysis::Metric;
 use crate::analysis::parts::is_forward;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, factor, middle};
 use crate::analysis::runner::MeasuredRun;
-use crate::analysis::statistics::{Finding, Further, LEAST_RUNS, Series};
+use crate::base::statistics::{Finding, Further, LEAST_RUNS, Series};
 
 /// A first loss so many times that of a stage with small weights is an explosion.
 const EXPLODED: f64 = 2.0;

@@ -11,9 +11,7 @@ use anyhow::Result;
 pub use entry::{Entry, kept_run};
 pub use flags::{MeasureFlags, RunFlags, SizeFlags, timed};
 pub use progress::Console;
-pub use text::{
-    bar, bytes_or_not, number_or_not, print_json, print_table, rate, width, workshop_table,
-};
+pub use text::{bar, print_json, print_table, width, workshop_table};
 
 use super::Exit;
 use crate::analysis::{MeasuredRun, RunFailure};

@@ -5,10 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::analysis::workshop::Confronted;
-use crate::model::human_bytes;
-use crate::profiler::show::text::{Align, TextTable};
-
-pub const NOT_REPORTED: &str = "not reported";
+use crate::base::table::{Align, TextTable};
 
 /// Columns to print in: those of the terminal, or enough for every table where there is none.
 pub fn width() -> usize {
@@ -32,26 +29,6 @@ pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(())
-}
-
-/// With so many decimals, or that it was not reported.
-pub fn number_or_not(value: Option<f64>, decimals: usize) -> String {
-    value.map_or(NOT_REPORTED.into(), |value| format!("{value:.decimals$}"))
-}
-
-pub fn bytes_or_not(bytes: Option<u64>) -> String {
-    bytes.map_or(NOT_REPORTED.into(), human_bytes)
-}
-
-/// `1.2e12` FLOP/s as `1.20 TFLOP/s`.
-pub fn rate(value: f64, unit: &str) -> String {
-    let (scaled, prefix) = match value.abs() {
-        size if size >= 1e12 => (value / 1e12, "T"),
-        size if size >= 1e9 => (value / 1e9, "G"),
-        size if size >= 1e6 => (value / 1e6, "M"),
-        _ => (value, ""),
-    };
-    format!("{scaled:.2} {prefix}{unit}/s")
 }
 
 /// A bar of at most `width` characters for `share` (0 to 1) of it.

@@ -6,12 +6,13 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::analysis::relative::factor;
+use crate::base::table::{Align, TextTable};
+use crate::base::units::number_or_not;
 use crate::cli::Exit;
-use crate::cli::analysis::{number_or_not, print_json, print_table};
+use crate::cli::analysis::{print_json, print_table};
 use crate::cli::training_args::TrainingArgs;
 use crate::device::{self, Backend, BackendChoice, CacheSettings, Tuning};
 use crate::model::Target;
-use crate::profiler::show::text::{Align, TextTable};
 use crate::train::ultra::products::{self, ProductTable, ProductTimes};
 use crate::train::ultra::{self, Gemm};
 

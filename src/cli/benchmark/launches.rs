@@ -7,12 +7,12 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::analysis::calibration::{Calibration, Level};
+use crate::base::table::{Align, TextTable};
 use crate::cli::Exit;
 use crate::cli::analysis::{print_json, print_table};
 use crate::cli::training_args::TrainingArgs;
 use crate::model::ultra::{Executor, LaunchTimes, Phase, Span, Spread};
 use crate::model::{Target, Weights};
-use crate::profiler::show::text::{Align, TextTable};
 use crate::run::folder;
 use crate::train::Data;
 

@@ -6,11 +6,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+use crate::base::units::human_bytes;
 use crate::cli::Exit;
 use crate::cli::analysis::print_json;
 use crate::cli::training_args::{TrainingArgs, UsageError};
 use crate::model::ultra::{self as model, Replays, Reshapes};
-use crate::model::{Target, Weights, human_bytes};
+use crate::model::{Target, Weights};
 use crate::train::{Data, Options};
 
 /// What may change on a device that others use as well: less than one captured step takes.

@@ -13,12 +13,11 @@ use crate::analysis::relative::{factor, middle};
 use crate::analysis::scaling::Size;
 use crate::analysis::turns::{Turn, run_one};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes_or_not, number_or_not};
 use crate::cli::Exit;
-use crate::cli::analysis::{
-    Console, Entry, RunFlags, bytes_or_not, finish, number_or_not, print_json, print_table, timed,
-};
+use crate::cli::analysis::{Console, Entry, RunFlags, finish, print_json, print_table, timed};
 use crate::cli::training_args::UsageError;
-use crate::profiler::show::text::{Align, TextTable};
 
 #[derive(Debug, Args)]
 pub struct ShapesArgs {

@@ -12,6 +12,7 @@ pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, Recipient};
 use super::Exit;
 use super::session::say_error;
+use crate::base::locale;
 use crate::instructor::carry_out::newest_backup;
 use crate::instructor::class::PERMISSIONS;
 use crate::instructor::scope::{self, ScopeError};
@@ -109,17 +110,11 @@ impl Instructor<'_> {
         if self.args.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return self.list();
         }
-        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let locale = set("LC_ALL")
-            .or_else(|| set("LC_CTYPE"))
-            .or_else(|| set("LANG"))
-            .unwrap_or_default()
-            .to_lowercase();
-        let palette = match self.args.no_color || set("NO_COLOR").is_some() {
+        let palette = match self.args.no_color || locale::no_color(locale::variable) {
             true => Palette::Mono,
             false => Palette::Ansi16,
         };
-        let unicode = !self.args.ascii && (locale.contains("utf-8") || locale.contains("utf8"));
+        let unicode = !self.args.ascii && locale::is_utf8(locale::variable);
         let glyphs = match unicode {
             true => Glyphs::UNICODE,
             false => Glyphs::ASCII,

@@ -9,12 +9,12 @@ use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
 use super::{ArchArgs, Selection, refuse_cuda};
+use crate::base::table::{Align, TextTable};
 use crate::cli::Exit;
 use crate::cli::training_args::UsageError;
 use crate::compiled::budget::Budgets;
 use crate::compiled::compiler::Compiler;
 use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
-use crate::profiler::show::text::{Align, TextTable};
 
 /// Columns of a table where the width of the terminal is of no help.
 const WIDTH: usize = 118;

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
 use super::tables::{grouped, kernels_text, parts_text};
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::train::EventSink;
 use crate::train::event::{Body, Event, Hello, Step};
 

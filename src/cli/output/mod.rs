@@ -13,7 +13,7 @@ use crate::train::event::Event;
 pub use document::{Document, FinalDocument};
 pub use lines::Lines;
 
-const NOT_REPORTED: &str = "not reported";
+use crate::base::units::NOT_REPORTED;
 
 /// `--events`: one JSON object a line.
 pub struct JsonLines<W: Write + Send>(pub W);

@@ -1,7 +1,7 @@
 //! What a run's end says.
 
 use super::NOT_REPORTED;
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::train::event::{Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {

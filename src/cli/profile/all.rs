@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::launch::{newest_common, output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{LaunchArgs, print};
+use crate::base::table::push_wrapped;
 use crate::profiler::commands::installed::{Installed, find};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Task, build};
 use crate::profiler::run::RunError;
-use crate::profiler::show::text::push_wrapped;
 
 /// Everything that is installed, into one folder; a tool that fails does not stop the others.
 pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {

@@ -10,12 +10,12 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{ExportFormat, UsageError, ViewArgs, print};
+use crate::base::table::push_wrapped;
 use crate::profiler::export;
 use crate::profiler::read::{Import, import as read};
 use crate::profiler::show::comparison;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{ReportOptions, report};
-use crate::profiler::show::text::push_wrapped;
 
 pub fn import(
     path: &Path,

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::outcome::outcome;
 use super::{LaunchArgs, UsageError, print, tools};
+use crate::base::table::push_wrapped;
 use crate::profiler::commands::installed::{Installed, OLDEST_COMPUTE, find};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::version::Version;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::run::{Ending, Output, run};
-use crate::profiler::show::text::push_wrapped;
 
 /// The version a command line is shown for where the tool is not installed.
 pub(super) fn newest_common(tool: Tool) -> Version {

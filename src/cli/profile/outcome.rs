@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
+use crate::base::table::push_wrapped;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Task, Tool};
 use crate::profiler::read::{Format, Import, import as read};
 use crate::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
 use crate::profiler::run::{Ending, Finished, Output, run};
 use crate::profiler::show::parts::Parts;
-use crate::profiler::show::text::push_wrapped;
 
 /// A finished run with what it recorded.
 pub(super) struct Outcome {

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::print;
+use crate::base::table::push_wrapped;
 use crate::profiler::commands::installed::find;
 use crate::profiler::commands::legacy::{MOVES, WHY};
 use crate::profiler::commands::{Tool, samples};
-use crate::profiler::show::text::push_wrapped;
 
 pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));

@@ -8,9 +8,9 @@ use crate::analysis::comparison::total_series;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::runner::Failed;
 use crate::analysis::scaling::{Cell, Measured, Size, TargetScale, growths};
-use crate::analysis::statistics::Series;
 use crate::analysis::turns::{Turn, run_one};
 use crate::analysis::{MeasuredRun, RunFailure, Runner, Variant};
+use crate::base::statistics::Series;
 use crate::cli::analysis::{Console, Entry, timed};
 
 /// Runs of every target at every size.

@@ -2,8 +2,9 @@
 
 use super::AtSize;
 use crate::analysis::scaling::{Cell, Size, TargetScale};
-use crate::cli::analysis::{bar, bytes_or_not, number_or_not};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes_or_not, number_or_not};
+use crate::cli::analysis::bar;
 
 /// A row a cell.
 pub fn grid(scale: &TargetScale) -> TextTable {

@@ -7,8 +7,9 @@ use crate::analysis::MeasuredRun;
 use crate::analysis::comparison::Comparison;
 use crate::analysis::relative::{RelativeTime, factor};
 use crate::analysis::stages::{EffectId, Findings, Shows, StageRow, WORKSHOP_NOTES};
-use crate::cli::analysis::{bytes_or_not, number_or_not, print_table, width};
-use crate::profiler::show::text::{Align, TextTable, push_wrapped};
+use crate::base::table::{Align, TextTable, push_wrapped};
+use crate::base::units::{bytes_or_not, number_or_not};
+use crate::cli::analysis::{print_table, width};
 
 /// Kernels shown of each stage.
 const KERNELS: usize = 5;

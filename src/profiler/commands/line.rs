@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::installed::Installed;
 use super::version::Flag;
-use crate::profiler::show::text::push_wrapped;
+use crate::base::table::push_wrapped;
 
 /// A flag with its values, or another part of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use super::parts::Parts;
-use super::text::{Align, TextTable, time};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::time;
 use crate::profiler::model::Profile;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::text::{Align, TextTable, bytes, or_not_reported, time};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes, or_not_reported, time};
 use crate::profiler::model::Profile;
 
 #[derive(Clone, Debug, Default, PartialEq)]

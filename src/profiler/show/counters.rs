@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::derived::{DERIVED, Derived, Good};
-use super::text::{Align, TextTable, figure};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::figure;
 use crate::profiler::model::Profile;
 use crate::profiler::name;
 

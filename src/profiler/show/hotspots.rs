@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::parts::Parts;
-use super::text::{Align, TextTable, or_not_reported, percent, time};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{or_not_reported, percent, time};
 use crate::profiler::model::{Profile, StatisticKind, Variant, VariantId};
 use crate::profiler::name;
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::text::{Align, TextTable, or_not_reported, percent, time};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{or_not_reported, percent, time};
 use crate::profiler::model::{Interval, ProcessId, Profile};
 
 /// Median, spread and sum of a set of durations.

@@ -10,5 +10,4 @@ pub mod occupancy;
 pub mod parts;
 pub mod report;
 pub mod roofline;
-pub mod text;
 pub mod timeline;

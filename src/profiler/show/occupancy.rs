@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::text::{Align, TextTable, percent};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::percent;
 use crate::profiler::architecture::{self, Architecture, MAX_BARRIERS};
 use crate::profiler::model::{Profile, Variant, VariantId};
 use crate::profiler::name;

@@ -2,8 +2,9 @@
 
 use super::hotspots::{GroupBy, hotspots};
 use super::parts::Parts;
-use super::text::{Align, TextTable, time};
 use super::{copies, counters, launches, occupancy, roofline, timeline};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::time;
 use crate::profiler::model::{Profile, StatisticKind};
 use crate::profiler::name;
 
@@ -99,7 +100,9 @@ pub fn regions(profile: &Profile, limit: usize) -> TextTable {
                 .map_or("-".to_owned(), |thread| thread.to_string()),
             region.calls.to_string(),
             time(region.total_s * 1e9),
-            super::text::or_not_reported(region.self_percent.map(super::text::percent)),
+            crate::base::units::or_not_reported(
+                region.self_percent.map(crate::base::units::percent),
+            ),
         ]);
     }
     table
@@ -128,9 +131,11 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
     for metric in metrics.into_iter().take(limit) {
         table.rows.push(vec![
             format!("{}: {}", metric.table, metric.name),
-            super::text::or_not_reported(metric.value.map(super::text::figure)),
+            crate::base::units::or_not_reported(metric.value.map(crate::base::units::figure)),
             metric.unit.clone(),
-            super::text::or_not_reported(metric.percent_of_peak.map(super::text::percent)),
+            crate::base::units::or_not_reported(
+                metric.percent_of_peak.map(crate::base::units::percent),
+            ),
         ]);
     }
     table
@@ -156,7 +161,7 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
         table.rows.push(vec![
             name::strip_suffix(profile.name(sample.instruction)).to_owned(),
             sample.samples.to_string(),
-            super::text::percent(100.0 * sample.samples as f64 / total.max(1) as f64),
+            crate::base::units::percent(100.0 * sample.samples as f64 / total.max(1) as f64),
         ]);
     }
     table

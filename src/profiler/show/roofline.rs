@@ -2,7 +2,8 @@
 
 use super::counters::{KernelCounters, counters};
 use super::derived::{memory_bytes, operations};
-use super::text::{Align, TextTable, bytes, figure, percent};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{bytes, figure, percent};
 use crate::profiler::model::{Ceiling, Profile};
 use crate::profiler::name;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::text::{Align, TextTable, percent, time};
+use crate::base::table::{Align, TextTable};
+use crate::base::units::{percent, time};
 use crate::profiler::model::{Interval, NameId, ProcessId, Profile};
 use crate::profiler::name;
 
@@ -182,7 +183,9 @@ pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
             device_label(profile, activity.process, activity.agent),
             time(activity.span.duration() as f64),
             time(activity.busy_ns as f64),
-            super::text::or_not_reported(activity.idle_share().map(|share| percent(100.0 * share))),
+            crate::base::units::or_not_reported(
+                activity.idle_share().map(|share| percent(100.0 * share)),
+            ),
             activity.gaps.len().to_string(),
         ]);
         for gap in activity.gaps.iter().take(gaps_shown) {

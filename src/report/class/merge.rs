@@ -7,7 +7,7 @@ use super::document::{
     WrongAnswerRow,
 };
 use super::sources::HandIn;
-use crate::analysis::statistics::Series;
+use crate::base::statistics::Series;
 use crate::lesson::Course;
 use crate::report::collect::now;
 use crate::report::document::{LessonReport, Report, RunReport, StepReport};

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::ceilings;
 use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
-use crate::analysis::statistics::Series;
+use crate::base::statistics::Series;
 use crate::report::document::{Device, RunReport, Samples, StepTime, Work};
 use crate::report::run_files::RunFiles;
 use crate::report::words;

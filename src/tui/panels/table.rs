@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::text::{cut_middle, width};
-use crate::profiler::show::text::{Align, TextTable};
+use crate::base::table::{Align, TextTable};
 use crate::tui::theme::Theme;
 
 /// How a cell is meant.

@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::tui::theme::Theme;
 
 /// Stands where a figure is not known; never 0.
-pub const NOT_REPORTED: &str = "not reported";
+pub use crate::base::units::NOT_REPORTED;
 
 /// Columns `text` takes.
 pub fn width(text: &str) -> usize {

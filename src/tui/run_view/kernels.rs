@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use super::state::RunState;
 use crate::analysis::Unit;
-use crate::profiler::show::text::Align;
+use crate::base::table::Align;
 use crate::train::event::{Kernel, Kernels};
 use crate::tui::panels::table::{Cell, Table};
 use crate::tui::panels::text::{count, milliseconds, paragraph, put};

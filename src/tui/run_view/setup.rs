@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::train::event::{DataSource, Hello};
 use crate::tui::panels::text::{NOT_REPORTED, duration, grouped, wrap};
 use crate::tui::theme::Theme;

@@ -4,9 +4,9 @@ use ratatui::text::{Line, Span};
 
 use super::ComparedRun;
 use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
-use crate::analysis::statistics::{Finding, Series};
 use crate::analysis::{Metric, Statistic};
-use crate::profiler::show::text::Align;
+use crate::base::statistics::{Finding, Series};
+use crate::base::table::Align;
 use crate::recording::label;
 use crate::tui::panels::table::{Cell, Table, Tone};
 use crate::tui::panels::text::{NOT_REPORTED, cut, paragraph, wrap};

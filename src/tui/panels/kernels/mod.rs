@@ -16,7 +16,7 @@ pub use self::entry::{KernelEntry, PassCost, SourceFile, Tunable};
 
 use super::table::Table;
 use super::text::{cut, keep_to_character_set, paragraph, put, width};
-use crate::profiler::show::text::Align;
+use crate::base::table::Align;
 use crate::tui::highlight::Highlighter;
 use crate::tui::markdown;
 use crate::tui::panel::{Panel, PanelAction, PanelCommand};

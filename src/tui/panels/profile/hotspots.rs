@@ -5,10 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::Place;
+use crate::base::table::Align;
+use crate::base::units::{percent, time};
 use crate::profiler::model::Profile;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::Parts;
-use crate::profiler::show::text::{Align, percent, time};
 use crate::tui::panels::table::{Cell, Table, Tone};
 use crate::tui::panels::text::{cut, grouped, put, wrap};
 use crate::tui::theme::Theme;

@@ -16,9 +16,9 @@ use self::timeline::Timeline;
 use super::roofline::RooflinePanel;
 use super::table::Table;
 use super::text::{cut, keep_to_character_set, paragraph, put, width, wrap};
+use crate::base::table::TextTable;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
-use crate::profiler::show::text::TextTable;
 use crate::tui::panel::{Panel, PanelAction, PanelCommand};
 use crate::tui::theme::Theme;
 

@@ -1,9 +1,9 @@
 //! What a profile has something to say about.
 
+use crate::base::table::TextTable;
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::Parts;
-use crate::profiler::show::text::TextTable;
 use crate::profiler::show::{
     comparison, copies, counters, launches, occupancy, report, roofline, timeline,
 };

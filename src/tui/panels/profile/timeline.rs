@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span as Styled};
 
+use crate::base::units::{percent, time};
 use crate::profiler::model::Profile;
 use crate::profiler::name;
-use crate::profiler::show::text::{percent, time};
 use crate::profiler::show::timeline::{Activity, Row, Span, activity, device_label, rows};
 use crate::tui::panel::{PanelAction, PanelCommand};
 use crate::tui::panels::text::{cut, put, width};

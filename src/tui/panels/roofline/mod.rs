@@ -14,7 +14,7 @@ use super::plot::{Axis, Plot, Series, Shape};
 use super::table::{Cell, Table, Tone};
 use super::text::{keep_to_character_set, paragraph, put};
 use crate::analysis::Unit;
-use crate::profiler::show::text::Align;
+use crate::base::table::Align;
 use crate::tui::panel::{Panel, PanelAction, PanelCommand};
 use crate::tui::theme::Theme;
 

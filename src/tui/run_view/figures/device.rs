@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::{LABEL, Page, three_digits};
 use crate::analysis::Metric;
-use crate::model::human_bytes;
+use crate::base::units::human_bytes;
 use crate::profiler::live::GpuStatus;
 use crate::tui::panels::text::{NOT_REPORTED, bar, count, plus_minus, width};
 use crate::tui::run_view::gpu::Chosen;

@@ -82,10 +82,7 @@ impl Series {
 
     /// Value below which the share `p` (0 to 1) of the measurements lies, interpolated linearly.
     pub fn quantile(&self, p: f64) -> f64 {
-        let place = p.clamp(0.0, 1.0) * (self.sorted.len() - 1) as f64;
-        let low = self.sorted[place.floor() as usize];
-        let high = self.sorted[place.ceil() as usize];
-        low + (high - low) * place.fract()
+        interpolated(&self.sorted, p)
     }
 
     /// (p90 - p10) / median: how wide the middle four fifths of the steps lie.
@@ -103,6 +100,30 @@ impl Series {
         bootstrap_variance_of_median(&self.sorted, f64::ln)
             * autocorrelation_time(&self.values, self.median())
     }
+}
+
+/// Value below which the share `p` (0 to 1) of `values` lies, interpolated linearly; `None` for an empty list or one
+/// with a value that is not finite.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some(interpolated(&sorted, p))
+}
+
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+fn interpolated(sorted: &[f64], p: f64) -> f64 {
+    let place = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let (low, high) = (
+        sorted[place.floor() as usize],
+        sorted[place.ceil() as usize],
+    );
+    low + (high - low) * place.fract()
 }
 
 /// What an interval was computed from.

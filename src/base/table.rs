@@ -1,4 +1,4 @@
-//! Tables and figures as plain text.
+//! Tables as plain text.
 
 use std::fmt::Write;
 
@@ -113,56 +113,6 @@ pub fn push_wrapped(into: &mut String, text: &str, width: usize) {
     }
 }
 
-/// A time with the unit that suits it.
-pub fn time(ns: f64) -> String {
-    match ns.abs() {
-        ns_abs if ns_abs < 1e3 => format!("{ns:.0} ns"),
-        ns_abs if ns_abs < 1e6 => format!("{:.2} us", ns / 1e3),
-        ns_abs if ns_abs < 1e9 => format!("{:.2} ms", ns / 1e6),
-        _ => format!("{:.3} s", ns / 1e9),
-    }
-}
-
-/// Bytes with the unit that suits them, powers of 1024.
-pub fn bytes(bytes: f64) -> String {
-    const UNITS: &[&str] = &["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value.abs() >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{value:.0} {}", UNITS[0]),
-        _ => format!("{value:.2} {}", UNITS[unit]),
-    }
-}
-
-pub fn percent(percent: f64) -> String {
-    format!("{percent:.1}%")
-}
-
-/// Four significant digits.
-pub fn figure(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-3..1e7).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    let decimals = match size {
-        size if size >= 1000.0 || value.fract() == 0.0 => 0,
-        size if size >= 100.0 => 1,
-        size if size >= 10.0 => 2,
-        size if size >= 1.0 => 3,
-        _ => 4,
-    };
-    format!("{value:.decimals$}")
-}
-
-/// A figure, or `not reported`.
-pub fn or_not_reported(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "not reported".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,15 +134,5 @@ mod tests {
         );
         assert!(text.contains("12345"), "{text}");
         assert!(text.contains("..."), "{text}");
-    }
-
-    #[test]
-    fn times_and_sizes_get_a_unit_that_suits_them() {
-        assert_eq!(time(999.0), "999 ns");
-        assert_eq!(time(20_480.0), "20.48 us");
-        assert_eq!(time(1.5e9), "1.500 s");
-        assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.00 MiB");
-        assert_eq!(figure(0.0), "0");
-        assert_eq!(figure(12.345), "12.35");
     }
 }

@@ -1,0 +1,97 @@
+//! Numbers with their units, as every table and sentence writes them.
+
+/// A time with the unit that suits it.
+pub fn time(ns: f64) -> String {
+    match ns.abs() {
+        ns_abs if ns_abs < 1e3 => format!("{ns:.0} ns"),
+        ns_abs if ns_abs < 1e6 => format!("{:.2} us", ns / 1e3),
+        ns_abs if ns_abs < 1e9 => format!("{:.2} ms", ns / 1e6),
+        _ => format!("{:.3} s", ns / 1e9),
+    }
+}
+
+/// Bytes with the unit that suits them, powers of 1024.
+pub fn bytes(bytes: f64) -> String {
+    in_units(bytes, 2)
+}
+
+/// `1536` as `1.5 KiB`.
+pub fn human_bytes(bytes: u64) -> String {
+    in_units(bytes as f64, 1)
+}
+
+fn in_units(bytes: f64, decimals: usize) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{value:.0} {}", UNITS[0]),
+        _ => format!("{value:.decimals$} {}", UNITS[unit]),
+    }
+}
+
+pub fn percent(percent: f64) -> String {
+    format!("{percent:.1}%")
+}
+
+/// Four significant digits.
+pub fn figure(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-3..1e7).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let decimals = match size {
+        size if size >= 1000.0 || value.fract() == 0.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        size if size >= 1.0 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+pub const NOT_REPORTED: &str = "not reported";
+
+/// A figure, or [`NOT_REPORTED`].
+pub fn or_not_reported(value: Option<String>) -> String {
+    value.unwrap_or_else(|| NOT_REPORTED.to_owned())
+}
+
+/// With so many decimals, or that it was not reported.
+pub fn number_or_not(value: Option<f64>, decimals: usize) -> String {
+    value.map_or(NOT_REPORTED.into(), |value| format!("{value:.decimals$}"))
+}
+
+pub fn bytes_or_not(bytes: Option<u64>) -> String {
+    bytes.map_or(NOT_REPORTED.into(), human_bytes)
+}
+
+/// `1.2e12` FLOP/s as `1.20 TFLOP/s`.
+pub fn rate(value: f64, unit: &str) -> String {
+    let (scaled, prefix) = match value.abs() {
+        size if size >= 1e12 => (value / 1e12, "T"),
+        size if size >= 1e9 => (value / 1e9, "G"),
+        size if size >= 1e6 => (value / 1e6, "M"),
+        _ => (value, ""),
+    };
+    format!("{scaled:.2} {prefix}{unit}/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_get_a_unit_that_suits_them() {
+        assert_eq!(time(999.0), "999 ns");
+        assert_eq!(time(20_480.0), "20.48 us");
+        assert_eq!(time(1.5e9), "1.500 s");
+        assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.00 MiB");
+        assert_eq!(figure(0.0), "0");
+        assert_eq!(figure(12.345), "12.35");
+    }
+}
