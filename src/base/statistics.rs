@@ -354,7 +354,7 @@ fn ratio_interval(
 }
 
 /// Student's t below which the share `p` lies.
-pub(super) fn student_quantile(p: f64, freedom: f64) -> f64 {
+pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
 }
 
