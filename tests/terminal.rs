@@ -500,7 +500,7 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     terminal.send("s");
     terminal.wait_for("Skip this step");
     terminal.send("no time\r");
-    terminal.wait_for("Step 8 of 14");
+    terminal.wait_for("Step 9 of 10");
     terminal.send("p");
     terminal.wait_for("skipped: no time");
     instructor(&["reset", "ada", "--stage", "3"]);
