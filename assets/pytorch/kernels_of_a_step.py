@@ -35,8 +35,9 @@ with profile(activities=activities, record_shapes=True) as profiler:
 on_device = [event for event in profiler.events() if event.device_type == DeviceType.CUDA]
 ranges = {"forward", "backward", "optimizer"}
 kernels = [event for event in on_device if event.name not in ranges and not event.name.startswith("Mem")]
-total = sum(event.device_time for event in kernels)
-print(f"{len(kernels) / STEPS:.0f} kernels a step, {total / STEPS / 1e3:.2f} ms of device time (timed one by one)")
+if DEVICE == "cuda":
+    total = sum(event.device_time for event in kernels)
+    print(f"{len(kernels) / STEPS:.0f} kernels a step, {total / STEPS / 1e3:.2f} ms of device time (timed one by one)")
 print(profiler.key_averages().table(sort_by="self_device_time_total" if kernels else "self_cpu_time_total", row_limit=12,
                                     max_name_column_width=50))
 profiler.export_chrome_trace("trace.json")
