@@ -490,17 +490,17 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     terminal.send("fivestages");
     terminal.wait_for("lesson: ");
     terminal.send("\r");
-    for step in 1..=6 {
-        terminal.wait_for(&format!("Step {step} of 14"));
+    for step in 1..=7 {
+        terminal.wait_for(&format!("Step {step} of 10"));
         terminal.send("n");
     }
     let here = "Stage 3: fast, and it does not add up";
-    terminal.wait_for("Step 7 of 14");
+    terminal.wait_for("Step 8 of 10");
     terminal.wait_for(here);
     terminal.send("s");
     terminal.wait_for("Skip this step");
     terminal.send("no time\r");
-    terminal.wait_for("Step 8 of 14");
+    terminal.wait_for("Step 9 of 10");
     terminal.send("p");
     terminal.wait_for("skipped: no time");
     instructor(&["reset", "ada", "--stage", "3"]);

@@ -239,13 +239,13 @@ fn a_lesson_planned_far_too_long_is_reported() {
     let bench = Bench::new();
     bench.spoil(
         "workshop.yaml",
-        "title: Foundation\n    minutes: 45",
-        "title: Foundation\n    minutes: 60",
+        "title: Foundation\n    minutes: 55",
+        "title: Foundation\n    minutes: 70",
     );
-    let line = bench.spoil("foundation/welcome.yaml", "minutes: 5", "minutes: 12");
+    let line = bench.spoil("foundation/welcome.yaml", "minutes: 6", "minutes: 15");
     let found = bench.found(&["welcome"]);
     assert!(
-        matches!(&found[..], [(at, text)] if *at == line && text.contains("12 minutes are planned")),
+        matches!(&found[..], [(at, text)] if *at == line && text.contains("15 minutes are planned")),
         "{found:#?}"
     );
 }
