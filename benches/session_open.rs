@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use tinyllama_tutor::lesson::Verdict;
 use tinyllama_tutor::session::event::{RunExit, StepRef};
 use tinyllama_tutor::session::{Event, Place, Session};
 
@@ -79,7 +80,7 @@ fn events_of_run(number: usize) -> Vec<Event> {
         Event::Checked {
             at: at.clone(),
             check: "learns".into(),
-            verdict: "passed".into(),
+            verdict: Verdict::Passed,
             value: Some(0.9),
         },
         Event::TimeSpent { at, seconds: 12.5 },

@@ -1,6 +1,17 @@
-//! Reading what a panic said.
+//! Panics of others, as errors.
 
 use std::any::Any;
+
+use thiserror::Error;
+
+/// A panic that was caught: of a driver, or of a thread that works for a device.
+#[derive(Clone, Debug, Error)]
+#[error("the computation panicked ({place}): {message}")]
+pub struct Panicked {
+    /// File and line of the first one.
+    pub place: String,
+    pub message: String,
+}
 
 /// The message of a caught panic.
 pub fn message(panic: &(dyn Any + Send)) -> String {

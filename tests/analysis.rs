@@ -278,29 +278,37 @@ fn scale_sets_targets_and_the_workshop_side_by_side() {
 }
 
 #[test]
-fn bench_takes_turns_and_sets_other_programs_beside_the_targets() {
+fn compare_takes_turns_and_sets_other_programs_beside_the_targets() {
     let bench = Bench::new(&versions());
-    let peer = r#"echo a line; echo '{"peer": "other", "variant": "eager", "step_ms": 20.0, "samples_s": 400.0}'"#;
-    let document = bench.json(&[
-        "bench",
+    let peer = r#"echo a line; echo '{"peer": "other", "variant": "eager", "step_ms": 20.0, "samples_s": 400.0, "peak_mb": 2}'"#;
+    let asked = [
+        "compare",
         "v1",
         "v2:--seed=1",
         "--rounds=4",
+        "--no-phases",
         "--peer",
         peer,
         "--num-steps=40",
-    ]);
+    ];
+    let document = bench.json(&asked);
     let rows = document["rows"].as_array().expect("a list");
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 2);
     assert_eq!(rows[0]["relative_time"], Value::Null);
-    assert_eq!(rows[0]["step_ms"].as_array().expect("a list").len(), 4);
+    let rounds = rows[0]["step_ms_of_runs"].as_array().map(Vec::len);
+    assert_eq!(
+        (rounds, &rows[0]["first_step_ms"]),
+        (Some(4), &json!(100.0))
+    );
     assert_eq!(text(&rows[1], "/name"), "v2 --seed=1");
     assert_eq!(text(&rows[1], "/relative_time/finding/finding"), "faster");
-    assert_eq!(text(&rows[2], "/name"), "other eager");
-    let ratio = number(&rows[2], "/relative_time/ratio");
+    let peer = &document["peers"][0];
+    assert_eq!(text(peer, "/name"), "other eager");
+    let ratio = number(peer, "/relative_time/ratio");
     assert!((1.9..2.1).contains(&ratio), "{ratio}");
-    assert_eq!(rows[2]["relative_time"]["interval"], Value::Null);
-    assert_eq!(rows[2]["launches"], Value::Null);
+    assert_eq!(peer["relative_time"]["interval"], Value::Null);
+    assert_eq!(peer["launches_per_step"], Value::Null);
+    assert_eq!(peer["peak_bytes"], json!(2 << 20));
     let order = |at: usize| {
         let path = bench
             .path("state/tinyllama-tutor/runs")
@@ -310,10 +318,101 @@ fn bench_takes_turns_and_sets_other_programs_beside_the_targets() {
     };
     // The second round starts with the other one.
     assert_eq!([0, 1, 2, 3].map(order), [false, true, true, false]);
+    let shown = stdout(&bench.run(&asked));
+    let line = |name: &str| {
+        let lines = shown.lines().filter(|line| line.starts_with(name));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("; ")
+    };
+    let peers_line = line("other eager");
+    assert!(
+        peers_line.contains("20.000")
+            && peers_line.contains("400.0")
+            && peers_line.contains("2.0 MiB"),
+        "{shown}"
+    );
+    assert!(line("v1").contains("0.1 s"), "{shown}");
+}
 
-    let broken = bench.run(&["bench", "v1", "--rounds=1", "--peer", "echo nothing"]);
-    assert_eq!(broken.status.code(), Some(1));
-    assert!(stderr(&broken).contains("step_ms"), "{}", stderr(&broken));
+/// What can be known before is said before: nothing has run when a peer, a flag or a switch turns out to be none.
+#[test]
+fn mistakes_are_found_before_the_first_run() {
+    let bench = Bench::new(&versions());
+    for (asked, status, why) in [
+        (
+            &["compare", "v1", "--peer", "/nowhere/peer"][..],
+            2,
+            "/nowhere/peer",
+        ),
+        (&["compare", "v1", "--peer", "echo nothing"], 1, "step_ms"),
+        (&["compare", "v1", "--peer", "exit 3"], 1, "exit status: 3"),
+        (&["compare", "v1", "v2:--nonsense=1"], 2, "--graph-fusion"),
+        (
+            &["compare", "v1", "stage2:--qkv-fusion=on"],
+            2,
+            "stage2 is what it is",
+        ),
+        (&["compare", "v1", "--hidden=0"], 2, "hidden"),
+        (&["compare", "v1", "--rounds=0"], 2, "at least 1"),
+        (
+            &["compare", "v1", "--confidence=100"],
+            2,
+            "between 50 and 100",
+        ),
+        (&["compare", "v1", "--", "--num-stops=3"], 2, "--num-stops"),
+        (&["ablate", "v2", "--switches=foo"], 2, "swiglu-fusion"),
+        (
+            &["ablate", "v2", "--switches=qkv-fusion,qkv-fusion"],
+            2,
+            "each once",
+        ),
+        (&["scale", "v1", "--batch-size=4,0"], 2, "at least 1"),
+        (&["batch-size", "v1", "--memory=1.5"], 2, "between 0 and 1"),
+        (
+            &["regress", "v1", "--against=v2", "--min-speedup=0"],
+            2,
+            "above 0",
+        ),
+    ] {
+        let output = bench.run(asked);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(status), "{asked:?}: {said}");
+        assert!(said.contains(why), "{asked:?}: {said}");
+    }
+    assert!(
+        !bench.path("state/tinyllama-tutor/runs").exists(),
+        "{:?}",
+        bench.runs()
+    );
+}
+
+#[test]
+fn the_old_name_of_compare_is_answered_with_the_new_one() {
+    let bench = Bench::new(&versions());
+    let old = bench.run(&[
+        "bench",
+        "v1",
+        "v2:--seed=1 --dtype=f32",
+        "--peer",
+        "a b",
+        "--help",
+    ]);
+    assert_eq!(old.status.code(), Some(2));
+    let said = stderr(&old);
+    assert!(
+        said.contains("tinyllama-tutor compare v1 'v2:--seed=1 --dtype=f32' --peer 'a b' --help"),
+        "{said}"
+    );
+}
+
+/// Tables are for a terminal of 80 columns, whatever a backend leaves out.
+#[test]
+fn tables_fit_a_narrow_terminal_and_leave_out_what_nothing_reported() {
+    let bench = Bench::new(&versions());
+    let shown = stdout(&bench.run(&["compare", "v1", "v2", "--rounds=1", "--no-phases"]));
+    assert!(
+        shown.contains("not reported: forward, backward, optimizer, achieved, energy"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -462,7 +561,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     for stage in 1..=6 {
         let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
         assert!(
-            log.contains("forward") && log.contains("gradients"),
+            log.contains("forward") && log.contains("with a gradient"),
             "{log}"
         );
         assert!(out.join(format!("stage{stage}.events.jsonl")).is_file());
@@ -653,12 +752,26 @@ fn roofline_stands_under_the_calibrated_ceilings() {
         (number(optimizer, "/share") - 0.084).abs() < 1e-6,
         "{optimizer:#}"
     );
+    let drawn = std::fs::read_to_string(picture).expect("written");
     assert!(
-        std::fs::read_to_string(picture)
-            .expect("written")
-            .contains("<circle")
+        drawn.contains("<circle") && drawn.contains("memory 1.00 TB/s (measured)"),
+        "{drawn}"
     );
     assert_eq!(document["stale"], json!([]));
+
+    // A kernel that leaves the matrix units alone: its vector units reach half of what products reach.
+    let naive = find("swiglu_naive forward", "kernel");
+    assert_eq!(number(naive, "/attainable"), 20e12, "{naive:#}");
+
+    bench.run(&["compare", "v3", "--rounds=1", "--no-phases"]);
+    let runs = bench.runs();
+    let uncounted = bench.run(&["roofline", runs.last().expect("a run")]);
+    assert_eq!(uncounted.status.code(), Some(2), "{}", stdout(&uncounted));
+    assert!(
+        stderr(&uncounted).contains("--flops"),
+        "{}",
+        stderr(&uncounted)
+    );
 
     bench.change(&json!({"targets": {"v3": {}}, "driver": "2.0"}));
     let document = bench.json(&["roofline", "v3"]);

@@ -165,13 +165,13 @@ fn what_takes_too_long_is_ended_and_the_facts_of_the_rest_are_packed() {
         }
     }
     let index: Vec<&str> = packed["index.txt"].lines().collect();
-    assert_eq!(index.len(), 18);
-    assert!(index[10].starts_with("calibrate --json: ended after 1 s"));
+    assert_eq!(index.len(), 19);
+    assert!(index[11].starts_with("calibrate --json: ended after 1 s"));
     let succeeded = index
         .iter()
         .filter(|line| line.contains("exit status: 0"))
         .count();
-    assert!(stdout(&output).contains(&format!("({succeeded} of 18 commands succeeded)")));
+    assert!(stdout(&output).contains(&format!("({succeeded} of 19 commands succeeded)")));
     assert!(packed.contains_key("stages.json") && packed.contains_key("stages.json.stderr"));
     assert!(!packed["doctor.json"].is_empty());
 

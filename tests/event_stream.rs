@@ -2,12 +2,15 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
-use tinyllama_tutor::run::{Line, RunChild, RunCommand};
+use tinyllama_tutor::run::folder::RunRecord;
+use tinyllama_tutor::run::{
+    Control, FinishedRun, Launcher, Line, RunExit, RunSpec, Start, Told, supervise,
+};
 use tinyllama_tutor::train::event::Body;
 
 fn schema(name: &str) -> Value {
@@ -64,84 +67,118 @@ fn an_error_is_the_last_event() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-fn command(flags: &[&str]) -> RunCommand {
-    RunCommand {
-        launcher: vec![],
+/// A run whose process number stands in the file `leader` below `root`.
+fn start(root: &Path, steps: &str) -> Start {
+    let leader = root.join("leader");
+    let launcher = [
+        "sh",
+        "-c",
+        r#"echo $$ > "$0" && exec "$@""#,
+        leader.to_str().unwrap(),
+    ];
+    let launcher = Launcher {
+        words: launcher.map(Into::into).to_vec(),
         program: env!("CARGO_BIN_EXE_tinyllama-tutor").into(),
-        target: "v1".into(),
-        flags: [SMALL, &["--backend=cpu"], flags]
-            .concat()
-            .iter()
-            .map(Into::into)
-            .collect(),
-    }
+    };
+    let flags = [SMALL, &["--backend=cpu", steps]].concat();
+    launcher.run(&RunSpec::parse("v1", flags).unwrap())
+}
+
+fn leader(root: &Path) -> String {
+    let text = std::fs::read_to_string(root.join("leader")).unwrap();
+    text.trim().to_string()
+}
+
+fn is_step(told: &Told) -> bool {
+    matches!(told, Told::Line(Line::Event(event)) if matches!(event.body, Body::Step(_)))
 }
 
 #[test]
 fn a_child_is_read_to_its_end_and_its_files_are_kept() {
     let root = tempfile::tempdir().unwrap();
-    let mut child = RunChild::start(&command(&["--num-steps=3"]), root.path()).unwrap();
+    let start = start(root.path(), "--num-steps=3");
     let mut steps = 0;
-    while let Some(line) = child.next_line().unwrap() {
-        if let Line::Event(event) = line {
-            steps += usize::from(matches!(event.body, Body::Step(_)));
-        }
-    }
-    let exited = child.wait().unwrap();
-    assert!(exited.status.success());
-    assert_eq!(steps, 6);
+    let ended = supervise(&start, root.path(), &Control::default(), &mut |told| {
+        steps += usize::from(is_step(&told));
+        Ok(())
+    });
+    let ended = ended.unwrap();
+    assert!(ended.exit.is_success());
+    assert_eq!((steps, ended.run.losses.len()), (6, 6));
     let record: Value =
-        serde_json::from_slice(&std::fs::read(exited.folder.path().join("run.json")).unwrap())
-            .unwrap();
+        serde_json::from_slice(&std::fs::read(ended.run.path.join("run.json")).unwrap()).unwrap();
     assert_eq!(record["summary"]["measured_steps"], 3);
     assert_eq!(record["hello"]["target"], "v1");
-    let events = std::fs::read_to_string(exited.folder.path().join("events.jsonl")).unwrap();
+    let events = std::fs::read_to_string(ended.run.path.join("events.jsonl")).unwrap();
     assert!(events.lines().count() > 6);
+    // What was heard is what is read.
+    let read = FinishedRun::read(&ended.run.path).unwrap();
+    assert_eq!(read.sha256, ended.run.sha256);
+    assert_eq!(read.figures(), ended.run.figures());
 }
 
 #[test]
 fn a_killed_child_leaves_its_steps_and_says_how_it_ended() {
     let root = tempfile::tempdir().unwrap();
-    let mut child = RunChild::start(&command(&["--num-steps=100000"]), root.path()).unwrap();
-    loop {
-        match child.next_line().unwrap() {
-            Some(Line::Event(event)) if matches!(event.body, Body::Step(_)) => break,
-            Some(_) => {}
-            None => panic!("the run ended before its first step"),
+    let start = start(root.path(), "--num-steps=100000");
+    let mut killed = false;
+    let ended = supervise(&start, root.path(), &Control::default(), &mut |told| {
+        if is_step(&told) && !killed {
+            let kill = Command::new("kill")
+                .args(["-KILL", &leader(root.path())])
+                .status()?;
+            killed = kill.success();
         }
-    }
-    let killed = Command::new("kill")
-        .args(["-KILL", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let exited = child.wait().unwrap();
-    assert!(!exited.status.success());
-    let exit = exited.folder.record.exit.clone().unwrap();
-    assert!(exit.contains("signal") && exit.contains('9'), "{exit}");
-    assert!(exited.folder.record.summary.is_none());
+        Ok(())
+    });
+    let ended = ended.unwrap();
+    assert!(killed && !ended.stopped);
+    assert_eq!(ended.exit, RunExit::Signal(9));
+    let record = RunRecord::read(&ended.run.path).unwrap();
+    assert_eq!(record.exit.as_deref(), Some("signal 9 (KILL)"));
+    assert!(record.summary.is_none() && !ended.run.losses.is_empty());
 }
 
 #[test]
-fn a_dropped_child_is_ended() {
+fn a_run_that_is_asked_to_end_says_what_it_did() {
     let root = tempfile::tempdir().unwrap();
-    let child = RunChild::start(&command(&["--num-steps=100000"]), root.path()).unwrap();
-    let process = PathBuf::from(format!("/proc/{}", child.id()));
-    assert!(process.exists());
-    drop(child);
+    let start = start(root.path(), "--num-steps=100000");
+    let control = Control::default();
+    let ended = supervise(&start, root.path(), &control, &mut |told| {
+        if is_step(&told) {
+            control.stop(2);
+        }
+        Ok(())
+    });
+    let ended = ended.unwrap();
+    assert!(ended.stopped && control.stopped() == Some(2));
+    assert!(!ended.run.summary.as_ref().unwrap().complete);
+}
+
+#[test]
+fn a_child_nobody_looks_after_any_more_is_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let start = start(root.path(), "--num-steps=100000");
+    let ended = supervise(&start, root.path(), &Control::default(), &mut |told| {
+        anyhow::ensure!(!is_step(&told), "enough");
+        Ok(())
+    });
+    assert_eq!(ended.unwrap_err().to_string(), "enough");
+    let process = Path::new("/proc").join(leader(root.path()));
     assert!(!process.exists());
 }
 
 #[test]
-fn bench_runs_targets_in_turns_and_reads_peers() {
+fn compare_runs_targets_in_turns_and_reads_peers() {
     let home = tempfile::tempdir().unwrap();
     let peer = r#"echo noise; echo '{"cfg":"small","variant":"peer","step_ms":12.5}'"#;
     let output = tutor(home.path())
         .args([
-            "bench",
+            "compare",
             "v1",
             "v1:--dtype=bf16",
             "--rounds=2",
+            "--no-phases",
             "--json",
             "--peer",
             peer,
@@ -154,8 +191,8 @@ fn bench_runs_targets_in_turns_and_reads_peers() {
     assert!(output.status.success(), "{}", stderr(&output));
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let rows = &document["rows"];
-    assert_eq!(rows[0]["step_ms"].as_array().unwrap().len(), 2);
+    assert_eq!(rows[0]["step_ms_of_runs"].as_array().unwrap().len(), 2);
     assert_eq!(rows[1]["name"], "v1 --dtype=bf16");
-    assert_eq!(rows[2]["step_ms"][0], 12.5);
-    assert!(rows[0]["launches"].is_null());
+    assert_eq!(document["peers"][0]["step_ms"], 12.5);
+    assert!(rows[0]["launches_per_step"].is_null());
 }

@@ -25,6 +25,7 @@ const VOLATILE: &[&str] = &[
     "path",
     "folder",
     "file",
+    "line",
     "device",
     "driver",
     "arch",
@@ -255,7 +256,7 @@ fn runs_and_checks_on_the_cpu() {
             "gradcheck",
             small(&["gradcheck", "v1", "v2", "v3", "v4", "--json"]),
         ),
-        ("verify", small(&["verify", "--json", "--steps=3"])),
+        ("verify", small(&["verify", "--json", "--num-steps=3"])),
     ] {
         frozen(&format!("{name}.txt"), &home.printed(&arguments, false));
     }

@@ -83,8 +83,22 @@ fn ten_steps_of_every_target_stay_together() {
         stdout(&output),
         stderr(&output)
     );
-    let rows: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    let losses = rows[2][3].as_array().unwrap();
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    // What was compared, and how closely.
+    assert_eq!(
+        (&report["steps"], &report["dtype"]),
+        (&10.into(), &"f32".into())
+    );
+    assert!(report["device"].is_string() && report["passed"] == true);
+    let tolerance = report["tolerance"].as_f64().unwrap();
+    let targets = report["targets"].as_array().unwrap();
+    let named: Vec<&Value> = targets.iter().map(|target| &target["target"]).collect();
+    assert_eq!(named, ["v1", "v2", "v3", "v4"]);
+    for target in targets {
+        let worst = target["worst_difference"].as_f64().unwrap();
+        assert!(target["passed"] == true && worst <= tolerance, "{target}");
+    }
+    let losses = targets[2]["losses"].as_array().unwrap();
     let (first, last) = (losses[0].as_f64().unwrap(), losses[9].as_f64().unwrap());
     assert!(last < first - 0.05, "v3 does not learn: {losses:?}");
 }

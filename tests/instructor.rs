@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use tinyllama_tutor::instructor::stuck::Sign;
 use tinyllama_tutor::instructor::view::views;
 use tinyllama_tutor::instructor::{Class, Delivery, deliver};
+use tinyllama_tutor::lesson::Verdict;
 use tinyllama_tutor::session::class_file::{self, Pin};
 use tinyllama_tutor::session::event::{Scope, StepRef};
 use tinyllama_tutor::session::progress::next;
@@ -198,12 +199,12 @@ fn a_class_can_be_pinned_and_set_free() {
             ..
         }]
     ));
-    assert_eq!(next(&course, session.state()).unwrap().0.id, "memory");
+    assert_eq!(next(&course, session.state()).unwrap().lesson, "memory");
     assert_eq!(session.poll_notices().unwrap(), []);
     pin(None);
     assert_eq!(session.poll_notices().unwrap().len(), 1);
     assert_eq!(
-        next(&course, session.state()).unwrap().0.id,
+        next(&course, session.state()).unwrap().lesson,
         "first-baseline"
     );
     fs::write(folder.path().join(".class.json"), "damaged").unwrap();
@@ -225,7 +226,7 @@ fn the_instructor_sees_who_is_stuck() {
         let missed = Event::Checked {
             at: at.clone(),
             check: "learns".into(),
-            verdict: "not yet".into(),
+            verdict: Verdict::NotYet,
             value: Some(1.0),
         };
         session.record(missed).unwrap();

@@ -6,13 +6,12 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
 use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind, Verdict, live, schema};
-use tinyllama_tutor::model::Target;
 use tinyllama_tutor::recording::{Library, Source as Recorded};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
 use tinyllama_tutor::session::progress::{self, Access};
-use tinyllama_tutor::session::runs::MeasuredRuns;
 use tinyllama_tutor::session::state::Status;
 use tinyllama_tutor::session::{Place, Session};
+use tinyllama_tutor::targets::Target;
 
 fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
@@ -166,7 +165,7 @@ fn a_run_that_misses_a_required_check_leaves_the_step_open() {
     learner.run(lesson, step, &[], RunExit::Status(0));
     let outcomes = learner.session.check(&course, lesson, step).unwrap();
     assert_eq!(
-        (outcomes[0].verdict.clone(), status(&learner)),
+        (outcomes[0].verdict, status(&learner)),
         (Verdict::NotYet, Status::Open)
     );
     learner.run(
@@ -177,7 +176,7 @@ fn a_run_that_misses_a_required_check_leaves_the_step_open() {
     );
     let outcomes = learner.session.check(&course, lesson, step).unwrap();
     assert_eq!(
-        (outcomes[0].verdict.clone(), status(&learner)),
+        (outcomes[0].verdict, status(&learner)),
         (Verdict::Passed, Status::Done)
     );
 }
@@ -250,12 +249,7 @@ fn texts_show_measured_values_once_there_are_any() {
     let text = &lesson.step("read-it").unwrap().text;
     let mut learner = Learner::new();
     let shown = |learner: &Learner| {
-        let runs = MeasuredRuns::read(
-            &course,
-            learner.session.state(),
-            &learner.session.place.runs(),
-        )
-        .unwrap();
+        let runs = learner.session.measured(&course).unwrap();
         live::fill(text, &lesson.id, &runs)
     };
     assert!(shown(&learner).contains("| step, median | (not measured yet) |"));
@@ -326,7 +320,7 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
                 Ok::<Target, String>(recording.target),
                 "{id}"
             );
-            let stream = library.stream(recording).unwrap();
+            let stream = library.tape(recording).unwrap().lines;
             let last = stream
                 .last()
                 .map(|(_, line)| line.as_str())

@@ -3,15 +3,21 @@
 use std::path::Path;
 
 use tinyllama_tutor::profiler::model::{Profile, StatisticKind};
-use tinyllama_tutor::profiler::read::{Format, import};
+use tinyllama_tutor::profiler::read::import;
 
-fn read(name: &str, text: &str, format: Format) -> Profile {
+const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
+const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
+const LAUNCH_TABLE: &str = "launches with their counters (CSV)";
+const ROCPROFV3_JSON: &str = "rocprofv3 results (JSON)";
+const STATISTICS: &str = "summary statistics (CSV)";
+
+fn read(name: &str, text: &str, format: &str) -> Profile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
     let import = import(&path).unwrap();
     assert_eq!(import.damage, [], "{name}");
-    assert_eq!(import.taken[0].format, format, "{name}");
+    assert_eq!(import.taken[0].format.name, format, "{name}");
     import.profile
 }
 
@@ -19,7 +25,7 @@ fn read(name: &str, text: &str, format: Format) -> Profile {
 fn launches_of_rocprof_version_1() {
     let text = "\"Index\",\"KernelName\",\"gpu-id\",\"queue-id\",\"queue-index\",\"pid\",\"tid\",\"grd\",\"wgr\",\"lds\",\"scr\",\"arch_vgpr\",\"accum_vgpr\",\"sgpr\",\"wave_size\",\"sig\",\"obj\",\"DispatchNs\",\"BeginNs\",\"EndNs\",\"CompleteNs\",\"DurationNs\"\n\
                 0,\"gemm(float*, int) [clone .kd]\",2,0,0,11,12,4096,256,1024,0,64,4,32,64,0x0,0x7f,100,200,1700,1800,1500\n";
-    let profile = read("results.csv", text, Format::LaunchTable);
+    let profile = read("results.csv", text, LAUNCH_TABLE);
     let dispatch = profile.dispatches[0];
     assert_eq!(profile.kernel_name(dispatch.variant), "gemm(float*, int)");
     assert_eq!(dispatch.time.unwrap().duration(), 1500);
@@ -44,7 +50,7 @@ fn counters_of_rocprof_version_1_and_2_stand_beside_the_launch() {
     let first = "Index,KernelName,gpu-id,grd,wgr,SQ_WAVES,VALUBusy,DispatchNs,BeginNs,EndNs,CompleteNs,DurationNs\n0,a,0,64,64,8,12.5,1,10,30,31,20\n";
     let second = "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,SQ_WAVES,VALUBusy\n1,0,1,7,7,64,64,0,0,8,0,16,64,a,10,30,5,8,12.5\n";
     for text in [first, second] {
-        let profile = read("results.csv", text, Format::LaunchTable);
+        let profile = read("results.csv", text, LAUNCH_TABLE);
         let counters: Vec<_> = profile
             .counters
             .iter()
@@ -59,7 +65,7 @@ fn counters_of_rocprof_version_1_and_2_stand_beside_the_launch() {
 #[test]
 fn the_summary_of_rocprof_version_1_has_five_columns() {
     let text = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n\"hipsomething_kernel\",3,300,100,100.0\n";
-    let profile = read("results.stats.csv", text, Format::Statistics);
+    let profile = read("results.stats.csv", text, STATISTICS);
     let statistic = profile.statistics[0];
     assert_eq!(
         (statistic.kind, statistic.calls, statistic.total_ns),
@@ -85,7 +91,7 @@ fn an_analysis_is_read_from_its_boxes_with_wrapped_names() {
 ├─────────────┼────────────┼───────┼───────┼─────────┼───────────────┤\n\
 │ 2.1.1       │ VALU IOPs  │ N/A   │ Giop  │ 22630.4 │ N/A           │\n\
 ╘═════════════╧════════════╧═══════╧═══════╧═════════╧═══════════════╛\n";
-    let profile = read("analysis.txt", text, Format::ComputeAnalysis);
+    let profile = read("analysis.txt", text, COMPUTE_ANALYSIS);
     let kernel = profile.statistics[0];
     assert_eq!(profile.name(kernel.name), "vecCopy(double*, double*)");
     assert_eq!((kernel.calls, kernel.total_ns), (2, 40_320.0));
@@ -127,8 +133,8 @@ fn an_analysis_is_read_from_its_database() {
     let import = import(&path).unwrap();
     assert_eq!(import.damage, []);
     assert_eq!(
-        (import.taken[0].format, import.taken[0].rows),
-        (Format::ComputeDatabase, 3)
+        (import.taken[0].format.name, import.taken[0].rows),
+        (COMPUTE_DATABASE, 3)
     );
     let profile = import.profile;
     assert_eq!(
@@ -196,7 +202,7 @@ const DOCUMENT: &str = r#"{"rocprofiler-sdk-tool":[{
 
 #[test]
 fn records_of_json_are_joined_with_tables_that_come_later() {
-    let profile = read("results.json", DOCUMENT, Format::RocprofV3Json);
+    let profile = read("results.json", DOCUMENT, ROCPROFV3_JSON);
     let dispatch = profile.dispatches[0];
     assert_eq!(profile.kernel_name(dispatch.variant), "rms_norm(float*)");
     assert_eq!(profile.variant(dispatch.variant).vgpr, Some(12));

@@ -12,7 +12,7 @@ use tinyllama_tutor::profiler::show::hotspots::{GroupBy, hotspots};
 use tinyllama_tutor::profiler::show::launches::launch_overhead;
 use tinyllama_tutor::profiler::show::parts::Parts;
 use tinyllama_tutor::profiler::show::report::{ReportOptions, report};
-use tinyllama_tutor::profiler::show::roofline::{memory_ceiling, points};
+use tinyllama_tutor::profiler::show::roofline::roofline;
 use tinyllama_tutor::profiler::show::timeline::activity;
 
 fn read(path: &str) -> Profile {
@@ -134,18 +134,17 @@ fn gaps_between_launches_of_each_queue() {
 #[test]
 fn traffic_and_ceiling_of_a_copy_kernel() {
     let profile = read("rocprof-compute/kernel_names/MI200");
-    let points = points(&profile);
-    let [copy] = &points[..] else {
-        panic!("{points:?}")
+    let roofline = roofline(&profile);
+    let [copy] = &roofline.points[..] else {
+        panic!("{roofline:?}")
     };
-    assert_eq!(copy.operations, 0.0, "a copy computes nothing");
+    assert_eq!(copy.flops, 0.0, "a copy computes nothing");
     assert!(close(copy.bytes, 15_078_272.0), "{}", copy.bytes);
-    assert!(
-        close(copy.bandwidth(), 861.943_902_439_024_4),
-        "{}",
-        copy.bandwidth()
-    );
-    assert_eq!(memory_ceiling(&profile), Some(1388.9282));
+    let gigabytes = copy.bytes_per_s / 1e9;
+    assert!(close(gigabytes, 861.943_902_439_024_4), "{gigabytes}");
+    let judgement = roofline.ceilings.judge(copy).unwrap();
+    assert_eq!(judgement.ceiling.label, "HBMBw");
+    assert!(close(judgement.share, 861.943_902_439_024_4 / 1388.9282));
 }
 
 #[test]

@@ -447,7 +447,8 @@ fn everything_goes_into_one_folder_with_an_index() {
     let output = machine.run(&["import", "out/hotspots", "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let name = document["kernels"][0]["name"].as_str().unwrap();
-    let event = serde_json::json!({"t": 1.0, "event": "kernels", "kernels": [{"name": name, "part": "layer 0 ffn"}]});
+    let kernel = serde_json::json!({"name": name, "part": "layer 0 ffn", "launches_per_step": 1.0});
+    let event = serde_json::json!({"t": 1.0, "event": "kernels", "steps": 1, "launches_per_step": 1.0, "kernels": [kernel]});
     std::fs::write(&stream, format!("{event}\n")).unwrap();
     assert_eq!(parts("out/hotspots")[0], "layer 0 ffn");
 }

@@ -10,10 +10,10 @@ use std::time::Instant;
 use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
+use tinyllama_tutor::lesson::Verdict;
 use tinyllama_tutor::report::hand_in::{Findings, verify};
 use tinyllama_tutor::report::{Options, Report, class as of_class, collect, html, junit, markdown};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
-use tinyllama_tutor::session::runs::energy_figures;
 use tinyllama_tutor::session::{Event, Place, Session, archive};
 
 fn report(place: &Place) -> Report {
@@ -113,14 +113,14 @@ fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
     for expected in ["recording", "10 %", "no gradient", "800000-v2", "950000-v1"] {
         assert!(warnings.contains(expected), "{expected}: {warnings}");
     }
-    let checks: Vec<&str> = report.lessons[1]
+    let checks: Vec<Verdict> = report.lessons[1]
         .steps
         .iter()
         .flat_map(|step| &step.checks)
-        .map(|check| check.verdict.as_str())
+        .map(|check| check.verdict)
         .collect();
     assert!(
-        !checks.is_empty() && checks.iter().all(|verdict| *verdict == "passed"),
+        !checks.is_empty() && checks.iter().all(|verdict| *verdict == Verdict::Passed),
         "{checks:?}"
     );
 }
@@ -247,11 +247,11 @@ fn run_with_energy(session: &mut Session) {
         "energy": {"joules": 120.0, "uncertainty": 6.0, "power_samples": 9, "steps": 30, "samples": 240, "source": "made up"},
     });
     fs::write(folder.join("run.json"), record.to_string()).unwrap();
+    fs::write(folder.join("events.jsonl"), "").unwrap();
     session
         .start_run(id, None, "v1", vec!["run".into()])
         .unwrap();
-    let figures = energy_figures(&session.place.runs(), id);
-    session.finish_run(id, RunExit::Status(0), figures).unwrap();
+    session.run_ended(id, RunExit::SUCCESS).unwrap();
 }
 
 #[test]
@@ -278,10 +278,16 @@ fn ceilings_and_energy_reach_every_format() {
     let work = |run: usize| fresh.runs[run].work.as_ref().unwrap();
     let values: Vec<f64> = work(0).ceilings.iter().map(|line| line.value).collect();
     assert_eq!(values, [1e13, 1e13, 1e12], "{:?}", work(0).ceilings);
-    // A tenth of a second of arithmetic; a fifth of a second of moving bytes; both, of which the longer counts.
-    assert_eq!(work(0).least_ms(1e12, 1.0), Some(100.0));
-    assert_eq!(work(0).least_ms(0.0, 2e11), Some(200.0));
-    assert_eq!(work(0).least_ms(1e12, 2e11), Some(200.0));
+    let lines = work(0).roofline().ceilings;
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "f32 products 10.00 TFLOP/s (measured)",
+            "f32 vector 10.00 TFLOP/s (measured)",
+            "memory 1.00 TB/s (measured)"
+        ]
+    );
     assert_eq!(
         work(1).ceilings,
         [],
@@ -294,7 +300,7 @@ fn ceilings_and_energy_reach_every_format() {
     for expected in [
         "4.00 J +/- 0.20 J",
         "0.500 J +/- 0.025 J",
-        "memory 1000 GB/s (measured)",
+        "memory 1.00 TB/s (measured)",
     ] {
         assert!(page.contains(expected), "{expected}");
         assert!(text.contains(expected), "{expected}: {text}");

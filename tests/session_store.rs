@@ -11,6 +11,7 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
+use tinyllama_tutor::lesson::Verdict;
 use tinyllama_tutor::session::event::{RunExit, Scope, StepRef};
 use tinyllama_tutor::session::state::Status;
 use tinyllama_tutor::session::{Event, Place, Session, SessionError, State, archive, scan, store};
@@ -57,7 +58,7 @@ fn busy(folder: &Path) -> Place {
         Event::Checked {
             at: at.clone(),
             check: "learns".into(),
-            verdict: "passed".into(),
+            verdict: Verdict::Passed,
             value: Some(0.9),
         },
         Event::Answered {

@@ -4,6 +4,7 @@ mod common;
 #[path = "common/terminal.rs"]
 mod terminal;
 
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use std::process::{Command as Process, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use pty_process::blocking::Command;
 use tempfile::TempDir;
 use terminal::{PATIENCE, Terminal, processes};
@@ -556,6 +559,42 @@ fn the_plain_dialogue_plays_a_recording_and_calls_it_one() {
     ] {
         assert!(said.contains(words), "no \"{words}\" in:\n{said}");
     }
+}
+
+#[test]
+fn the_plain_dialogue_takes_no_failed_recording_for_a_finished_run() {
+    let home = home();
+    let recordings = tempfile::tempdir().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    std::fs::copy(
+        fixtures.join("INDEX.yaml"),
+        recordings.path().join("INDEX.yaml"),
+    )
+    .unwrap();
+    let stream = File::create(recordings.path().join("v1.jsonl.gz")).unwrap();
+    let mut stream = GzEncoder::new(stream, Compression::default());
+    let error = r#"{"t":0,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;
+    stream.write_all(error.as_bytes()).unwrap();
+    stream.finish().unwrap();
+    let mut tutor = Process::new(PROGRAM)
+        .arg("--plain")
+        .envs(environment(&home))
+        .env("TINYLLAMA_RECORDINGS", recordings.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = tutor.stdin.take().unwrap();
+    input
+        .write_all(b"next\nnext\nrecording end\nquit\n")
+        .unwrap();
+    drop(input);
+    let output = tutor.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("did not end as planned"), "{said}");
+    let state = home.path().join("state/tinyllama-tutor/events.jsonl");
+    let session = std::fs::read_to_string(state).unwrap();
+    assert!(session.contains(r#""exit":{"status":1}"#), "{session}");
 }
 
 #[test]

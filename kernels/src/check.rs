@@ -3,6 +3,8 @@
 //! Inputs are fresh for every seed and rounded to the element type first, so the reference sees exactly what the kernel
 //! sees. Outputs start as NaN and end in a guard, so an element left out or written past the end is a failure.
 
+use std::collections::BTreeMap;
+
 use cubecl::{
     ir::{ElemType, FloatKind, IntKind},
     prelude::*,
@@ -11,8 +13,9 @@ use cubecl::{
 use half::{bf16, f16};
 
 use crate::KernelError;
+use crate::kernel::{Content, Room};
 
-/// Elements behind every output that no kernel may touch.
+/// Elements after every output that no kernel may touch.
 const GUARD: usize = 64;
 
 /// One output of one kernel on one shape, compared with its reference.
@@ -100,14 +103,23 @@ impl Random {
     }
 }
 
-/// One kernel on one shape: makes its inputs and outputs, collects its comparisons.
+/// One kernel on one shape: makes its buffers, collects its comparisons.
 pub struct Trial<'a> {
     client: &'a Client,
     kernel: &'static str,
     case: String,
     dtype: ElemType,
     random: Random,
+    buffers: BTreeMap<String, Held>,
     checks: Vec<Check>,
+}
+
+/// A buffer of a trial.
+struct Held {
+    handle: Handle,
+    dtype: ElemType,
+    /// What was put there, as its element type holds it.
+    values: Vec<f64>,
 }
 
 impl<'a> Trial<'a> {
@@ -124,62 +136,42 @@ impl<'a> Trial<'a> {
             case,
             dtype,
             random: Random::new(seed),
+            buffers: BTreeMap::new(),
             checks: Vec::new(),
         }
     }
 
-    /// Random values around `center`, rounded to the trial's element type, and the buffer that holds them.
-    pub fn input(&mut self, count: usize, center: f64) -> (Vec<f64>, Handle) {
-        self.input_of(count, center, self.dtype)
+    /// The values that were put into a buffer; none where there is no such buffer.
+    pub fn values(&self, name: &str) -> &[f64] {
+        self.buffers.get(name).map_or(&[], |held| &held.values)
     }
 
-    /// As [`Trial::input`], in an element type of its own.
-    pub fn input_of(&mut self, count: usize, center: f64, dtype: ElemType) -> (Vec<f64>, Handle) {
-        let values = self.random.uniforms(count);
-        let values: Vec<f64> = values
-            .into_iter()
-            .map(|value| round(value + center, dtype))
-            .collect();
-        let handle = upload(self.client, &values, dtype);
-        (values, handle)
+    /// The same as whole numbers.
+    pub fn indices(&self, name: &str) -> Vec<usize> {
+        self.values(name)
+            .iter()
+            .map(|value| *value as usize)
+            .collect()
     }
 
-    /// Random integers below `bound`, and the buffer that holds them as i32.
-    pub fn indices(&mut self, count: usize, bound: usize) -> (Vec<usize>, Handle) {
-        let values: Vec<usize> = (0..count).map(|_| self.random.below(bound)).collect();
-        let handle = upload_indices(self.client, &values);
-        (values, handle)
+    /// Compares a buffer with what the reference says.
+    pub fn compare(&mut self, name: &'static str, expected: &[f64]) -> Result<(), KernelError> {
+        self.compare_as(name, name, expected)
     }
 
-    /// A buffer for `count` results of the trial's element type, NaN throughout, with a guard behind it.
-    pub fn output(&self, count: usize) -> Handle {
-        self.output_of(count, self.dtype)
-    }
-
-    /// As [`Trial::output`], in an element type of its own.
-    pub fn output_of(&self, count: usize, dtype: ElemType) -> Handle {
-        upload(self.client, &vec![f64::NAN; count + GUARD], dtype)
-    }
-
-    /// Compares a buffer made by [`Trial::output`] with what the reference says.
-    pub fn compare(
+    /// As [`Trial::compare`], under another name.
+    pub fn compare_as(
         &mut self,
         output: &'static str,
-        handle: Handle,
+        name: &str,
         expected: &[f64],
     ) -> Result<(), KernelError> {
-        self.compare_of(output, handle, expected, self.dtype)
-    }
-
-    /// As [`Trial::compare`], in an element type of its own.
-    pub fn compare_of(
-        &mut self,
-        output: &'static str,
-        handle: Handle,
-        expected: &[f64],
-        dtype: ElemType,
-    ) -> Result<(), KernelError> {
-        let read = self.download(handle, dtype)?;
+        let Some(held) = self.buffers.get(name) else {
+            self.push(output, f64::INFINITY, 0.0);
+            return Ok(());
+        };
+        let tolerance = tolerance(self.dtype).max(tolerance(held.dtype));
+        let read = self.download(name)?;
         let (actual, guard) = read.split_at(expected.len().min(read.len()));
         let intact = guard.iter().all(|value| value.is_nan());
         let error = if intact {
@@ -187,18 +179,13 @@ impl<'a> Trial<'a> {
         } else {
             f64::INFINITY
         };
-        self.push(output, error, tolerance(self.dtype).max(tolerance(dtype)));
+        self.push(output, error, tolerance);
         Ok(())
     }
 
-    /// The first `count` values of a buffer.
-    pub fn read(
-        &self,
-        handle: Handle,
-        count: usize,
-        dtype: ElemType,
-    ) -> Result<Vec<f64>, KernelError> {
-        let mut values = self.download(handle, dtype)?;
+    /// The first `count` values of a buffer as it is now.
+    pub fn read(&self, name: &str, count: usize) -> Result<Vec<f64>, KernelError> {
+        let mut values = self.download(name)?;
         values.truncate(count);
         Ok(values)
     }
@@ -208,10 +195,15 @@ impl<'a> Trial<'a> {
         self.push(output, if holds { 0.0 } else { f64::INFINITY }, 0.0);
     }
 
-    fn download(&self, handle: Handle, dtype: ElemType) -> Result<Vec<f64>, KernelError> {
-        download(self.client, handle, dtype).map_err(|reason| KernelError::Device {
-            kernel: self.kernel,
-            reason,
+    fn download(&self, name: &str) -> Result<Vec<f64>, KernelError> {
+        let Some(held) = self.buffers.get(name) else {
+            return Ok(Vec::new());
+        };
+        download(self.client, held.handle.clone(), held.dtype).map_err(|reason| {
+            KernelError::Device {
+                kernel: self.kernel,
+                reason,
+            }
         })
     }
 
@@ -231,8 +223,40 @@ impl<'a> Trial<'a> {
     }
 }
 
+impl Room for Trial<'_> {
+    fn client(&self) -> &Client {
+        self.client
+    }
+
+    /// Outputs are NaN throughout, with a guard behind them.
+    fn buffer(&mut self, name: &str, count: usize, dtype: ElemType, holds: Content<'_>) -> Handle {
+        let random = &mut self.random;
+        let mut values: Vec<f64> = match holds {
+            Content::Around(center) => (0..count).map(|_| random.uniform() + center).collect(),
+            Content::Below(bound) => (0..count).map(|_| random.below(bound) as f64).collect(),
+            Content::Given(values) => values.to_vec(),
+            Content::Zeros => vec![0.0; count],
+            Content::Output => vec![f64::NAN; count + GUARD],
+        };
+        for value in &mut values {
+            *value = round(*value, dtype);
+        }
+        let handle = self.client.create_from_slice(&bytes(&values, dtype));
+        let held = Held {
+            handle: handle.clone(),
+            dtype,
+            values,
+        };
+        self.buffers.insert(name.to_string(), held);
+        handle
+    }
+}
+
+/// The type of [`Content::Below`].
+pub const INDEX: ElemType = ElemType::Int(IntKind::I32);
+
 /// `value` as the element type can hold it.
-pub fn round(value: f64, dtype: ElemType) -> f64 {
+fn round(value: f64, dtype: ElemType) -> f64 {
     match dtype {
         ElemType::Float(FloatKind::F16) => f16::from_f64(value).to_f64(),
         ElemType::Float(FloatKind::BF16) => bf16::from_f64(value).to_f64(),
@@ -240,54 +264,36 @@ pub fn round(value: f64, dtype: ElemType) -> f64 {
     }
 }
 
-/// A new buffer holding `values` in `dtype`.
-pub fn upload(client: &Client, values: &[f64], dtype: ElemType) -> Handle {
-    let bytes: Vec<u8> = match dtype {
-        ElemType::Float(FloatKind::F16) => values
-            .iter()
+fn bytes(values: &[f64], dtype: ElemType) -> Vec<u8> {
+    let each = values.iter();
+    match dtype {
+        ElemType::Float(FloatKind::F16) => each
             .flat_map(|value| f16::from_f64(*value).to_le_bytes())
             .collect(),
-        ElemType::Float(FloatKind::BF16) => values
-            .iter()
+        ElemType::Float(FloatKind::BF16) => each
             .flat_map(|value| bf16::from_f64(*value).to_le_bytes())
             .collect(),
-        _ => values
-            .iter()
+        ElemType::Int(_) => each
+            .flat_map(|value| (*value as i32).to_le_bytes())
+            .collect(),
+        _ => each
             .flat_map(|value| (*value as f32).to_le_bytes())
             .collect(),
-    };
-    client.create_from_slice(&bytes)
+    }
 }
-
-/// A new buffer holding `values` as i32, the integer type of [`INDEX`].
-pub fn upload_indices(client: &Client, values: &[usize]) -> Handle {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| (*value as i32).to_le_bytes())
-        .collect();
-    client.create_from_slice(&bytes)
-}
-
-/// The element type of [`upload_indices`].
-pub const INDEX: ElemType = ElemType::Int(IntKind::I32);
 
 /// The whole buffer as numbers; the error is the device's own words.
-pub fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>, String> {
+fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>, String> {
     let bytes = client
         .read_one(handle)
         .map_err(|error| format!("{error:?}"))?;
+    let pairs = || bytes.as_chunks::<2>().0.iter();
     Ok(match dtype {
-        ElemType::Float(FloatKind::F16) => bytes
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|chunk| f16::from_le_bytes(*chunk).to_f64())
+        ElemType::Float(FloatKind::F16) => pairs()
+            .map(|pair| f16::from_le_bytes(*pair).to_f64())
             .collect(),
-        ElemType::Float(FloatKind::BF16) => bytes
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|chunk| bf16::from_le_bytes(*chunk).to_f64())
+        ElemType::Float(FloatKind::BF16) => pairs()
+            .map(|pair| bf16::from_le_bytes(*pair).to_f64())
             .collect(),
         _ => bytes
             .as_chunks::<4>()

@@ -41,25 +41,71 @@ pub fn check_float(kernel: &'static str, dtype: ElemType) -> Result<(), KernelEr
     }
 }
 
-/// Refuses a buffer shorter than `elements` of `dtype`.
-pub fn check_buffer(
-    kernel: &'static str,
-    buffer: &'static str,
-    handle: &Handle,
+/// A buffer that was found to hold what a kernel reads or writes there.
+#[derive(Clone, Copy)]
+pub struct Buffer<'a> {
+    handle: &'a Handle,
     elements: usize,
     dtype: ElemType,
-) -> Result<(), KernelError> {
-    let needed = elements as u64 * dtype.size() as u64;
-    let actual = handle.size_in_used();
-    if actual < needed {
-        return Err(KernelError::BufferTooSmall {
-            kernel,
-            buffer,
-            needed,
-            actual,
-        });
+}
+
+impl<'a> Buffer<'a> {
+    /// Refuses a buffer shorter than `elements` of `dtype`.
+    pub fn new(
+        kernel: &'static str,
+        buffer: &'static str,
+        handle: &'a Handle,
+        elements: usize,
+        dtype: ElemType,
+    ) -> Result<Self, KernelError> {
+        let needed = elements as u64 * dtype.size() as u64;
+        let actual = handle.size_in_used();
+        if actual < needed {
+            return Err(KernelError::BufferTooSmall {
+                kernel,
+                buffer,
+                needed,
+                actual,
+            });
+        }
+        Ok(Buffer {
+            handle,
+            elements,
+            dtype,
+        })
     }
-    Ok(())
+
+    /// The buffer as a kernel argument, seen as vectors.
+    pub fn argument(&self, vector: VectorSize) -> BufferArg {
+        // SAFETY: `new` found as many elements in the buffer.
+        unsafe { BufferArg::from_raw_parts(self.handle.clone(), self.elements / vector) }
+    }
+
+    /// The argument of an output that lies over argument number `of`, counting real buffers.
+    pub fn alias(&self, of: usize, vector: VectorSize) -> BufferArg {
+        BufferArg::alias(of, self.elements / vector)
+    }
+
+    fn is_aligned(&self, vector: VectorSize) -> bool {
+        let start = self.handle.offset_start.unwrap_or(0);
+        start.is_multiple_of((vector * self.dtype.size()) as u64)
+    }
+}
+
+/// Refuses element types without code and shapes without elements or with too many; otherwise the number of elements.
+pub fn check_shape(
+    kernel: &'static str,
+    dims: &[usize],
+    floats: &[ElemType],
+) -> Result<usize, KernelError> {
+    for dtype in floats {
+        check_float(kernel, *dtype)?;
+    }
+    if dims.contains(&0) {
+        let reason = format!("{dims:?} has nothing to compute");
+        return Err(KernelError::Shape { kernel, reason });
+    }
+    check_elements(kernel, dims)
 }
 
 /// Refuses shapes whose element count does not fit the 32-bit indices the kernels use.
@@ -75,9 +121,40 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
         })
 }
 
-/// Units in a cube of `kernel`: as chosen for this process, or the default.
-pub fn units_per_cube(kernel: &str, client: &Client) -> usize {
-    tunables::chosen(kernel).unwrap_or_else(|| default_units(client))
+block! {
+    /// The block of kernels in which every unit handles an element by itself; the cube's size.
+    CubeBlock {
+        units_per_cube: "units of a cube (threads of a workgroup)",
+    }
+}
+
+impl CubeBlock {
+    /// As chosen here, or for this process, or what suits this device.
+    pub fn new(kernel: &str, client: &Client, chosen: Option<usize>) -> CubeBlock {
+        CubeBlock {
+            units_per_cube: tunables::or_chosen(kernel, chosen)
+                .unwrap_or_else(|| default_units(client)),
+        }
+    }
+
+    /// Cubes for `threads` units, and their size. Kernels must ignore units past the end.
+    pub fn cubes(
+        &self,
+        kernel: &'static str,
+        client: &Client,
+        threads: usize,
+    ) -> Result<(CubeCount, CubeDim), KernelError> {
+        check_units(kernel, client, self.units_per_cube)?;
+        Ok(linear(client, threads, self.units_per_cube))
+    }
+}
+
+/// Cubes of `units` for `threads` units, and their size.
+pub fn linear(client: &Client, threads: usize, units: usize) -> (CubeCount, CubeDim) {
+    (
+        cube_count(client, threads.div_ceil(units)),
+        CubeDim::new_1d(units as u32),
+    )
 }
 
 /// Units in a cube for kernels that treat every element alike: a multiple of any plane size, within the device's limit.
@@ -96,23 +173,19 @@ pub fn check_units(kernel: &'static str, client: &Client, units: usize) -> Resul
 }
 
 /// The widest vector, in elements, with which rows of `length` elements of `dtype` can be moved: at most 16 bytes of
-/// `dtype`, a divisor of `length`, and aligned in every buffer given with its own element type.
+/// `dtype`, a divisor of `length`, and aligned in every buffer.
 pub fn vector_size(
     client: &Client,
     dtype: ElemType,
     length: usize,
-    buffers: &[(&Handle, ElemType)],
+    buffers: &[Buffer<'_>],
 ) -> VectorSize {
-    let aligned = |size: usize| {
-        buffers.iter().all(|(handle, dtype)| {
-            let start = handle.offset_start.unwrap_or(0);
-            start.is_multiple_of((size * dtype.size()) as u64)
-        })
-    };
     client
         .io_optimized_vector_sizes(dtype.size())
         .filter(|size| size * dtype.size() <= 16)
-        .find(|size| length.is_multiple_of(*size) && aligned(*size))
+        .find(|size| {
+            length.is_multiple_of(*size) && buffers.iter().all(|buffer| buffer.is_aligned(*size))
+        })
         .unwrap_or(1)
 }
 
@@ -121,12 +194,4 @@ pub fn vector_size(
 pub fn cube_count(client: &Client, cubes: usize) -> CubeCount {
     let cubes = u32::try_from(cubes).unwrap_or(u32::MAX);
     CubeCountSelection::new(client, cubes).cube_count()
-}
-
-/// A whole buffer as a kernel argument, `elements` long, seen as vectors of `vector_size`.
-///
-/// # Safety
-/// `elements` must not exceed what the buffer holds ([`check_buffer`]).
-pub unsafe fn buffer(handle: &Handle, elements: usize, vector_size: VectorSize) -> BufferArg {
-    unsafe { BufferArg::from_raw_parts(handle.clone(), elements / vector_size) }
 }

@@ -24,9 +24,9 @@ impl Team {
     pub fn new(
         kernel: &'static str,
         client: &Client,
-        units: usize,
-        rows: usize,
+        block: TeamBlock,
     ) -> Result<Team, KernelError> {
+        let (units, rows) = (block.units_per_row, block.rows_per_cube);
         let limit = client.properties().hardware.max_units_per_cube as usize;
         let refuse = |reason: String| Err(KernelError::Block { kernel, reason });
         if !units.is_power_of_two() {
@@ -61,29 +61,51 @@ const ELEMENTS_PER_UNIT: usize = 16;
 /// Units in a cube by default: enough to fill a compute unit with few cubes, few enough to give every one a cube.
 const UNITS_PER_CUBE: usize = 128;
 
-/// Team width and rows per cube of `kernel` for rows of `width` elements: as chosen for this process, or the default.
-pub fn team_of(kernel: &str, client: &Client, width: usize) -> (usize, usize) {
-    tunables::chosen(kernel).map_or_else(
-        || default_team(client, width),
-        |units| (units, (UNITS_PER_CUBE / units).max(1)),
-    )
+block! {
+    /// The block of kernels in which a team handles a row.
+    TeamBlock {
+        units_per_row: "units that share a row; a power of two",
+        rows_per_cube: "rows a cube holds at a time",
+    }
 }
 
-/// Team width and rows per cube for rows of `width` elements: one plane at least, the largest cube at most.
-pub fn default_team(client: &Client, width: usize) -> (usize, usize) {
+impl TeamBlock {
+    /// For rows of `width` elements: as chosen here, or for this process, or what suits this device.
+    pub fn new(kernel: &str, client: &Client, width: usize, chosen: Option<usize>) -> TeamBlock {
+        let units_per_row =
+            tunables::or_chosen(kernel, chosen).unwrap_or_else(|| default_team(client, width));
+        TeamBlock {
+            units_per_row,
+            rows_per_cube: (UNITS_PER_CUBE / units_per_row).max(1),
+        }
+    }
+
+    /// Teams of every kind, for checks: a single unit, a team narrower than any plane, which takes the tree, and one of
+    /// several planes whatever the plane size. No device runs all of them by default.
+    pub const OTHERS: [TeamBlock; 3] = [
+        TeamBlock::of(1, 33),
+        TeamBlock::of(4, 5),
+        TeamBlock::of(128, 2),
+    ];
+
+    const fn of(units_per_row: usize, rows_per_cube: usize) -> TeamBlock {
+        TeamBlock {
+            units_per_row,
+            rows_per_cube,
+        }
+    }
+}
+
+/// Team width for rows of `width` elements: one plane at least, the largest cube at most.
+pub fn default_team(client: &Client, width: usize) -> usize {
     let limit = (client.properties().hardware.max_units_per_cube as usize).clamp(1, 1024);
     let widest = 1usize << limit.ilog2();
     let plane = plane_size(client).unwrap_or(32).min(widest);
-    let units = width
+    width
         .div_ceil(ELEMENTS_PER_UNIT)
         .next_power_of_two()
-        .clamp(plane, widest);
-    (units, (UNITS_PER_CUBE / units).max(1))
+        .clamp(plane, widest)
 }
-
-/// Units per row and rows per cube for checks: a single unit, a team narrower than any plane, which takes the tree, and
-/// one of several planes whatever the plane size. No device runs all of them by default.
-pub const OTHER_TEAMS: [(usize, usize); 3] = [(1, 33), (4, 5), (128, 2)];
 
 /// The sum of `value` over the team, known to every unit of it. Every unit of the cube must call it.
 #[cube]

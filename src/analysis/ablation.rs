@@ -6,53 +6,39 @@
 //! Experiments", chapter 6). Ten effects looked at together would bring a false alarm in two of five experiments at 95 %, so
 //! each interval is widened until all hold together with the stated confidence (Bonferroni).
 
-use std::ffi::OsString;
-
 use serde::Serialize;
 
 use super::relative::USUAL_MARGIN;
-use super::runner::Variant;
-use crate::base::statistics::{Basis, Finding, Interval, median, student_quantile};
+use crate::base::statistics::{Basis, Finding, Interval, half_width, median};
 
-/// A switch of `run` that is on or off, such as `--qkv-fusion`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Switch {
-    /// Without the dashes.
-    pub name: String,
-}
+/// A combination of switches: bit `i` says whether switch `i` is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct States(usize);
 
-/// Every combination of `switches` for `target`; bit `i` of its place says whether switch `i` is on.
-pub fn variants(target: &str, switches: &[Switch], common: &[OsString]) -> Vec<Variant> {
-    (0..1_usize << switches.len())
-        .map(|combination| {
-            let flags = switches.iter().enumerate().map(|(at, switch)| {
-                let state = if is_on(combination, at) { "on" } else { "off" };
-                format!("--{}={state}", switch.name).into()
-            });
-            Variant {
-                name: name(switches, combination),
-                target: target.to_string(),
-                flags: common.iter().cloned().chain(flags).collect(),
-            }
-        })
-        .collect()
-}
+impl States {
+    /// Every combination of so many switches, none of them on first.
+    pub fn all(switches: usize) -> impl Iterator<Item = States> {
+        (0..1_usize << switches).map(States)
+    }
 
-fn is_on(combination: usize, switch: usize) -> bool {
-    combination >> switch & 1 == 1
-}
+    fn has(self, switch: usize) -> bool {
+        self.0 >> switch & 1 == 1
+    }
 
-fn name(switches: &[Switch], combination: usize) -> String {
-    let on: Vec<&str> = switches
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| is_on(combination, *at))
-        .map(|(_, switch)| switch.name.as_str())
-        .collect();
-    if on.is_empty() {
-        "none".into()
-    } else {
-        on.join(" + ")
+    /// Those of `switches` that are on.
+    pub fn on(self, switches: &[String]) -> Vec<String> {
+        let switches = switches.iter().enumerate();
+        let on = switches.filter(|(at, _)| self.has(*at));
+        on.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// As a run takes them: `--qkv-fusion=on`.
+    pub fn flags(self, switches: &[String]) -> Vec<String> {
+        let switches = switches.iter().enumerate();
+        let state = |at| if self.has(at) { "on" } else { "off" };
+        switches
+            .map(|(at, name)| format!("--{name}={}", state(at)))
+            .collect()
     }
 }
 
@@ -114,88 +100,77 @@ pub enum AblationError {
 /// When a combination or a round is missing, or a time is no positive number.
 pub fn analyse(
     target: &str,
-    switches: &[Switch],
+    switches: &[String],
     times: &[Vec<f64>],
     confidence: f64,
 ) -> Result<Ablation, AblationError> {
-    let rounds = check(switches, times)?;
+    let rounds = check(switches.len(), times)?;
     let logs: Vec<Vec<f64>> = times
         .iter()
         .map(|runs| runs.iter().map(|ms| ms.ln()).collect())
         .collect();
     let means: Vec<f64> = logs.iter().map(|runs| mean(runs)).collect();
     let error = scatter(&logs, &means, switches.len());
-    let pairs: Vec<(usize, usize)> = (0..switches.len())
-        .flat_map(|a| (a + 1..switches.len()).map(move |b| (a, b)))
-        .collect();
-    let effects = switches.len() + pairs.len();
-    let each = 1.0 - (1.0 - confidence) / effects as f64;
+    let several = |count: u32| {
+        let all = States::all(switches.len());
+        all.filter(move |states| states.0.count_ones() == count)
+    };
+    let effects = several(1).count() + several(2).count();
     let reading = Reading {
+        switches,
         means: &means,
         rounds,
         error,
-        quantile_at: each,
+        quantile_at: 1.0 - (1.0 - confidence) / effects as f64,
         confidence,
     };
-    let named = |at: usize| switches[at].name.clone();
+    let mut interactions: Vec<States> = several(2).collect();
+    // By the first of the two, then by the second.
+    interactions.sort_by_key(|states| (states.0.trailing_zeros(), states.0));
     Ok(Ablation {
         target: target.to_string(),
         rounds,
         confidence,
         combinations: combinations(switches, times),
-        main_effects: (0..switches.len())
-            .map(|at| reading.effect(vec![named(at)], 1 << at, 2.0))
-            .collect(),
-        interactions: pairs
-            .iter()
-            .map(|(a, b)| reading.effect(vec![named(*a), named(*b)], 1 << a | 1 << b, 4.0))
+        main_effects: several(1).map(|states| reading.effect(states)).collect(),
+        interactions: interactions
+            .into_iter()
+            .map(|states| reading.effect(states))
             .collect(),
         scatter: error.map(|error| error.variance.sqrt()),
     })
 }
 
-fn check(switches: &[Switch], times: &[Vec<f64>]) -> Result<usize, AblationError> {
-    if switches.is_empty() {
+fn check(switches: usize, times: &[Vec<f64>]) -> Result<usize, AblationError> {
+    if switches == 0 {
         return Err(AblationError::NoSwitch);
     }
     let rounds = times.first().map_or(0, Vec::len);
-    for combination in 0..1 << switches.len() {
-        let runs = times.get(combination).map_or(0, Vec::len);
-        if runs == 0 || runs != rounds {
+    for combination in 0..1 << switches {
+        let times = times.get(combination).map_or(&[][..], Vec::as_slice);
+        if times.is_empty() || times.len() != rounds {
             return Err(AblationError::Incomplete {
                 combination,
-                runs,
+                runs: times.len(),
                 rounds,
             });
         }
-        if !times[combination]
-            .iter()
-            .all(|ms| ms.is_finite() && *ms > 0.0)
-        {
+        if !times.iter().all(|ms| ms.is_finite() && *ms > 0.0) {
             return Err(AblationError::NotPositive { combination });
         }
     }
     Ok(rounds)
 }
 
-fn combinations(switches: &[Switch], times: &[Vec<f64>]) -> Vec<Combination> {
-    let medians: Vec<f64> = times
-        .iter()
-        .map(|runs| median(runs).unwrap_or(f64::NAN))
-        .collect();
-    medians
-        .iter()
-        .enumerate()
-        .map(|(combination, step_ms)| Combination {
-            on: switches
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| is_on(combination, *at))
-                .map(|(_, switch)| switch.name.clone())
-                .collect(),
-            step_ms: *step_ms,
-            step_ms_of_rounds: times[combination].clone(),
-            speedup: medians[0] / step_ms,
+fn combinations(switches: &[String], times: &[Vec<f64>]) -> Vec<Combination> {
+    let middle = |runs: &[f64]| median(runs).unwrap_or(f64::NAN);
+    let with_times = States::all(switches.len()).zip(times);
+    with_times
+        .map(|(states, runs)| Combination {
+            on: states.on(switches),
+            step_ms: middle(runs),
+            step_ms_of_rounds: runs.clone(),
+            speedup: middle(&times[0]) / middle(runs),
         })
         .collect()
 }
@@ -257,6 +232,7 @@ fn contrast(means: &[f64], effect: usize) -> f64 {
 }
 
 struct Reading<'a> {
+    switches: &'a [String],
     means: &'a [f64],
     rounds: usize,
     error: Option<ErrorVariance>,
@@ -266,30 +242,26 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// `scale` is 2 for a difference and 4 for a difference of differences.
-    fn effect(&self, switches: Vec<String>, effect: usize, scale: f64) -> Effect {
+    /// A difference for one switch, for two a difference of differences.
+    fn effect(&self, states: States) -> Effect {
+        let scale = f64::from(2 * states.0.count_ones());
         let combinations = self.means.len() as f64;
-        let log_ratio = scale / combinations * contrast(self.means, effect);
+        let log_ratio = scale / combinations * contrast(self.means, states.0);
         let interval = self.error.map(|error| {
-            let deviation =
-                (scale.powi(2) * error.variance / (combinations * self.rounds as f64)).sqrt();
-            let half_width = if deviation > 0.0 {
-                student_quantile(0.5 + self.quantile_at / 2.0, error.freedom) * deviation
-            } else {
-                0.0
-            };
-            Interval {
-                value: log_ratio.exp(),
-                low: (log_ratio - half_width).exp(),
-                high: (log_ratio + half_width).exp(),
-                confidence: self.confidence,
-                basis: Basis::Combinations,
-                steps: 0,
-                runs: self.rounds,
-            }
+            let runs = combinations * self.rounds as f64;
+            let deviation = (scale.powi(2) * error.variance / runs).sqrt();
+            let half_width = half_width(self.quantile_at, error.freedom, deviation);
+            let counted = (0, self.rounds);
+            Interval::around(
+                log_ratio,
+                half_width,
+                self.confidence,
+                Basis::Combinations,
+                counted,
+            )
         });
         Effect {
-            switches,
+            switches: states.on(self.switches),
             time_ratio: log_ratio.exp(),
             finding: interval.map(|interval| interval.finding(USUAL_MARGIN)),
             interval,

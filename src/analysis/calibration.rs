@@ -7,7 +7,10 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::store::{device_file, read_json, write_json};
-use crate::base::statistics::Series;
+use crate::base::device_facts::DeviceFacts;
+pub use crate::device::ceilings::{
+    BandwidthCeiling, ComputeCeiling, Latency, Level, Sampled, Unit,
+};
 
 /// Changes when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
@@ -22,6 +25,7 @@ pub struct Calibration {
     pub measured: u64,
     /// Version of the program that measured.
     pub program: String,
+    /// What it belongs to.
     pub facts: DeviceFacts,
     pub compute: Vec<ComputeCeiling>,
     pub bandwidth: Vec<BandwidthCeiling>,
@@ -31,84 +35,6 @@ pub struct Calibration {
     pub synchronise: Option<Latency>,
     /// What could not be measured, and why.
     pub notes: Vec<String>,
-}
-
-/// What a calibration belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceFacts {
-    pub backend: String,
-    pub device: String,
-    pub arch: Option<String>,
-    pub driver: Option<String>,
-    pub memory: Option<u64>,
-}
-
-/// Repeats of a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sampled {
-    pub median: f64,
-    pub p10: f64,
-    pub p90: f64,
-    pub repeats: usize,
-}
-
-impl Sampled {
-    /// None without a repeat, or with one that is no finite number above zero.
-    pub fn of(repeats: &[f64]) -> Option<Self> {
-        let series = Series::new(repeats.to_vec()).ok()?;
-        Some(Sampled {
-            median: series.median(),
-            p10: series.quantile(0.1),
-            p90: series.quantile(0.9),
-            repeats: repeats.len(),
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Multiply-adds of single lanes.
-    Vector,
-    /// A large matrix product, by whatever carries it out fastest here.
-    Matrix,
-}
-
-/// FLOP/s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ComputeCeiling {
-    /// `f32`, `tf32`, `bf16` or `f16`.
-    pub dtype: String,
-    pub unit: Unit,
-    pub flops_per_s: Sampled,
-    /// In words: what ran, how large.
-    pub how: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// A working set far larger than every cache: what memory delivers.
-    Cold,
-    /// A working set that stays in the last cache.
-    Warm,
-}
-
-/// Bytes read and written a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BandwidthCeiling {
-    pub level: Level,
-    pub bytes_per_s: Sampled,
-    /// Bytes touched by a repeat.
-    pub working_set: u64,
-    pub how: String,
-}
-
-/// Microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    pub microseconds: Sampled,
-    pub how: String,
 }
 
 impl Calibration {

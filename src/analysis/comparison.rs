@@ -6,17 +6,17 @@ use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
 use super::{Metric, parts};
 use crate::base::statistics::{Basis, Series};
-use crate::run::folder::{Joules, RunEnergy};
+use crate::run::energy::{Joules, RunEnergy};
 use crate::train::event::Hello;
 
 /// One of the things that are compared.
 #[derive(Clone, Debug)]
-pub struct Side<'a> {
+pub struct Side {
     pub name: String,
     /// In rounds when they took turns.
-    pub runs: &'a [MeasuredRun],
+    pub runs: Vec<MeasuredRun>,
     /// A run that waited after each phase and counted its work; its total is not used.
-    pub phases: Option<&'a MeasuredRun>,
+    pub phases: Option<MeasuredRun>,
 }
 
 /// How the runs of the sides relate.
@@ -29,7 +29,7 @@ pub enum Made {
 }
 
 /// Median step times of a side's phases, from a run that waits after each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PhaseTimes {
     pub forward_ms: Option<f64>,
     pub backward_ms: Option<f64>,
@@ -37,7 +37,7 @@ pub struct PhaseTimes {
 }
 
 /// A side and its figures. What is null was not reported.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     pub name: String,
     pub target: String,
@@ -48,6 +48,8 @@ pub struct Row {
     pub step_ms: Option<f64>,
     /// Medians of the runs, in the order they were made.
     pub step_ms_of_runs: Vec<f64>,
+    /// Of the first run, compiling and tuning included.
+    pub first_step_ms: Option<f64>,
     pub phases: PhaseTimes,
     pub samples_per_s: Option<f64>,
     pub tokens_per_s: Option<f64>,
@@ -84,13 +86,26 @@ pub struct Comparison {
     pub warnings: Vec<String>,
 }
 
+impl Row {
+    /// The most that was taken from the device, as far as that is known.
+    pub fn peak_bytes(&self) -> Option<u64> {
+        self.peak_bytes_reserved.or(self.peak_bytes_in_use)
+    }
+
+    /// Of the parameters, how many have one.
+    pub fn gradients(&self) -> Option<String> {
+        let with = self.parameters_with_gradient?;
+        Some(format!("{with} of {}", self.parameter_tensors))
+    }
+}
+
 /// Compares every side with the first; a side without a run is left out.
-pub fn compare(sides: &[Side<'_>], made: Made, confidence: f64) -> Comparison {
+pub fn compare(sides: &[Side], made: Made, confidence: f64) -> Comparison {
     let mut base: Option<Vec<Series>> = None;
     let mut rows = Vec::new();
     for side in sides {
         let Some(mut row) = row(side) else { continue };
-        let series = total_series(side.runs);
+        let series = total_series(&side.runs);
         row.relative_time = base.as_ref().and_then(|base| match made {
             Made::InTurns => RelativeTime::in_rounds(&series, base, confidence, USUAL_MARGIN),
             Made::Apart => RelativeTime::of_runs(&series, base, confidence, USUAL_MARGIN),
@@ -127,60 +142,71 @@ pub fn total_series(runs: &[MeasuredRun]) -> Vec<Series> {
         .collect()
 }
 
-fn row(side: &Side<'_>) -> Option<Row> {
-    let last = side.runs.last()?;
-    let series = total_series(side.runs);
+/// Median of the runs' median steps.
+pub fn step_ms(runs: &[MeasuredRun]) -> Option<f64> {
+    middle(&total_series(runs))
+}
+
+/// The most that a run took from the device, as far as the backend says.
+pub fn peak_bytes(run: &MeasuredRun) -> Option<u64> {
+    let summary = &run.summary;
+    summary.peak_bytes_reserved.or(summary.peak_bytes_in_use)
+}
+
+/// Where the files of runs are.
+pub fn paths<'a>(runs: impl IntoIterator<Item = &'a MeasuredRun>) -> Vec<String> {
+    let runs = runs.into_iter();
+    runs.map(|run| run.path.display().to_string()).collect()
+}
+
+fn row(side: &Side) -> Option<Row> {
+    let (first, last) = (side.runs.first()?, side.runs.last()?);
+    let (hello, summary) = (&last.hello, &last.summary);
+    let apart = side.phases.as_ref();
+    let series = total_series(&side.runs);
     let step_ms = middle(&series);
     let phase = |metric: Metric| {
-        let run = side.phases.unwrap_or(last);
+        let run = apart.unwrap_or(last);
         Some(run.measurements.series(metric)?.median())
     };
-    let work = side
-        .phases
+    let work = apart
         .and_then(|run| run.parts.as_ref())
         .or(last.parts.as_ref());
-    let kernels = side
-        .phases
+    let kernels = apart
         .and_then(|run| run.kernels.as_ref())
         .or(last.kernels.as_ref());
     let flops_per_step = work.map(|work| work.flops_per_step);
     let energy = RunEnergy::together(side.runs.iter().filter_map(|run| run.energy.as_ref()));
-    let samples = last.hello.config.batch_size as f64;
-    let tokens = last.hello.config.tokens() as f64;
     let a_second = |things: f64| step_ms.map(|ms| things / (ms / 1e3));
     Some(Row {
         name: side.name.clone(),
-        target: last.hello.target.clone(),
-        device: last.hello.device.clone(),
-        backend: last.hello.backend.clone(),
-        runs: side
-            .runs
-            .iter()
-            .chain(side.phases)
-            .map(|run| run.path.display().to_string())
-            .collect(),
+        target: hello.target.clone(),
+        device: hello.device.clone(),
+        backend: hello.backend.clone(),
+        runs: paths(side.runs.iter().chain(apart)),
         step_ms,
         step_ms_of_runs: series.iter().map(Series::median).collect(),
+        first_step_ms: first.summary.first_step_ms,
         phases: PhaseTimes {
             forward_ms: phase(Metric::ForwardMs),
             backward_ms: phase(Metric::BackwardMs),
             optimizer_ms: phase(Metric::OptimizerMs),
         },
-        samples_per_s: a_second(samples),
-        tokens_per_s: a_second(tokens),
-        launches_per_step: last.summary.launches_per_step,
+        samples_per_s: a_second(hello.config.batch_size as f64),
+        tokens_per_s: a_second(hello.config.tokens() as f64),
+        launches_per_step: summary.launches_per_step,
         forward_launches: kernels.map(parts::forward_launches),
-        peak_bytes_in_use: last.summary.peak_bytes_in_use,
-        peak_bytes_reserved: last.summary.peak_bytes_reserved,
+        peak_bytes_in_use: summary.peak_bytes_in_use,
+        peak_bytes_reserved: summary.peak_bytes_reserved,
         flops_per_step,
         flops_per_s: flops_per_step.and_then(a_second),
         energy_per_step: energy.as_ref().and_then(RunEnergy::per_step),
         energy_per_sample: energy.as_ref().and_then(RunEnergy::per_sample),
         parts: work.map(parts::by_kind).unwrap_or_default(),
-        first_loss: last.summary.first_loss,
-        final_loss: last.summary.final_loss,
-        parameter_tensors: last.summary.parameter_tensors,
-        parameters_with_gradient: last.summary.parameters_with_gradient,
+        first_loss: summary.first_loss,
+        final_loss: summary.final_loss,
+        parameter_tensors: summary.parameter_tensors,
+        parameters_with_gradient: summary.parameters_with_gradient,
         relative_time: None,
     })
 }
@@ -202,7 +228,7 @@ fn without_gradient(row: &Row) -> Option<String> {
     })
 }
 
-fn unsynchronised(side: &Side<'_>) -> Option<String> {
+fn unsynchronised(side: &Side) -> Option<String> {
     let last = side.runs.last()?;
     (!last.summary.synchronized).then(|| {
         format!(

@@ -14,9 +14,11 @@ pub use coefficients::{Coefficients, Form, Shape};
 
 use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
-use super::roofline::product_type;
+use super::roofline::product_units;
 use crate::base::statistics::{Series, quantile};
-use crate::model::{ModelConfig, Recipe, work};
+use crate::model::work::{self, Work};
+use crate::model::{ModelConfig, Recipe};
+use crate::train::MatrixProducts;
 
 /// Configurations below which there is nothing to leave out.
 pub const LEAST_CONFIGURATIONS: usize = 4;
@@ -41,13 +43,14 @@ impl Features {
         launches: Option<f64>,
         captured: Option<f64>,
     ) -> Self {
-        let works = work::training_step(config, recipe);
+        let parts = work::training_step(config, recipe);
+        let all: Work = parts.iter().map(|(_, work)| *work).sum();
         Features {
             launches: launches.unwrap_or(1.0),
             captured: captured.unwrap_or(0.0),
-            flops: works.iter().map(|work| work.flops).sum(),
+            flops: all.flops,
             score_flops: work::score_flops(config, recipe),
-            bytes: works.iter().map(|work| work.bytes).sum(),
+            bytes: all.bytes,
         }
     }
 
@@ -66,12 +69,10 @@ impl Features {
         &self,
         calibration: &Calibration,
         dtype: &str,
-        precision: &str,
+        products: &MatrixProducts,
     ) -> Option<f64> {
-        let product = product_type(dtype, precision);
-        let arithmetic = calibration
-            .flops_per_s(product, None)
-            .or_else(|| calibration.flops_per_s(dtype, None))?;
+        let mut units = product_units(dtype, products).into_iter().chain([dtype]);
+        let arithmetic = units.find_map(|unit| calibration.flops_per_s(unit, None))?;
         let launching = calibration.launch_us().unwrap_or(0.0) * self.launches / 1e3;
         let computing = 1e3 * self.flops / arithmetic;
         let moving = 1e3 * self.bytes / calibration.bytes_per_s(Level::Cold)?;

@@ -60,15 +60,13 @@ impl RelativeTime {
 
     /// How many times faster the first program is: `1.62x (1.58 to 1.67)`.
     pub fn speedup_text(&self) -> String {
-        match self.interval {
-            Some(interval) => format!(
-                "{}x ({} to {})",
-                factor(1.0 / self.ratio),
-                factor(1.0 / interval.high),
-                factor(1.0 / interval.low)
-            ),
-            None => format!("{}x", factor(1.0 / self.ratio)),
-        }
+        let interval = self.interval.map(|time| (1.0 / time.high, 1.0 / time.low));
+        with_interval(1.0 / self.ratio, interval)
+    }
+
+    /// How many times longer the first program takes.
+    pub fn ratio_text(&self) -> String {
+        with_interval(self.ratio, self.interval.map(|time| (time.low, time.high)))
     }
 
     /// The finding, and what would settle an open one.
@@ -83,6 +81,13 @@ impl RelativeTime {
             (None, None) => "unknown".into(),
         }
     }
+}
+
+fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
+    let ends = interval.map_or(String::new(), |(low, high)| {
+        format!(" ({} to {})", factor(low), factor(high))
+    });
+    format!("{}x{ends}", factor(value))
 }
 
 /// Median of the runs' medians; none without a run.

@@ -4,10 +4,15 @@
 //! bound small cells, arithmetic large ones); what it misses is part of the residuals, so it widens the interval, and the
 //! exponents between neighbours show where growth changes.
 
+use std::fmt;
+
 use serde::Serialize;
 
+use super::comparison::{paths, peak_bytes, total_series};
 use super::least_squares::fit;
-use crate::base::statistics::student_quantile;
+use super::relative::middle;
+use super::runner::MeasuredRun;
+use crate::base::statistics::{Series, half_width};
 
 /// A pair of sizes; none where the target's own is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +25,16 @@ impl Size {
     /// Whether everything that this size needs is needed by `other` too.
     pub fn fits_inside(&self, other: &Size) -> bool {
         self.sequence_length <= other.sequence_length && self.batch_size <= other.batch_size
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "sequence {}, batch {}",
+            self.sequence_length, self.batch_size
+        )
     }
 }
 
@@ -38,6 +53,23 @@ pub enum Cell {
     },
 }
 
+impl Cell {
+    pub fn size(&self) -> Size {
+        match self {
+            Cell::Measured(Measured { size, .. })
+            | Cell::OutOfMemory { size, .. }
+            | Cell::NotTried { size } => *size,
+        }
+    }
+
+    pub fn measured(&self) -> Option<&Measured> {
+        match self {
+            Cell::Measured(measured) => Some(measured),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     pub size: Size,
@@ -53,6 +85,27 @@ pub struct Measured {
     pub runs: Vec<String>,
 }
 
+impl Measured {
+    /// None without a run.
+    pub fn of(size: Size, runs: &[MeasuredRun]) -> Option<Self> {
+        let last = runs.last()?;
+        let series = total_series(runs);
+        let step_ms = middle(&series)?;
+        let a_second = |things: usize| things as f64 / (step_ms / 1e3);
+        Some(Measured {
+            size,
+            step_ms,
+            step_ms_of_rounds: series.iter().map(Series::median).collect(),
+            samples_per_s: a_second(size.batch_size),
+            tokens_per_s: a_second(size.batch_size * size.sequence_length),
+            peak_bytes: peak_bytes(last),
+            launches: last.summary.launches_per_step,
+            flops: last.parts.as_ref().map(|parts| parts.flops_per_step),
+            runs: paths(runs),
+        })
+    }
+}
+
 /// A target over its sizes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TargetScale {
@@ -65,13 +118,7 @@ pub struct TargetScale {
 
 impl TargetScale {
     pub fn measured(&self) -> Vec<&Measured> {
-        self.cells
-            .iter()
-            .filter_map(|cell| match cell {
-                Cell::Measured(measured) => Some(measured),
-                _ => None,
-            })
-            .collect()
+        self.cells.iter().filter_map(Cell::measured).collect()
     }
 }
 
@@ -175,9 +222,10 @@ fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Grow
         .enumerate()
         .map(|(at, axis)| {
             let exponent = fit.coefficients[at + 1];
-            let half_width = fit.standard_errors.as_ref().map(|errors| {
-                student_quantile(0.5 + confidence / 2.0, fit.freedom as f64) * errors[at + 1]
-            });
+            let half_width = fit
+                .standard_errors
+                .as_ref()
+                .map(|errors| half_width(confidence, fit.freedom as f64, errors[at + 1]));
             Growth {
                 of,
                 axis: *axis,

@@ -1,7 +1,5 @@
 //! Runs that take turns: every variant once a round, so that what drifts over minutes falls on all of them.
 
-use std::ffi::OsString;
-
 use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
 use crate::train::event::Event;
 
@@ -23,82 +21,75 @@ pub trait Watch {
     fn ends(&mut self);
 }
 
-/// Nobody looks on.
-impl Watch for () {
-    fn starts(&mut self, _: Turn<'_>) {}
-    fn event(&mut self, _: &Event) {}
-    fn ends(&mut self) {}
+/// Where runs are made, one at a time, and who looks on.
+pub struct Lab<W> {
+    pub runner: Runner,
+    pub watch: W,
 }
 
-/// Runs every variant once a round; the result holds, for each variant, its runs by round.
-///
-/// Each round starts one variant later than the one before, so that being first, after a pause, is nobody's lot.
-///
-/// # Errors
-/// The first failure ends the series; what ran until then is kept on disk.
-pub fn take_turns(
-    runner: &Runner,
-    variants: &[Variant],
-    rounds: usize,
-    watch: &mut dyn Watch,
-) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
-    let fail = |failed| Err(RunFailure::Failed(failed));
-    take_turns_without(runner, variants, rounds, watch, fail)
-}
+impl<W: Watch> Lab<W> {
+    /// Runs every variant once a round; the result holds, for each variant, its runs by round.
+    ///
+    /// # Errors
+    /// The first failure ends the series; what ran until then is kept on disk.
+    pub fn take_turns(
+        &mut self,
+        variants: &[Variant],
+        rounds: usize,
+    ) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
+        self.take_turns_without(variants, rounds, |failed| Err(RunFailure::Failed(failed)))
+    }
 
-/// As [`take_turns`], but a variant whose run fails is left out from then on when `on_failure` agrees.
-///
-/// # Errors
-/// What `on_failure` makes of a failure; also when a run cannot be started or a stop was requested.
-pub fn take_turns_without(
-    runner: &Runner,
-    variants: &[Variant],
-    rounds: usize,
-    watch: &mut dyn Watch,
-    mut on_failure: impl FnMut(Box<Failed>) -> Result<(), RunFailure>,
-) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
-    let of = variants.len() * rounds;
-    let mut runs: Vec<Vec<MeasuredRun>> = variants.iter().map(|_| Vec::new()).collect();
-    let mut left_out = vec![false; variants.len()];
-    let mut run = 0;
-    for round in 0..rounds {
-        for place in 0..variants.len() {
-            let index = (round + place) % variants.len();
-            run += 1;
-            if left_out[index] {
+    /// As [`Lab::take_turns`], but a variant whose run fails is left out from then on when `on_failure` agrees.
+    ///
+    /// Each round starts one variant later than the one before, so that being first, after a pause, is nobody's lot.
+    ///
+    /// # Errors
+    /// What `on_failure` makes of a failure; also when a run cannot be started or a stop was requested.
+    pub fn take_turns_without(
+        &mut self,
+        variants: &[Variant],
+        rounds: usize,
+        mut on_failure: impl FnMut(Box<Failed>) -> Result<(), RunFailure>,
+    ) -> Result<Vec<Vec<MeasuredRun>>, RunFailure> {
+        let mut runs: Vec<Vec<MeasuredRun>> = vec![vec![]; variants.len()];
+        let mut left_out = vec![false; variants.len()];
+        let of = variants.len() * rounds;
+        for run in 0..of {
+            let (round, place) = (run / variants.len(), run % variants.len());
+            let at = (round + place) % variants.len();
+            if left_out[at] {
                 continue;
             }
-            let turn = Turn {
-                run,
-                of,
-                name: &variants[index].name,
-            };
-            match run_one(runner, &variants[index], &[], turn, watch) {
-                Ok(measured) => runs[index].push(measured),
+            match self.run(&variants[at], (run + 1, of)) {
+                Ok(measured) => runs[at].push(measured),
                 Err(RunFailure::Failed(failed)) => {
                     on_failure(failed)?;
-                    left_out[index] = true;
+                    left_out[at] = true;
                 }
                 Err(other) => return Err(other),
             }
         }
+        Ok(runs)
     }
-    Ok(runs)
-}
 
-/// One run of a series.
-///
-/// # Errors
-/// As [`Runner::run`].
-pub fn run_one(
-    runner: &Runner,
-    variant: &Variant,
-    more: &[OsString],
-    turn: Turn<'_>,
-    watch: &mut dyn Watch,
-) -> Result<MeasuredRun, RunFailure> {
-    watch.starts(turn);
-    let result = runner.run(variant, more, &mut |event| watch.event(event));
-    watch.ends();
-    result
+    /// One run of a series: the how manieth, counted from 1, and of how many, 0 where nobody knows.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run(
+        &mut self,
+        variant: &Variant,
+        (run, of): (usize, usize),
+    ) -> Result<MeasuredRun, RunFailure> {
+        self.watch.starts(Turn {
+            run,
+            of,
+            name: &variant.name,
+        });
+        let watch = &mut self.watch;
+        let result = self.runner.run(variant, &mut |event| watch.event(event));
+        self.watch.ends();
+        result
+    }
 }

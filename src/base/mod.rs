@@ -1,6 +1,11 @@
-//! What every layer uses: tables, units, statistics, the locale. Knows of nothing above it.
+//! What every layer uses: files, tables, units, statistics, the locale, what is known of a device. Knows of nothing above it.
 
+pub mod device_facts;
+pub mod file;
+pub mod foreign;
 pub mod locale;
+pub mod markup;
+pub mod roofline;
 pub mod statistics;
 pub mod table;
 pub mod units;

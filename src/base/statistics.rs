@@ -117,6 +117,27 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
+/// ‖a-b‖/‖b‖; infinite where a value is not finite or the lengths differ.
+pub fn relative_difference<A, B>(a: &[A], b: &[B]) -> f64
+where
+    A: Copy + Into<f64>,
+    B: Copy + Into<f64>,
+{
+    let pairs = a.iter().zip(b).map(|(a, b)| ((*a).into(), (*b).into()));
+    let (mut difference, mut norm) = (0f64, 0f64);
+    for (a, b) in pairs {
+        difference += (a - b).powi(2);
+        norm += b.powi(2);
+    }
+    if a.len() != b.len() || !difference.is_finite() || !norm.is_finite() {
+        f64::INFINITY
+    } else if difference == 0.0 {
+        0.0
+    } else {
+        (difference / norm).sqrt()
+    }
+}
+
 fn interpolated(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     let (low, high) = (
@@ -232,6 +253,25 @@ pub enum Verdict {
 }
 
 impl Interval {
+    /// Of a ratio whose logarithm lies within `half_width` of `log`; steps and runs as the fields say.
+    pub fn around(
+        log: f64,
+        half_width: f64,
+        confidence: f64,
+        basis: Basis,
+        (steps, runs): (usize, usize),
+    ) -> Self {
+        Interval {
+            value: log.exp(),
+            low: (log - half_width).exp(),
+            high: (log + half_width).exp(),
+            confidence,
+            basis,
+            steps,
+            runs,
+        }
+    }
+
     /// Whether the value lies within `at_least` and `at_most`, either of which may be open.
     pub fn judge(&self, at_least: Option<f64>, at_most: Option<f64>) -> Verdict {
         let meets = |bound: Option<f64>, low: f64, high: f64| match bound {
@@ -334,22 +374,18 @@ fn ratio_interval(
 ) -> Interval {
     let log_ratio = a.value - b.value;
     let variance = a.variance + b.variance;
-    let half_width = if variance > 0.0 {
-        let freedom =
-            variance.powi(2) / (a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom);
-        student_quantile(0.5 + confidence / 2.0, freedom) * variance.sqrt()
+    let freedom =
+        variance.powi(2) / (a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom);
+    let half_width = half_width(confidence, freedom, variance.sqrt()).max(a.reach + b.reach);
+    Interval::around(log_ratio, half_width, confidence, basis, (steps, runs))
+}
+
+/// Half of the two-sided interval around something with this standard error, in Student's t.
+pub fn half_width(confidence: f64, freedom: f64, error: f64) -> f64 {
+    if error > 0.0 {
+        student_quantile(0.5 + confidence / 2.0, freedom) * error
     } else {
         0.0
-    }
-    .max(a.reach + b.reach);
-    Interval {
-        value: log_ratio.exp(),
-        low: (log_ratio - half_width).exp(),
-        high: (log_ratio + half_width).exp(),
-        confidence,
-        basis,
-        steps,
-        runs,
     }
 }
 

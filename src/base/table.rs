@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
+    /// Words; broken over lines where a line is too narrow.
     Left,
+    /// Figures; never broken.
     Right,
 }
 
-/// A table whose first column gives way when the line is narrow.
+/// A table for lines of any width: its first column gives way, words are broken over lines, and columns that still have no
+/// room follow below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextTable {
     pub title: String,
@@ -21,6 +24,107 @@ pub struct TextTable {
 /// The first column keeps at least this many characters.
 const NARROWEST_NAME: usize = 16;
 
+/// Columns of words are not broken more narrowly than this.
+const NARROWEST_WORDS: usize = 20;
+
+const GAP: usize = 2;
+
+/// Stands where a thing has no figure and others have.
+const NO_FIGURE: &str = "-";
+
+/// What stands in a cell; none where it was not reported.
+type Cell = Option<String>;
+
+/// Things, and what each column says of them. As a text it leaves out the columns that nothing was reported for.
+pub struct Columns<'a, T> {
+    pub title: String,
+    pub things: &'a [T],
+    columns: Vec<Column<'a, T>>,
+    notes: Vec<String>,
+}
+
+struct Column<'a, T> {
+    name: &'static str,
+    align: Align,
+    cell: Box<dyn Fn(&T) -> Cell + 'a>,
+}
+
+impl<'a, T> Columns<'a, T> {
+    pub fn of(title: impl Into<String>, things: &'a [T]) -> Self {
+        Columns {
+            title: title.into(),
+            things,
+            columns: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Only the first `limit` things.
+    pub fn first(mut self, limit: usize) -> Self {
+        self.things = &self.things[..self.things.len().min(limit)];
+        self
+    }
+
+    /// A column of words.
+    pub fn left<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+        self.column(name, Align::Left, cell)
+    }
+
+    /// A column of figures.
+    pub fn right<C: Into<Cell>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+        self.column(name, Align::Right, cell)
+    }
+
+    fn column<C: Into<Cell>>(
+        mut self,
+        name: &'static str,
+        align: Align,
+        cell: impl Fn(&T) -> C + 'a,
+    ) -> Self {
+        let cell = Box::new(move |thing: &T| cell(thing).into());
+        self.columns.push(Column { name, align, cell });
+        self
+    }
+
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().map(|column| column.name)
+    }
+
+    /// What the columns say of a thing, in their order.
+    pub fn row(&self, thing: &T) -> impl Iterator<Item = Cell> {
+        self.columns.iter().map(|column| (column.cell)(thing))
+    }
+}
+
+impl<T> From<Columns<'_, T>> for TextTable {
+    fn from(columns: Columns<'_, T>) -> Self {
+        let mut table = TextTable::new(columns.title, &[]);
+        table.rows = vec![vec![]; columns.things.len()];
+        table.notes = columns.notes;
+        let mut left_out = Vec::new();
+        for Column { name, align, cell } in columns.columns {
+            let cells: Vec<Cell> = columns.things.iter().map(cell).collect();
+            if !cells.is_empty() && cells.iter().all(Option::is_none) {
+                left_out.push(name);
+                continue;
+            }
+            table.columns.push((name, align));
+            for (row, cell) in table.rows.iter_mut().zip(cells) {
+                row.push(cell.unwrap_or_else(|| NO_FIGURE.to_owned()));
+            }
+        }
+        if !left_out.is_empty() {
+            table.note(format!("not reported: {}", left_out.join(", ")));
+        }
+        table
+    }
+}
+
 impl TextTable {
     pub fn new(title: impl Into<String>, columns: &[(&'static str, Align)]) -> Self {
         TextTable {
@@ -31,31 +135,22 @@ impl TextTable {
         }
     }
 
-    /// The table in lines of at most `width` characters, as far as its figures fit.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// The table in lines of at most `width` characters, unless a single figure is longer.
     pub fn render(&self, width: usize) -> String {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .map(|(name, _)| name.chars().count())
-            .collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let figures: usize = widths.iter().skip(1).map(|width| width + 2).sum();
-        if let Some(name) = widths.first_mut() {
-            *name = (*name).min(width.saturating_sub(figures).max(NARROWEST_NAME));
-        }
         let mut text = format!("{}\n", self.title);
-        let header: Vec<String> = self
+        let names: Vec<String> = self
             .columns
             .iter()
             .map(|(name, _)| (*name).to_owned())
             .collect();
-        self.push_row(&mut text, &header, &widths);
-        for row in &self.rows {
-            self.push_row(&mut text, row, &widths);
+        for block in self.blocks(width) {
+            for row in std::iter::once(&names).chain(&self.rows) {
+                self.push_row(&mut text, row, &block);
+            }
         }
         for note in &self.notes {
             push_wrapped(&mut text, note, width);
@@ -63,21 +158,70 @@ impl TextTable {
         text
     }
 
-    fn push_row(&self, text: &mut String, row: &[String], widths: &[usize]) {
-        let mut line = String::new();
-        for (at, (cell, &width)) in row.iter().zip(widths).enumerate() {
-            if at > 0 {
-                line.push_str("  ");
+    /// Places and widths of the columns that stand beside each other; every block begins with the first column.
+    fn blocks(&self, width: usize) -> Vec<Vec<(usize, usize)>> {
+        let longest = |(at, (name, _)): (usize, &(&str, Align))| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            let cells = cells.map(|cell| cell.chars().count());
+            cells.chain([name.chars().count()]).max().unwrap_or(0)
+        };
+        let natural: Vec<usize> = self.columns.iter().enumerate().map(longest).collect();
+        let least = |at: usize| match self.columns[at].1 {
+            _ if at == 0 => natural[at].min(NARROWEST_NAME),
+            Align::Left => GAP + natural[at].min(NARROWEST_WORDS),
+            Align::Right => GAP + natural[at],
+        };
+        let mut blocks: Vec<(Vec<usize>, usize)> = Vec::new();
+        for at in 0..natural.len() {
+            match blocks.last_mut() {
+                Some((block, taken)) if block.len() == 1 || *taken + least(at) <= width => {
+                    block.push(at);
+                    *taken += least(at);
+                }
+                None => blocks.push((vec![at], least(at))),
+                Some(_) => blocks.push((vec![0, at], least(0) + least(at))),
             }
-            let cell = shortened(cell, width);
-            // Writing to a string cannot fail.
-            let _ = match self.columns[at].1 {
-                Align::Left => write!(line, "{cell:<width$}"),
-                Align::Right => write!(line, "{cell:>width$}"),
-            };
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let widened = |(block, taken): (Vec<usize>, usize)| {
+            let mut left = width.saturating_sub(taken);
+            let widths = block.into_iter().map(|at| {
+                let least = least(at) - if at > 0 { GAP } else { 0 };
+                let more = (natural[at] - least).min(left);
+                left -= more;
+                (at, least + more)
+            });
+            widths.collect()
+        };
+        blocks.into_iter().map(widened).collect()
+    }
+
+    fn push_row(&self, text: &mut String, row: &[String], block: &[(usize, usize)]) {
+        let cells: Vec<Vec<String>> = block
+            .iter()
+            .map(|&(at, width)| {
+                let cell = row.get(at).map_or("", String::as_str);
+                match self.columns[at].1 {
+                    Align::Left if at > 0 => wrapped(cell, width),
+                    _ => vec![cell.to_owned()],
+                }
+            })
+            .collect();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut out = String::new();
+            for ((at, width), cell) in block.iter().zip(&cells) {
+                let cell = cell
+                    .get(line)
+                    .map_or(String::new(), |cell| shortened(cell, *width));
+                let gap = if *at > 0 { GAP } else { 0 };
+                // Writing to a string cannot fail.
+                let _ = match self.columns[*at].1 {
+                    Align::Left => write!(out, "{:gap$}{cell:<width$}", ""),
+                    Align::Right => write!(out, "{:gap$}{cell:>width$}", ""),
+                };
+            }
+            text.push_str(out.trim_end());
+            text.push('\n');
+        }
     }
 }
 
@@ -94,21 +238,34 @@ pub fn shortened(text: &str, width: usize) -> String {
     format!("{start}...{end}")
 }
 
+/// `text` in lines of at most `width`, broken between words; a text that fits stays as it is.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 /// `text` in lines of at most `width`, indented by two.
 pub fn push_wrapped(into: &mut String, text: &str, width: usize) {
-    let width = width.saturating_sub(2).max(20);
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            let _ = writeln!(into, "  {line}");
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() {
+        return;
     }
-    if !line.is_empty() {
+    for line in wrapped(&words.join(" "), width.saturating_sub(2).max(20)) {
         let _ = writeln!(into, "  {line}");
     }
 }
@@ -134,5 +291,70 @@ mod tests {
         );
         assert!(text.contains("12345"), "{text}");
         assert!(text.contains("..."), "{text}");
+    }
+
+    struct Run {
+        name: &'static str,
+        ms: Option<f64>,
+        finding: &'static str,
+    }
+
+    const RUNS: [Run; 2] = [
+        Run {
+            name: "v1",
+            ms: Some(12.5),
+            finding: "",
+        },
+        Run {
+            name: "v2 --graph-fusion=off",
+            ms: None,
+            finding: "too noisy: 12 further rounds should settle it, as far as one can tell",
+        },
+    ];
+
+    fn runs() -> Columns<'static, Run> {
+        Columns::of("Runs", &RUNS)
+            .left("", |run| run.name.to_owned())
+            .right("step ms", |run| run.ms.map(|ms| format!("{ms:.1}")))
+            .right("memory", |_| None)
+    }
+
+    #[test]
+    fn a_column_that_nothing_was_reported_for_is_left_out_and_named() {
+        let text = TextTable::from(runs()).render(80);
+        assert!(
+            !text
+                .lines()
+                .nth(1)
+                .is_some_and(|head| head.contains("memory")),
+            "{text}"
+        );
+        assert!(text.contains("not reported: memory"), "{text}");
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with("v2") && line.ends_with('-')),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn words_are_broken_and_columns_without_room_follow_below() {
+        let words = runs().left("finding", |run| run.finding.to_owned());
+        let text = TextTable::from(words).render(60);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+        assert_eq!(text.matches("v2 --graph-fusion=off").count(), 1, "{text}");
+        let many = (0..6).fold(runs(), |table, _| {
+            table.right("a long heading", |_| "123456.789".to_owned())
+        });
+        let text = TextTable::from(many).render(60);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+        assert_eq!(text.matches("123456.789").count(), 12, "{text}");
+        assert!(text.matches("v2 --").count() > 1, "{text}");
     }
 }

@@ -61,9 +61,14 @@ pub fn or_not_reported(value: Option<String>) -> String {
     value.unwrap_or_else(|| NOT_REPORTED.to_owned())
 }
 
+/// With so many decimals, where it was reported.
+pub fn number(value: Option<f64>, decimals: usize) -> Option<String> {
+    value.map(|value| format!("{value:.decimals$}"))
+}
+
 /// With so many decimals, or that it was not reported.
 pub fn number_or_not(value: Option<f64>, decimals: usize) -> String {
-    value.map_or(NOT_REPORTED.into(), |value| format!("{value:.decimals$}"))
+    or_not_reported(number(value, decimals))
 }
 
 pub fn bytes_or_not(bytes: Option<u64>) -> String {

@@ -1,22 +1,18 @@
 //! `ablate`: every combination of a target's switches, and what each is worth.
 
-use std::io::{self, Write};
-
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 
-use super::Exit;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, bar, finish, print_json, print_table, timed,
+    Analysis, Answer, Flags, Lab, Measure, Page, TIMED, bar, interval, plural, switches,
 };
-use super::training_args::UsageError;
-use crate::analysis::ablation::{Ablation, Effect, Switch, analyse, variants};
+use crate::analysis::ablation::{Ablation, Effect, States, analyse};
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::factor;
-use crate::analysis::turns::take_turns;
-use crate::analysis::{RunFailure, Stop};
+use crate::analysis::{RunFailure, Variant};
 use crate::base::statistics::{Finding, Series};
-use crate::base::table::{Align, TextTable};
+use crate::base::table::Columns;
+use crate::run::{RunSpec, UsageError};
 
 /// More switches would need more than 64 combinations.
 const MOST_SWITCHES: usize = 6;
@@ -37,69 +33,61 @@ const SWITCHES: [&str; 4] = [
       two switches, more surely")]
 pub struct AblateArgs {
     /// v2 or v3, with flags of its own after a colon
-    target: Entry,
+    target: RunSpec,
     /// Switches to turn on and off; the others stay as the target has them
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = SWITCHES.map(String::from))]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = switch, default_values_t = SWITCHES.map(String::from))]
     switches: Vec<String>,
     #[command(flatten)]
-    measure: MeasureFlags,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    measure: Measure,
     #[command(flatten)]
-    size: SizeFlags,
-    #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
 }
 
-pub fn run(args: &AblateArgs) -> Result<Exit> {
-    finish(ablate(args))
-}
-
-fn ablate(args: &AblateArgs) -> Result<Exit> {
-    let (rounds, confidence) = args.measure.checked()?;
-    let switches = switches(&args.switches)?;
-    let own = args.target.flags.clone();
-    let common = [timed(), args.flags.words(), args.size.words(), own].concat();
-    let variants = variants(&args.target.target, &switches, &common);
-    let stop = Stop::default();
-    let runner = args.flags.runner(stop.clone())?;
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let runs = take_turns(&runner, &variants, rounds, &mut console).map_err(say_which)?;
-    drop(console);
-    let times: Vec<Vec<f64>> = runs
-        .iter()
-        .map(|runs| total_series(runs).iter().map(Series::median).collect())
-        .collect();
-    let ablation = analyse(&args.target.target, &switches, &times, confidence)?;
-    if args.json {
-        print_json(&ablation)?;
-    } else {
-        print(&mut io::stdout().lock(), &ablation)?;
+fn switch(name: &str) -> Result<String, String> {
+    let name = name.trim().trim_start_matches("--");
+    let known = switches();
+    match known.iter().any(|known| known == name) {
+        true => Ok(name.into()),
+        false => Err(format!(
+            "there is no such switch; there are: {}",
+            known.join(", ")
+        )),
     }
-    Ok(Exit::Ok)
 }
 
-fn switches(names: &[String]) -> Result<Vec<Switch>> {
-    let mut switches: Vec<Switch> = Vec::new();
-    for name in names {
-        let name = name.trim().trim_start_matches("--").to_string();
-        if name.is_empty() || switches.iter().any(|known| known.name == name) {
-            bail!(UsageError(format!(
-                "--switches: `{name}` is empty or named twice; there are: {}",
-                SWITCHES.join(", ")
-            )));
+impl Analysis for AblateArgs {
+    fn answer(&self) -> Result<Answer> {
+        let switches = &self.switches;
+        let again = (1..switches.len()).find(|at| switches[..*at].contains(&switches[*at]));
+        if again.is_some() || switches.len() > MOST_SWITCHES {
+            return Err(UsageError(format!(
+                "--switches: name 1 to {MOST_SWITCHES} of them, each once"
+            ))
+            .into());
         }
-        switches.push(Switch { name });
+        let common = self.flags.after(&TIMED);
+        let variants = States::all(switches.len())
+            .map(|states| {
+                let name = match states.on(switches).join(" + ") {
+                    none if none.is_empty() => "none".into(),
+                    on => on,
+                };
+                Variant::new(name, &self.target, &common, &states.flags(switches))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut lab = Lab::open(&self.flags)?;
+        let runs = lab
+            .take_turns(&variants, self.measure.rounds)
+            .map_err(say_which)?;
+        let medians = |series: Vec<Series>| series.iter().map(Series::median).collect();
+        let times: Vec<Vec<f64>> = runs
+            .iter()
+            .map(|runs| medians(total_series(runs)))
+            .collect();
+        let Measure { confidence, .. } = self.measure;
+        let found = analyse(self.target.target.name, switches, &times, confidence)?;
+        Answer::new(&found, page(&found))
     }
-    if switches.is_empty() || switches.len() > MOST_SWITCHES {
-        bail!(UsageError(format!(
-            "--switches: name 1 to {MOST_SWITCHES} of them, such as {}",
-            SWITCHES.join(",")
-        )));
-    }
-    Ok(switches)
 }
 
 /// A combination this device cannot run would leave a hole in the experiment.
@@ -113,83 +101,45 @@ fn say_which(failure: RunFailure) -> RunFailure {
     failure
 }
 
-fn print(out: &mut impl Write, ablation: &Ablation) -> io::Result<()> {
-    print_table(out, &combinations(ablation))?;
-    print_table(
-        out,
-        &effects("What each switch does", &ablation.main_effects, ablation),
-    )?;
-    chart(out, &ablation.main_effects)?;
-    if !ablation.interactions.is_empty() {
-        print_table(
-            out,
-            &effects("What two do together", &ablation.interactions, ablation),
-        )?;
-    }
-    Ok(())
-}
-
-fn combinations(ablation: &Ablation) -> TextTable {
-    let mut table = TextTable::new(
+fn page(found: &Ablation) -> Page {
+    let mut page = Page::default();
+    let rounds = plural(found.rounds, "round");
+    let title = format!("{}: every combination, {rounds}", found.target);
+    let combinations = Columns::of(title, &found.combinations)
+        .left("switched on", |row| match &*row.on {
+            [] => "nothing".into(),
+            on => on.join(" + "),
+        })
+        .right("step ms", |row| format!("{:.3}", row.step_ms))
+        .right("speed-up", |row| format!("{}x", factor(row.speedup)));
+    page.table(combinations);
+    let scatter = found.scatter.map_or(String::new(), |scatter| {
         format!(
-            "{}: every combination, {} rounds",
-            ablation.target, ablation.rounds
-        ),
-        &[
-            ("switched on", Align::Left),
-            ("step ms", Align::Right),
-            ("speed-up", Align::Right),
-        ],
-    );
-    for combination in &ablation.combinations {
-        table.rows.push(vec![
-            match combination.on.as_slice() {
-                [] => "nothing".into(),
-                on => on.join(" + "),
-            },
-            format!("{:.3}", combination.step_ms),
-            format!("{}x", factor(combination.speedup)),
-        ]);
+            "; equal runs of a round scatter by {:.1} %",
+            100.0 * scatter
+        )
+    });
+    page.table(effects("What each switch does", &found.main_effects).note(format!(
+        "on over off, averaged over every state of the other switches; all intervals hold together with {:.0} %{scatter}",
+        100.0 * found.confidence
+    )));
+    chart(&mut page, &found.main_effects);
+    if !found.interactions.is_empty() {
+        page.table(effects("What two do together", &found.interactions).note(
+            "together over the product of both alone: above 1 they help each other, below 1 they do the same work twice",
+        ));
     }
-    table
+    page
 }
 
-fn effects(title: &str, effects: &[Effect], ablation: &Ablation) -> TextTable {
-    let mut table = TextTable::new(
-        title,
-        &[
-            ("", Align::Left),
-            ("speed-up", Align::Right),
-            ("interval", Align::Right),
-            ("finding", Align::Left),
-        ],
-    );
-    for effect in effects {
-        table.rows.push(vec![
-            effect.switches.join(" with "),
-            format!("{}x", factor(1.0 / effect.time_ratio)),
-            effect.interval.map_or("not known".into(), |interval| {
-                format!(
-                    "{} to {}",
-                    factor(1.0 / interval.high),
-                    factor(1.0 / interval.low)
-                )
-            }),
-            in_words(effect),
-        ]);
-    }
-    table.notes.push(match effects.first().map(|effect| effect.switches.len()) {
-        Some(2) => "together over the product of both alone: above 1 they help each other, below 1 they do the same work twice".into(),
-        _ => format!(
-            "on over off, averaged over every state of the other switches; all intervals hold together with {:.0} %{}",
-            100.0 * ablation.confidence,
-            ablation.scatter.map_or(String::new(), |scatter| format!(
-                "; equal runs of a round scatter by {:.1} %",
-                100.0 * scatter
-            ))
-        ),
-    });
-    table
+fn effects<'a>(title: &str, effects: &'a [Effect]) -> Columns<'a, Effect> {
+    Columns::of(title, effects)
+        .left("", |row| row.switches.join(" with "))
+        .right("speed-up", |row| {
+            format!("{}x", factor(1.0 / row.time_ratio))
+        })
+        .right("interval", |row| row.interval.as_ref().map(interval))
+        .left("finding", in_words)
 }
 
 fn in_words(effect: &Effect) -> String {
@@ -207,31 +157,26 @@ fn in_words(effect: &Effect) -> String {
 }
 
 /// Share of time saved by each switch, as bars.
-fn chart(out: &mut impl Write, effects: &[Effect]) -> io::Result<()> {
-    let name = effects
+fn chart(page: &mut Page, effects: &[Effect]) {
+    let name = |effect: &Effect| effect.switches.join("");
+    let saved = |effect: &Effect| 1.0 - effect.time_ratio;
+    let width = effects
         .iter()
-        .filter_map(|effect| Some(effect.switches.first()?.len()))
+        .map(|effect| name(effect).len())
         .max()
         .unwrap_or(0);
-    let saved = |effect: &Effect| 1.0 - effect.time_ratio;
-    let longest = effects
-        .iter()
-        .map(|effect| saved(effect).abs())
-        .fold(0.01, f64::max);
-    writeln!(out, "\nTime saved")?;
+    let shares = effects.iter().map(|effect| saved(effect).abs());
+    let longest = shares.fold(0.01, f64::max);
+    page.line("\nTime saved");
     for effect in effects {
         let share = saved(effect);
-        writeln!(
-            out,
-            "  {:<name$} {:>+6.1} % {}",
-            effect.switches.join(""),
-            100.0 * share,
-            bar(
-                share.abs() / longest,
-                40,
-                if share >= 0.0 { '#' } else { '-' }
-            )
-        )?;
+        let glyph = if share >= 0.0 { '#' } else { '-' };
+        let bar = bar(share.abs() / longest, 40, glyph);
+        page.line(format_args!(
+            "  {:<width$} {:>+6.1} % {bar}",
+            name(effect),
+            100.0 * share
+        ));
     }
-    writeln!(out, "  # time saved, - time lost")
+    page.line("  # time saved, - time lost");
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use tinyllama_kernels::tunables;
 
-use super::switches::BlockSize;
-use super::training_args::UsageError;
 use crate::analysis::tuning::{TakenOver, Tuned};
-use crate::model::{Recipe, Target};
+use crate::run::UsageError;
 use crate::run::folder;
+use crate::run::spec::BlockSize;
+use crate::targets::Target;
 use crate::train::Options;
 use crate::train::event::Hello;
 
@@ -20,20 +20,22 @@ const TUNING: &str = "TINYLLAMA_TUNING";
 ///
 /// # Errors
 /// [`UsageError`] when the target does not launch a kernel that was named.
-pub fn check(given: &[BlockSize], options: &Options) -> Result<(), UsageError> {
-    let launched = launched(options.target, &options.recipe);
+pub fn check(given: &[BlockSize], target: Target, options: &Options) -> Result<(), UsageError> {
+    let launched = target.kernels(&options.recipe);
     let Some(idle) = given
         .iter()
         .find(|size| !launched.contains(&size.kernel.as_str()))
     else {
         return Ok(());
     };
-    let (target, kernel) = (options.target, &idle.kernel);
-    Err(UsageError(match options.target {
-        Target::V4 => {
-            format!("--block-size {kernel}: v4 sizes its blocks itself; v3 and the stages take one")
+    let kernel = &idle.kernel;
+    Err(UsageError(match launched.as_slice() {
+        _ if !target.engine.takes_block_sizes() => {
+            format!(
+                "--block-size {kernel}: {target} sizes its blocks itself; v3 and the stages take one"
+            )
         }
-        _ if launched.is_empty() => format!(
+        [] => format!(
             "--block-size {kernel}: {target} launches none of this project's kernels, so it would change nothing; v3 and the stages do"
         ),
         _ => format!(
@@ -41,14 +43,6 @@ pub fn check(given: &[BlockSize], options: &Options) -> Result<(), UsageError> {
             launched.join(", ")
         ),
     }))
-}
-
-fn launched(target: Target, recipe: &Recipe) -> Vec<&'static str> {
-    if target == Target::V4 {
-        vec![]
-    } else {
-        recipe.kernels()
-    }
 }
 
 /// Hands the block sizes to the kernels of this process and enters them in `hello`; returns what a reader should know of them.
@@ -63,7 +57,7 @@ pub fn settle(given: &[BlockSize], target: Target, hello: &mut Hello) -> Result<
     let mut note = None;
     // The CPU runs the model without these kernels.
     let is_wanted =
-        !launched(target, &hello.recipe).is_empty() && hello.backend != "cpu" && tuning_is_on()?;
+        !target.kernels(&hello.recipe).is_empty() && hello.backend != "cpu" && tuning_is_on()?;
     if is_wanted {
         match found(hello, &sizes) {
             Ok(Some(taken)) => {

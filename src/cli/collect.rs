@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
-use super::training_args::UsageError;
+use crate::run::UsageError;
 use crate::run::signal_group;
 
 /// A command of this program and the file its output goes to.
@@ -27,8 +27,9 @@ struct Fact {
 }
 
 /// From what always works to what takes long, so that a machine that stops half-way has said the most.
-const FACTS: [Fact; 18] = [
+const FACTS: [Fact; 19] = [
     other("doctor.json", "doctor --json"),
+    other("driver.json", "doctor --driver --json"),
     other("kernels-compiled.json", "kernels --arch all --json"),
     other("kernels-f32.json", "kernels --check --json"),
     other("kernels-bf16.json", "kernels --check --json --dtype bf16"),

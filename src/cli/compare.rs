@@ -1,58 +1,54 @@
-//! `compare`: targets, or runs that were kept, side by side.
+//! `compare`: targets, other programs, or runs that were kept, side by side.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
+mod peers;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::Exit;
+use self::peers::Peer;
 use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, kept_run, print_json, print_table,
-    timed, workshop_table,
+    Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
 };
-use super::training_args::UsageError;
-use crate::analysis::comparison::{Comparison, Made, Side, compare};
-use crate::analysis::turns::{Turn, run_one, take_turns};
+use crate::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
 use crate::analysis::workshop::{self, Confronted};
-use crate::analysis::{MeasuredRun, Stop, Variant};
-use crate::base::table::{Align, TextTable};
-use crate::base::units::{bytes_or_not, number_or_not, rate};
-use crate::run::folder;
+use crate::analysis::{MeasuredRun, Variant};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{human_bytes, number, rate};
+use crate::run::{RunSpec, UsageError, folder};
 
 /// Steps of the profile pass that `--workshop` needs for the time of parts.
 const PROFILED_STEPS: usize = 3;
 
 #[derive(Debug, Args)]
-#[command(after_help = r"Examples:
+#[command(after_help = r#"Examples:
   tinyllama-tutor compare v1 v2 v3 v4 --config small
       the versions, three rounds in turns
   tinyllama-tutor compare v2 v2:--graph-fusion=off
       one switch
+  tinyllama-tutor compare v4 --peer "python3 peer.py" --no-phases
+      beside a program of your own
   tinyllama-tutor compare v1 v4 --workshop
       beside the workshop's own figures
   tinyllama-tutor compare RUN RUN
-      runs that were kept, by id or folder")]
+      runs that were kept, by id or folder"#)]
 pub struct CompareArgs {
     /// Targets (`v1`, `v2:--graph-fusion=off`), or kept runs by id or folder
     #[arg(required = true, value_name = "TARGET OR RUN")]
     compared: Vec<String>,
     #[command(flatten)]
-    measure: MeasureFlags,
+    measure: Measure,
+    /// Another program to set beside them, run first: a command that prints a JSON object a line with `variant` and `step_ms`; may be repeated
+    #[arg(long, value_name = "COMMAND")]
+    peer: Vec<String>,
     /// Leave out the run of each target that times forward, backward and optimizer apart
     #[arg(long)]
     no_phases: bool,
     /// Set the workshop's own figures beside those measured here
     #[arg(long)]
     workshop: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    size: SizeFlags,
-    #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
 }
 
 /// What `--json` prints.
@@ -60,238 +56,170 @@ pub struct CompareArgs {
 struct Document<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "<[Peer]>::is_empty")]
+    peers: &'a [Peer],
     #[serde(skip_serializing_if = "Option::is_none")]
     workshop: Option<&'a [Confronted]>,
 }
 
-pub fn run(args: &CompareArgs) -> Result<Exit> {
-    finish(compare_all(args))
-}
-
-fn compare_all(args: &CompareArgs) -> Result<Exit> {
-    let comparison = match kept(args)? {
-        Some(runs) => of_kept(args, &runs)?,
-        None => measured(args)?,
-    };
-    let confronted = args.workshop.then(|| workshop::confront(&comparison.rows));
-    if args.json {
-        print_json(&Document {
+impl Analysis for CompareArgs {
+    fn answer(&self) -> Result<Answer> {
+        let root = folder::state_folder()?;
+        let found = self.compared.iter().map(|text| kept_run(text, &root));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        let kept: Vec<_> = found.iter().flatten().collect();
+        let (made, sides, peers) = if kept.is_empty() {
+            let (sides, peers) = self.measured()?;
+            (Made::InTurns, sides, peers)
+        } else if kept.len() == found.len() {
+            let sides = kept
+                .into_iter()
+                .map(|path| Ok(self::kept(MeasuredRun::read(path)?)));
+            (
+                Made::Apart,
+                sides.collect::<Result<Vec<_>>>()?,
+                peers::run(&self.peer)?,
+            )
+        } else {
+            bail!(UsageError(
+                "targets and kept runs cannot be mixed: the targets would run now, the others ran at another time. \
+                 Run the target first, then name its run"
+                    .into()
+            ))
+        };
+        let comparison = compare(&sides, made, self.measure.confidence);
+        let base = sides
+            .first()
+            .map(|first| total_series(&first.runs))
+            .unwrap_or_default();
+        let over = |peer: Peer| peer.over(&base, self.measure.confidence);
+        let peers: Vec<Peer> = peers.into_iter().map(over).collect();
+        let workshop = self.workshop.then(|| workshop::confront(&comparison.rows));
+        let document = Document {
             comparison: &comparison,
-            workshop: confronted.as_deref(),
-        })?;
-    } else {
-        print(&mut io::stdout().lock(), &comparison, confronted.as_deref())?;
+            peers: &peers,
+            workshop: workshop.as_deref(),
+        };
+        Answer::new(&document, page(&document))
     }
-    Ok(Exit::Ok)
 }
 
-/// The runs that were named; none when all are targets.
-fn kept(args: &CompareArgs) -> Result<Option<Vec<(String, MeasuredRun)>>> {
-    let root = folder::state_folder()?;
-    let found = args
-        .compared
-        .iter()
-        .map(|text| kept_run(text, &root))
-        .collect::<Result<Vec<_>>>()?;
-    let count = found.iter().flatten().count();
-    if count == 0 {
-        return Ok(None);
+fn kept(run: MeasuredRun) -> Side {
+    let id = run.path.file_name().unwrap_or_default().to_string_lossy();
+    Side {
+        name: format!("{} {id}", run.hello.target),
+        runs: vec![run],
+        phases: None,
     }
-    if count < found.len() {
-        bail!(UsageError(
-            "targets and kept runs cannot be mixed: the targets would run now, the others ran at another time. \
-             Run the target first, then name its run"
-                .into()
-        ));
-    }
-    let runs = args
-        .compared
-        .iter()
-        .zip(found.into_iter().flatten())
-        .map(|(text, kept)| {
-            let run = MeasuredRun::read(&kept.path)?;
-            let id = kept
-                .path
-                .file_name()
-                .map_or_else(|| text.clone(), |name| name.to_string_lossy().into_owned());
-            Ok((format!("{} {id}", run.hello.target), run))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Some(runs))
 }
 
-fn of_kept(args: &CompareArgs, runs: &[(String, MeasuredRun)]) -> Result<Comparison> {
-    let (_, confidence) = args.measure.checked()?;
-    let sides: Vec<Side<'_>> = runs
-        .iter()
-        .map(|(name, run)| Side {
-            name: name.clone(),
-            runs: std::slice::from_ref(run),
-            phases: None,
-        })
-        .collect();
-    Ok(compare(&sides, Made::Apart, confidence))
-}
-
-fn measured(args: &CompareArgs) -> Result<Comparison> {
-    let (rounds, confidence) = args.measure.checked()?;
-    let variants = variants(args)?;
-    let stop = Stop::default();
-    let runner = args.flags.runner(stop.clone())?;
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let runs = take_turns(&runner, &variants, rounds, &mut console)?;
-    let mut phases = Vec::new();
-    if !args.no_phases {
-        let flags = phase_flags(args.workshop);
-        for (at, variant) in variants.iter().enumerate() {
-            let turn = Turn {
-                run: at + 1,
-                of: variants.len(),
-                name: &format!("{}, phases timed apart", variant.name),
-            };
-            phases.push(run_one(&runner, variant, &flags, turn, &mut console)?);
+impl CompareArgs {
+    /// Everything is checked, and other programs have run, before the first run is started.
+    fn measured(&self) -> Result<(Vec<Side>, Vec<Peer>)> {
+        let common = self.flags.after(&TIMED);
+        let mut apart = vec![
+            "--sync=phases".into(),
+            "--repeatability=off".into(),
+            "--flops".into(),
+        ];
+        if self.workshop {
+            apart.push(format!("--profile-steps={PROFILED_STEPS}"));
         }
+        let entries = self.compared.iter().map(|text| text.parse::<RunSpec>());
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let mut timed = Vec::new();
+        let mut with_phases = Vec::new();
+        for entry in &entries {
+            timed.push(Variant::new(entry.to_string(), entry, &common, &[])?);
+            let name = format!("{entry}, phases timed apart");
+            with_phases.push(Variant::new(name, entry, &common, &apart)?);
+        }
+        let mut lab = Lab::open(&self.flags)?;
+        let peers = peers::run(&self.peer);
+        lab.runner.check_stop()?;
+        let peers = peers?;
+        let runs = lab.take_turns(&timed, self.measure.rounds)?;
+        let mut sides = Vec::new();
+        for (at, (variant, runs)) in timed.into_iter().zip(runs).enumerate() {
+            let phases = match self.no_phases {
+                true => None,
+                false => Some(lab.run(&with_phases[at], (at + 1, entries.len()))?),
+            };
+            sides.push(Side {
+                name: variant.name,
+                runs,
+                phases,
+            });
+        }
+        Ok((sides, peers))
     }
-    let sides: Vec<Side<'_>> = variants
-        .iter()
-        .enumerate()
-        .map(|(at, variant)| Side {
-            name: variant.name.clone(),
-            runs: &runs[at],
-            phases: phases.get(at),
-        })
-        .collect();
-    Ok(compare(&sides, Made::InTurns, confidence))
 }
 
-fn variants(args: &CompareArgs) -> Result<Vec<Variant>> {
-    let common = [timed(), args.flags.words(), args.size.words()].concat();
-    let entries = args
-        .compared
-        .iter()
-        .map(|text| text.parse::<Entry>().map_err(UsageError))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(entries.iter().map(|entry| entry.variant(&common)).collect())
-}
-
-fn phase_flags(with_parts: bool) -> Vec<OsString> {
-    let mut flags: Vec<OsString> = vec![
-        "--sync=phases".into(),
-        "--repeatability=off".into(),
-        "--flops".into(),
-    ];
-    if with_parts {
-        flags.push(format!("--profile-steps={PROFILED_STEPS}").into());
-    }
-    flags
-}
-
-fn print(
-    out: &mut impl Write,
-    comparison: &Comparison,
-    confronted: Option<&[Confronted]>,
-) -> io::Result<()> {
+fn page(found: &Document<'_>) -> Page {
+    let mut page = Page::default();
+    let comparison = found.comparison;
     if let Some(row) = comparison.rows.first() {
-        writeln!(out, "{} ({})", row.device, row.backend)?;
+        page.line(format_args!("{} ({})", row.device, row.backend));
     }
-    print_table(out, &times(comparison))?;
-    print_table(out, &figures(comparison))?;
-    if let Some(confronted) = confronted {
-        print_table(out, &workshop_table(confronted, &workshop::NOTES))?;
+    let rows: Vec<Row> = comparison
+        .rows
+        .iter()
+        .cloned()
+        .chain(found.peers.iter().map(Peer::row))
+        .collect();
+    page.table(times(comparison, &rows, !found.peers.is_empty()));
+    page.table(figures(&rows));
+    if let Some(confronted) = found.workshop {
+        page.table(workshop_table(confronted, &workshop::NOTES));
     }
     for warning in &comparison.warnings {
-        writeln!(out, "warning: {warning}")?;
+        page.line(format_args!("warning: {warning}"));
     }
-    Ok(())
+    page
 }
 
-fn times(comparison: &Comparison) -> TextTable {
-    let mut table = TextTable::new(
-        "Step time",
-        &[
-            ("", Align::Left),
-            ("step ms", Align::Right),
-            ("range of runs", Align::Right),
-            ("speed-up", Align::Right),
-            ("finding", Align::Left),
-        ],
-    );
-    for row in &comparison.rows {
-        let (speedup, finding) = match &row.relative_time {
-            Some(time) => (time.speedup_text(), time.finding_text()),
-            None => ("1x".into(), "compared with".into()),
-        };
-        table.rows.push(vec![
-            row.name.clone(),
-            number_or_not(row.step_ms, 3),
-            range(&row.step_ms_of_runs),
-            speedup,
-            finding,
-        ]);
-    }
-    table.notes.push(format!(
-        "step ms: median of the runs' medians; speed-up: over the first row, with its {:.0} % interval; a difference under {:.0} % counts as none",
-        100.0 * comparison.confidence,
-        100.0 * comparison.margin
-    ));
-    table
-}
-
-fn range(medians: &[f64]) -> String {
-    let (low, high) = medians
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ms| {
-            (low.min(*ms), high.max(*ms))
-        });
-    match medians.len() {
-        0 | 1 => "one run".into(),
-        _ => format!("{low:.3} to {high:.3}"),
+fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
+    let table = Columns::of("Step time", rows)
+        .left("", |row| row.name.clone())
+        .right("step ms", |row| number(row.step_ms, 3))
+        .right("range of runs", |row| range(&row.step_ms_of_runs).unwrap_or("one run".into()))
+        .right("speed-up", |row| {
+            let time = row.relative_time.as_ref();
+            time.map_or("1x".into(), |time| time.speedup_text())
+        })
+        .left("finding", |row| {
+            let time = row.relative_time.as_ref();
+            time.map_or("compared with".into(), |time| time.finding_text())
+        })
+        .note(format!(
+            "step ms: median of the runs' medians; speed-up: over the first row, with its {:.0} % interval; a difference under {:.0} % counts as none",
+            100.0 * comparison.confidence,
+            100.0 * comparison.margin
+        ));
+    match has_peers {
+        true => table.note(peers::NOTE).into(),
+        false => table.into(),
     }
 }
 
-fn figures(comparison: &Comparison) -> TextTable {
-    let mut table = TextTable::new(
-        "Phases and costs",
-        &[
-            ("", Align::Left),
-            ("forward", Align::Right),
-            ("backward", Align::Right),
-            ("optimizer", Align::Right),
-            ("launches", Align::Right),
-            ("memory", Align::Right),
-            ("samples/s", Align::Right),
-            ("achieved", Align::Right),
-            ("energy", Align::Right),
-            ("loss", Align::Right),
-            ("gradients", Align::Right),
-        ],
-    );
-    for row in &comparison.rows {
-        table.rows.push(vec![
-            row.name.clone(),
-            number_or_not(row.phases.forward_ms, 3),
-            number_or_not(row.phases.backward_ms, 3),
-            number_or_not(row.phases.optimizer_ms, 3),
-            number_or_not(row.launches_per_step, 0),
-            bytes_or_not(row.peak_bytes_reserved.or(row.peak_bytes_in_use)),
-            number_or_not(row.samples_per_s, 1),
-            row.flops_per_s
-                .map_or("not counted".into(), |flops| rate(flops, "FLOP")),
-            row.energy_per_step
-                .map_or("not measured".into(), |energy| energy.to_string()),
-            number_or_not(row.final_loss, 4),
-            row.parameters_with_gradient
-                .map_or("not reported".into(), |with| {
-                    format!("{with} of {}", row.parameter_tensors)
-                }),
-        ]);
-    }
-    table.notes.push(
-        "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
-         memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
-         with the 95 % interval of its mean"
-            .into(),
-    );
-    table
+fn figures(rows: &[Row]) -> TextTable {
+    Columns::of("Phases and costs", rows)
+        .left("", |row| row.name.clone())
+        .right("forward", |row| number(row.phases.forward_ms, 3))
+        .right("backward", |row| number(row.phases.backward_ms, 3))
+        .right("optimizer", |row| number(row.phases.optimizer_ms, 3))
+        .right("launches", |row| number(row.launches_per_step, 0))
+        .right("memory", |row| row.peak_bytes().map(human_bytes))
+        .right("samples/s", |row| number(row.samples_per_s, 1))
+        .right("achieved", |row| row.flops_per_s.map(|flops| rate(flops, "FLOP")))
+        .right("energy", |row| row.energy_per_step.map(|energy| energy.to_string()))
+        .right("loss", |row| number(row.final_loss, 4))
+        .right("gradients", Row::gradients)
+        .right("first step", |row| row.first_step_ms.map(|ms| format!("{:.1} s", ms / 1e3)))
+        .note(
+            "phases: ms, from a run that waits for the device after each, which costs time of its own; launches: a step; \
+             memory: taken from the device; achieved: FLOP counted from shapes over the median step; energy: of the whole device, a step, from its power once a second \
+             with the 95 % interval of its mean; first step: of the first round, compiling and tuning included",
+        )
+        .into()
 }

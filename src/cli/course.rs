@@ -1,6 +1,5 @@
 //! Without a subcommand: the course, on a full screen or as lines.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,6 +7,7 @@ use clap::Args;
 use super::{Exit, kernel_inputs};
 use crate::lesson::Source;
 use crate::recording;
+use crate::run::Launcher;
 use crate::session::Place;
 use crate::tutor::{Options, TutorError};
 use crate::{plain, tui};
@@ -68,20 +68,12 @@ pub fn run(args: CourseArgs) -> Exit {
 }
 
 fn options(args: CourseArgs) -> Result<Options, TutorError> {
-    let launcher = match &args.launcher {
-        Some(words) => shlex::split(words).ok_or_else(|| {
-            TutorError::Usage(format!(
-                "--launcher {words}: a quotation mark is not closed"
-            ))
-        })?,
-        None => Vec::new(),
-    };
+    let launcher = Launcher::of_this_program(args.launcher.as_deref());
     let options = Options {
         in_class: args.class.is_some(),
         course: Source::new(args.lessons),
         place: Place::find(args.class.as_deref(), args.learner.as_deref())?,
-        program: None,
-        launcher: launcher.into_iter().map(OsString::from).collect(),
+        launcher: launcher.map_err(|error| TutorError::Usage(error.to_string()))?,
         no_color: args.no_color,
         ascii: args.ascii,
         mouse: args.mouse,

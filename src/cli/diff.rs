@@ -11,8 +11,8 @@ use ratatui::text::Line;
 use serde::Serialize;
 
 use super::Exit;
-use crate::model::Target;
-use crate::model::difference::{Difference, Excerpt, differences};
+use crate::targets::difference::{Difference, Excerpt, differences};
+use crate::targets::{self, Target};
 use crate::tui::highlight::Highlighter;
 use crate::tui::theme::Theme;
 
@@ -23,7 +23,7 @@ use crate::tui::theme::Theme;
   tinyllama-tutor diff v1 v2 --brief
       in words only")]
 pub struct DiffArgs {
-    /// A target: v1 to v4, stage1 to stage6
+    #[arg(help = targets::help("A target"))]
     left: Target,
     /// Another one
     right: Target,
@@ -117,12 +117,13 @@ fn print_source(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::{stage4, stage5};
 
     fn printed(highlighter: Option<&Highlighter>) -> String {
         let document = Document {
             left: "stage4".into(),
             right: "stage5".into(),
-            differences: differences(Target::Stage4, Target::Stage5),
+            differences: differences(stage4::TARGET, stage5::TARGET),
         };
         let mut out = Vec::new();
         print(&mut out, &document, false, highlighter).unwrap();

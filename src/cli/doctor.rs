@@ -9,9 +9,10 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Exit, collect};
+use super::{Exit, collect, doctor_driver};
 use crate::base::locale;
-use crate::device::diagnosis::{self, Finding, Status};
+use crate::device::finding::{Finding, Status};
+use crate::device::{BackendChoice, diagnosis};
 use crate::run::folder;
 
 #[derive(Debug, Args)]
@@ -25,9 +26,27 @@ pub struct DoctorArgs {
     /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND names the backend of all
     #[arg(last = true, requires = "collect", value_name = "FLAGS")]
     training: Vec<String>,
+    /// Try a GPU's driver itself, through HIP and CUDA: memory, copies, modules, launches, events, streams, graphs and the
+    /// vendor's matrix products, each compared with what the host computes
+    #[arg(long, conflicts_with = "collect")]
+    driver: bool,
+    /// With --driver: rocm or cuda instead of each that is there
+    #[arg(
+        long,
+        requires = "driver",
+        value_name = "BACKEND",
+        default_value = "auto"
+    )]
+    pub(super) backend: BackendChoice,
+    /// With --driver: which of the vendor's devices, counted from 0
+    #[arg(long, requires = "driver", value_name = "INDEX")]
+    pub(super) device: Option<String>,
+    /// With --driver: short vectors and few repeats, for a device that is simulated
+    #[arg(long, requires = "driver")]
+    pub(super) quick: bool,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Everything `doctor --json` prints.
@@ -69,6 +88,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
             Duration::from_secs_f64(60.0 * args.limit),
         );
     }
+    if args.driver {
+        return doctor_driver::run(args);
+    }
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
     // The CPU backend is always there, so what can stop the workshop is a place to keep its work.
@@ -95,19 +117,7 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "tinyllama-tutor {}", report.version)?;
     let mut topic = "";
     for finding in &report.findings {
-        if finding.topic != topic {
-            topic = finding.topic;
-            writeln!(out, "\n{topic}")?;
-        }
-        let mark = match finding.status {
-            Status::Ok => "ok     ",
-            Status::Absent => "absent ",
-            Status::Broken => "BROKEN ",
-        };
-        writeln!(out, "  {mark} {:<24} {}", finding.name, finding.detail)?;
-        if let Some(remedy) = &finding.remedy {
-            writeln!(out, "          {remedy}")?;
-        }
+        print_finding(out, finding, &mut topic, ["ok", "absent", "BROKEN"])?;
     }
     let terminal = &report.terminal;
     writeln!(out, "\nterminal")?;
@@ -145,31 +155,44 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "{verdict}")
 }
 
+/// A line, with what to do below and its topic above where that is another than the last one; `marks` are for what is all
+/// right, for what is not there and for what is wrong.
+pub(super) fn print_finding(
+    out: &mut impl Write,
+    finding: &Finding,
+    topic: &mut &'static str,
+    marks: [&str; 3],
+) -> io::Result<()> {
+    if finding.topic != *topic {
+        *topic = finding.topic;
+        writeln!(out, "\n{topic}")?;
+    }
+    let mark = match finding.status {
+        Status::Ok => marks[0],
+        Status::Absent => marks[1],
+        Status::Broken => marks[2],
+    };
+    let width = marks.map(str::len).into_iter().max().unwrap_or(0) + 1;
+    let Finding { name, detail, .. } = finding;
+    writeln!(out, "  {mark:<width$} {name:<24} {detail}")?;
+    match &finding.remedy {
+        Some(remedy) => writeln!(out, "  {:width$} {remedy}", ""),
+        None => Ok(()),
+    }
+}
+
 /// Whether runs and progress can be kept.
 fn state_folder() -> Finding {
-    let (status, name, detail, remedy) = match folder::state_folder().and_then(|path| {
+    let found = folder::state_folder().and_then(|path| {
         folder::check_writable(&path)?;
         Ok(path)
-    }) {
-        Ok(path) => (
-            Status::Ok,
-            path.display().to_string(),
-            "can be written".to_string(),
-            None,
-        ),
-        Err(error) => (
+    });
+    match found {
+        Ok(path) => Finding::ok("state", path.display().to_string(), "can be written"),
+        Err(error) => Finding::ok("state", "state folder", format!("{error:#}")).needs(
             Status::Broken,
-            "state folder".to_string(),
-            format!("{error:#}"),
-            Some("Set XDG_STATE_HOME to a folder you can write to.".to_string()),
+            "Set XDG_STATE_HOME to a folder you can write to.",
         ),
-    };
-    Finding {
-        topic: "state",
-        name,
-        status,
-        detail,
-        remedy,
     }
 }
 

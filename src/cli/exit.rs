@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::training_args::UsageError;
 use crate::device::driver::DriverError;
-use crate::device::{BackendFailure, DeviceError};
+use crate::device::{self, BackendFailure, DeviceError};
 use crate::model::ConfigError;
+use crate::run::UsageError;
 use crate::train::DataError;
 
 /// How the program ends.
@@ -67,6 +67,15 @@ pub fn classify(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::Failed
+}
+
+/// `error` in fewer words, where a device's runtime has too many. What somebody typed is nobody's runtime, whatever words are
+/// in it.
+pub fn explain(error: anyhow::Error) -> anyhow::Error {
+    match classify(&error) {
+        Exit::Usage => error,
+        _ => device::explain(error),
+    }
 }
 
 /// What to do about `error`, where its type knows.

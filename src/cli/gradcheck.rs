@@ -7,33 +7,33 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::training_args::{Dtype, TrainingArgs, UsageError};
-use crate::device::{self, BackendChoice, CacheSettings, OpenDevice, Tuning};
-use crate::model::{LibraryKernels, Recipe, Target};
-use crate::train::Options;
-use crate::train::gradient_check::{self, Comparison};
-use crate::train::ultra::{Gemm, MatmulPrecision};
+use super::json::print_json;
+use crate::device::{self, Backend, CacheSettings, Tuning};
+use crate::model::{Backward, Initialisation, LibraryKernels};
+use crate::run::UsageError;
+use crate::run::spec::TrainingArgs;
+use crate::targets::gradient_check::{self, Comparison};
+use crate::targets::{ALL, Kind, Target, v1};
+use crate::train::{Options, dtype_name};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {
-    /// Targets to check; all where none is named
-    targets: Vec<Target>,
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
-    /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
-    #[arg(long, value_enum, value_name = "HOW MUCH")]
-    tuning: Option<Tuning>,
     #[command(flatten)]
-    training: TrainingArgs,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    common: CheckArgs,
 }
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Targets to train side by side; all where none is named
+    #[command(flatten)]
+    common: CheckArgs,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Targets to check side by side; all where none is named
     targets: Vec<Target>,
     /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
     #[arg(long, value_enum, value_name = "HOW MUCH")]
@@ -47,182 +47,177 @@ pub struct VerifyArgs {
 
 /// What `gradcheck --json` prints.
 #[derive(Serialize)]
-struct Report {
-    device: String,
+struct GradcheckReport {
+    #[serde(flatten)]
+    checked: Checked,
     input_seed: u64,
-    dtype: String,
-    /// How the library's kernels were chosen.
-    library: LibraryKernels,
-    tolerance: f64,
     passed: bool,
     comparisons: Vec<Comparison>,
 }
 
-/// Every way a gradient is computed: the versions, and the stages with kernels of their own. Stage 6 has no gradients to
-/// check, which it shows when it is named.
-///
-/// V4 comes last in both lists: its host form knows f32 only, and none of its forms f16, so it is left out there.
-const GRADIENTS: [Target; 6] = [
-    Target::V1,
-    Target::V2,
-    Target::V3,
-    Target::Stage2,
-    Target::Stage4,
-    Target::V4,
-];
-const VERSIONS: [Target; 4] = Target::VERSIONS;
+/// What `verify --json` prints.
+#[derive(Serialize)]
+struct VerifyReport {
+    #[serde(flatten)]
+    checked: Checked,
+    steps: usize,
+    passed: bool,
+    targets: Vec<Training>,
+}
 
-fn default_targets<'a>(all: &'a [Target], training: &TrainingArgs) -> &'a [Target] {
-    let on_gpu = !matches!(training.backend, BackendChoice::Auto | BackendChoice::Cpu);
-    match training.dtype {
-        Dtype::F32 => all,
-        Dtype::Bf16 if on_gpu || training.gemm == Gemm::Cubek => all,
-        _ => &all[..all.len() - 1],
-    }
+/// One target's training beside the baseline's.
+#[derive(Serialize)]
+struct Training {
+    target: String,
+    passed: bool,
+    /// Largest |a-b|/|b| of a step's loss.
+    worst_difference: f64,
+    losses: Vec<f64>,
+}
+
+/// Where targets were checked, and how close they have to be.
+#[derive(Serialize)]
+struct Checked {
+    device: String,
+    dtype: &'static str,
+    /// How the library's kernels were chosen.
+    library: LibraryKernels,
+    tolerance: f64,
 }
 
 pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
-    let targets = chosen(&args.targets, default_targets(&GRADIENTS, &args.training));
-    let recipes = recipes(&targets, &args.training)?;
-    let (open, library) = open(&args.training, args.tuning)?;
-    let options = options(&args.training, library)?;
-    open.require_dtype(options.operand_dtype)?;
-    let seed = args.input_seed.unwrap_or_else(fresh_seed);
-    let tolerance = gradient_check::tolerance(options.operand_dtype, &open, library);
-    let mut comparisons = gradient_check::against_reference(
-        &recipes,
-        &options.config,
-        options.operand_dtype,
-        library,
-        seed,
-        &open,
-    )?;
-    if targets.contains(&Target::V4) {
-        let device = args.training.ultra_device()?;
-        let comparison = gradient_check::ultra_against_reference(&options, seed, &device)?;
-        comparisons.push(comparison);
-    }
-    let report = Report {
-        device: open.name.clone(),
-        input_seed: seed,
-        dtype: format!("{:?}", options.operand_dtype).to_lowercase(),
-        library,
-        tolerance,
-        passed: comparisons
-            .iter()
-            .all(|comparison| comparison.passes(tolerance)),
+    let (entrants, checked) = args
+        .common
+        .entrants(every_gradient(), gradient_check::tolerance)?;
+    let input_seed = args.input_seed.unwrap_or_else(fresh_seed);
+    let config = &entrants[0].1.config;
+    let comparisons = gradient_check::against_reference(&entrants, config, input_seed)?;
+    let mut each = comparisons.iter();
+    let report = GradcheckReport {
+        input_seed,
+        passed: each.all(|comparison| comparison.passes(checked.tolerance)),
+        checked,
         comparisons,
     };
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
+    if args.common.json {
+        print_json(&report)?;
     } else {
-        print(&mut out, &report)?;
+        print_gradients(&mut io::stdout().lock(), &report)?;
     }
-    Ok(if report.passed {
-        Exit::Ok
-    } else {
-        Exit::Failed
-    })
+    Ok(exit(report.passed))
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
-    let targets = chosen(&args.targets, default_targets(&VERSIONS, &args.training));
-    if args.training.num_steps > 1000 {
+    if args.common.training.num_steps > 1000 {
         bail!(UsageError(
             "--num-steps above 1000 says nothing more about equality".into()
         ));
     }
-    let recipes = recipes(&targets, &args.training)?;
-    let (open, library) = open(&args.training, args.tuning)?;
-    let options = options(&args.training, library)?;
-    open.require_dtype(options.operand_dtype)?;
-    let tolerance = gradient_check::training_tolerance(options.operand_dtype, &open, library);
-    let mut runs = gradient_check::train_side_by_side(&recipes, &options, library, &open)?;
-    if targets.contains(&Target::V4) {
-        let device = args.training.ultra_device()?;
-        runs.push(gradient_check::train_ultra(&options, &device)?);
-    }
-    let baseline = &runs[0].losses;
-    let mut out = io::stdout().lock();
-    let mut passed = true;
-    let mut rows = Vec::new();
-    for run in &runs {
-        let worst = gradient_check::largest_difference(&run.losses, baseline);
-        let ok = worst <= tolerance;
-        passed &= ok;
-        rows.push((run.target.to_string(), worst, ok, run.losses.clone()));
-    }
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &rows)?;
-        writeln!(out)?;
-    } else {
-        writeln!(
-            out,
-            "{} steps on {}, losses against v1, at most {tolerance:.0e} apart",
-            args.training.num_steps, open.name
-        )?;
-        for (target, worst, ok, losses) in &rows {
-            let last = losses.last().copied().unwrap_or(f64::NAN);
-            writeln!(
-                out,
-                "  {target:<8} {}  worst step {worst:.2e}, last loss {last:.6}",
-                verdict(*ok)
-            )?;
+    let versions = Target::versions().collect();
+    let (entrants, checked) = args
+        .common
+        .entrants(versions, gradient_check::training_tolerance)?;
+    let runs = gradient_check::train_side_by_side(&entrants)?;
+    let baseline = runs[0].losses.clone();
+    let judged = runs.into_iter().map(|run| {
+        let worst_difference = gradient_check::largest_difference(&run.losses, &baseline);
+        Training {
+            target: run.target.to_string(),
+            passed: worst_difference <= checked.tolerance,
+            worst_difference,
+            losses: run.losses,
         }
+    });
+    let targets: Vec<Training> = judged.collect();
+    let report = VerifyReport {
+        steps: args.common.training.num_steps,
+        passed: targets.iter().all(|training| training.passed),
+        checked,
+        targets,
+    };
+    if args.common.json {
+        print_json(&report)?;
+    } else {
+        print_trainings(&mut io::stdout().lock(), &report)?;
     }
-    Ok(if passed { Exit::Ok } else { Exit::Failed })
+    Ok(exit(report.passed))
 }
 
-fn chosen(named: &[Target], default: &[Target]) -> Vec<Target> {
-    // The baseline is what the others are compared with.
-    let mut targets = vec![Target::V1];
-    let rest = if named.is_empty() { default } else { named };
-    targets.extend(rest.iter().copied().filter(|target| *target != Target::V1));
-    targets
+fn exit(passed: bool) -> Exit {
+    if passed { Exit::Ok } else { Exit::Failed }
 }
 
-/// What burn carries out of `targets`. The baseline is one, so switches are for the others.
-fn recipes(targets: &[Target], training: &TrainingArgs) -> Result<Vec<(Target, Recipe)>> {
-    targets
-        .iter()
-        .filter(|target| **target != Target::V4)
-        .map(|target| {
-            let recipe = match target {
-                Target::V1 => target.recipe(),
-                _ => training.switches.apply(*target)?,
-            };
-            Ok((*target, recipe))
-        })
+/// Every way a gradient is computed: the versions, and the stages that compute something else. What a stage shows with its
+/// initial values or its clock is no other gradient, and the last has none to check, which it shows when it is named.
+fn every_gradient() -> Vec<Target> {
+    let new = |at: usize| {
+        let target = &ALL[at];
+        let later = ALL[at + 1..]
+            .iter()
+            .any(|other| other.recipe == target.recipe);
+        let plain = target.recipe.initialisation == Initialisation::Small
+            && target.recipe.backward == Backward::Complete;
+        let of_a_version = Target::versions().any(|version| version.recipe == target.recipe);
+        target.kind == Kind::Version || (plain && !later && !of_a_version)
+    };
+    (0..ALL.len())
+        .filter(|at| new(*at))
+        .map(|at| ALL[at])
         .collect()
 }
 
-/// The device, and how the library's kernels are chosen on it: plainly unless asked otherwise, where there is a choice.
-fn open(training: &TrainingArgs, tuning: Option<Tuning>) -> Result<(OpenDevice, LibraryKernels)> {
-    device::configure_runtime(CacheSettings {
-        fusion: training
-            .switches
-            .graph_fusion
-            .is_none_or(|switch| switch.is_on()),
-        tuning: tuning.unwrap_or(Tuning::Off),
-    });
-    let open = device::open(training.backend, training.device.as_deref())?;
-    let library = match tuning {
-        Some(Tuning::Off) => LibraryKernels::Plain,
-        None if open.backend.is_asynchronous() => LibraryKernels::Plain,
-        _ => LibraryKernels::Tuned,
-    };
-    Ok((open, library))
-}
-
-/// Sizes and types for every target; V4's products keep all bits where the library's do.
-fn options(training: &TrainingArgs, library: LibraryKernels) -> Result<Options> {
-    let mut options = training.options(Target::V1)?;
-    if library == LibraryKernels::Plain {
-        options.ultra.matmul_precision = MatmulPrecision::F32;
+impl CheckArgs {
+    /// The targets with their options, the baseline first: it is what the others are compared with, so switches are for
+    /// the others. Of those that nobody named, the ones that compute in the type on the device.
+    fn entrants(
+        &self,
+        all: Vec<Target>,
+        tolerance: fn(burn::tensor::FloatDType, Backend, LibraryKernels) -> f64,
+    ) -> Result<(Vec<(Target, Options)>, Checked)> {
+        let training = &self.training;
+        let baseline = Options {
+            recipe: v1::TARGET.recipe,
+            ..training.options(v1::TARGET)?
+        };
+        let wanted = match self.targets.as_slice() {
+            [] => all
+                .into_iter()
+                .filter(|t| t.engine.computes(&baseline))
+                .collect(),
+            named => named.to_vec(),
+        };
+        let fusion = training.switches.graph_fusion;
+        device::configure_runtime(CacheSettings {
+            fusion: fusion.is_none_or(|switch| switch.is_on()),
+            tuning: self.tuning.unwrap_or(Tuning::Off),
+        });
+        let device = v1::TARGET.engine.open(&baseline)?;
+        let backend = device.backend();
+        // Plainly unless asked otherwise, where there is a choice.
+        let library = match self.tuning {
+            Some(Tuning::Off) => LibraryKernels::Plain,
+            None if backend.is_asynchronous() => LibraryKernels::Plain,
+            _ => LibraryKernels::Tuned,
+        };
+        let checked = Checked {
+            device: device.facts().device.clone(),
+            dtype: dtype_name(baseline.operand_dtype),
+            library,
+            tolerance: tolerance(baseline.operand_dtype, backend, library),
+        };
+        let mut entrants = vec![(
+            v1::TARGET,
+            Options {
+                library,
+                ..baseline
+            },
+        )];
+        for target in wanted.into_iter().filter(|target| *target != v1::TARGET) {
+            let options = training.options(target)?;
+            entrants.push((target, Options { library, ..options }));
+        }
+        Ok((entrants, checked))
     }
-    Ok(options)
 }
 
 /// Different every time: the seed is printed, so that a failure can be repeated.
@@ -236,11 +231,34 @@ fn verdict(ok: bool) -> &'static str {
     if ok { "ok    " } else { "FAILED" }
 }
 
-fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn print_trainings(out: &mut impl Write, report: &VerifyReport) -> io::Result<()> {
+    let Checked {
+        device, tolerance, ..
+    } = &report.checked;
+    writeln!(
+        out,
+        "{} steps on {device}, losses against v1, at most {tolerance:.0e} apart",
+        report.steps
+    )?;
+    for training in &report.targets {
+        let last = training.losses.last().copied().unwrap_or(f64::NAN);
+        writeln!(
+            out,
+            "  {:<8} {}  worst step {:.2e}, last loss {last:.6}",
+            training.target,
+            verdict(training.passed),
+            training.worst_difference
+        )?;
+    }
+    Ok(())
+}
+
+fn print_gradients(out: &mut impl Write, report: &GradcheckReport) -> io::Result<()> {
+    let checked = &report.checked;
     writeln!(
         out,
         "gradients on {} in {}, against v1 in f64 on the CPU; input seed {}; ‖a-b‖/‖b‖ at most {:.0e}",
-        report.device, report.dtype, report.input_seed, report.tolerance
+        checked.device, checked.dtype, report.input_seed, checked.tolerance
     )?;
     writeln!(
         out,
@@ -252,7 +270,7 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
             out,
             "  {:<8} {:<7} {:>12.2e} {:>14} {:>12.2e}  {}",
             comparison.target,
-            verdict(comparison.passes(report.tolerance)),
+            verdict(comparison.passes(checked.tolerance)),
             comparison.loss_difference,
             format!("{} of {}", comparison.with_gradient, comparison.tensors),
             comparison.worst_difference,

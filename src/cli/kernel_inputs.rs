@@ -1,32 +1,41 @@
 //! What the analysis commands need to know of this build's kernels.
 
-use tinyllama_kernels::tunables::TUNABLES;
+use tinyllama_kernels::{KERNELS, Role};
 
 use super::tune::Tunable;
 use crate::analysis::roofline::KernelWork;
-use crate::model::{ModelConfig, kernel_cost};
+use crate::model::{ModelConfig, kernels};
 
 /// What one run of each kernel's passes computes and moves in a model.
 pub fn works(config: &ModelConfig) -> Vec<KernelWork> {
-    kernel_cost::of(config)
-        .into_iter()
-        .map(|counted| KernelWork {
-            kernel: counted.kernel.to_string(),
-            pass: counted.pass.to_string(),
-            flops: counted.cost.flops as f64,
-            bytes: counted.cost.bytes() as f64,
+    let sizes = kernels::sizes(config);
+    let passes = KERNELS
+        .iter()
+        .flat_map(|kernel| kernel.of_step(&sizes).map(|(pass, _)| (kernel.name, pass)));
+    passes
+        .map(|(kernel, pass)| {
+            let cost = (pass.cost)(&sizes);
+            KernelWork {
+                kernel: kernel.to_string(),
+                pass: pass.name.to_string(),
+                flops: cost.flops as f64,
+                bytes: cost.bytes() as f64,
+            }
         })
         .collect()
 }
 
 /// Kernels with a block size that a target of the course runs; the naive one is there to be slow.
 pub fn tunables() -> Vec<Tunable<'static>> {
-    TUNABLES
+    let kernels = KERNELS
         .iter()
-        .filter(|tunable| tunable.kernel != "swiglu_naive")
-        .map(|tunable| Tunable {
-            kernel: tunable.kernel,
-            sizes: tunable.sizes,
+        .filter(|kernel| kernel.role != Role::NaiveActivation);
+    kernels
+        .filter_map(|kernel| {
+            Some(Tunable {
+                kernel: kernel.name,
+                sizes: kernel.block_size?.sizes,
+            })
         })
         .collect()
 }

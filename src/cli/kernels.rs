@@ -5,15 +5,18 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tinyllama_kernels::bench::Sizes;
-use tinyllama_kernels::tunables::TUNABLES;
-use tinyllama_kernels::{CATALOG, Entry, binding};
+use tinyllama_kernels::check::Check;
+use tinyllama_kernels::{KERNELS, Kernel, Sizes, binding};
 
 use super::Exit;
+use super::json::print_json;
 use super::kernels_arch::{self, ArchArgs, Selection};
-use super::training_args::{Dtype, UsageError};
 use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
-use crate::model::{Preset, Target, kernel_cost};
+use crate::model::Preset;
+use crate::model::kernels::sizes;
+use crate::run::UsageError;
+use crate::run::spec::Dtype;
+use crate::targets::{self, Target};
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
@@ -90,9 +93,9 @@ struct Checked {
 }
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
-    let entries = chosen(&args.names)?;
+    let kernels = chosen(&args.names)?;
     if args.compiled.is_given() {
-        let operations: Vec<&'static str> = entries.iter().map(|entry| entry.name).collect();
+        let operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
         let selection = Selection {
             operations: &operations,
             dtype: args.dtype.map(|dtype| match dtype {
@@ -105,65 +108,59 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         return kernels_arch::run(&args.compiled, &selection);
     }
     if args.check {
-        return check(args, &entries);
+        return check(args, &kernels);
     }
     if args.bench {
         return bench(args);
     }
-    let listed: Vec<Listed> = entries
-        .iter()
-        .map(|entry| Listed {
-            name: entry.name,
-            summary: entry.summary,
-            launches: entry.launches,
-            targets: kernel_cost::targets_with(entry.name),
-            block_size: block_sizes(entry.name),
-            costs: listed_costs(entry.name, args.config),
-        })
-        .collect();
-    let mut out = io::stdout().lock();
+    let sizes = sizes(&args.config.config());
+    let listed: Vec<Listed> = kernels.iter().map(|one| Listed::of(one, &sizes)).collect();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &listed)?;
-        writeln!(out)?;
+        print_json(&listed)?;
         return Ok(Exit::Ok);
     }
+    let mut out = io::stdout().lock();
     for kernel in &listed {
         print_listed(&mut out, kernel)?;
     }
     writeln!(
         out,
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
-        format!("{:?}", args.config).to_lowercase()
+        args.config
     )?;
     Ok(Exit::Ok)
 }
 
-fn block_sizes(kernel: &str) -> Option<BlockSizes> {
-    let tunable = TUNABLES.iter().find(|tunable| tunable.kernel == kernel)?;
-    Some(BlockSizes {
-        counts: tunable.counts,
-        sizes: tunable.sizes,
-    })
-}
-
-fn listed_costs(kernel: &str, config: Preset) -> Vec<ListedCost> {
-    kernel_cost::of(&config.config())
-        .into_iter()
-        .filter(|cost| cost.kernel == kernel)
-        .map(|cost| ListedCost {
-            pass: cost.pass,
-            runs_per_step: cost.runs_per_step,
-            bytes: cost.cost.bytes(),
-            flops: cost.cost.flops,
-            flops_per_byte: cost.cost.intensity(),
-        })
-        .collect()
+impl Listed {
+    fn of(kernel: &'static Kernel, sizes: &Sizes) -> Listed {
+        let costs = kernel.of_step(sizes).map(|(pass, runs_per_step)| {
+            let cost = (pass.cost)(sizes);
+            ListedCost {
+                pass: pass.name,
+                runs_per_step,
+                bytes: cost.bytes(),
+                flops: cost.flops,
+                flops_per_byte: cost.intensity(),
+            }
+        });
+        Listed {
+            name: kernel.name,
+            summary: kernel.summary,
+            launches: kernel.launches,
+            targets: targets::launching(kernel.name),
+            block_size: kernel.block_size.map(|block| BlockSizes {
+                counts: block.counts,
+                sizes: block.sizes,
+            }),
+            costs: costs.collect(),
+        }
+    }
 }
 
 fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
     writeln!(out, "{}\n  {}", kernel.name, kernel.summary)?;
     writeln!(out, "  launches: {}", kernel.launches)?;
-    let targets: Vec<&str> = kernel.targets.iter().map(|target| target.name()).collect();
+    let targets: Vec<&str> = kernel.targets.iter().map(|target| target.name).collect();
     match targets.as_slice() {
         [] => writeln!(out, "  in: no target; here to be measured")?,
         targets => writeln!(out, "  in: {}", targets.join(" "))?,
@@ -191,28 +188,22 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
     writeln!(out)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Entry>> {
+fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
     if names.is_empty() {
-        return Ok(CATALOG.iter().collect());
+        return Ok(KERNELS.to_vec());
     }
-    names
-        .iter()
-        .map(
-            |name| match CATALOG.iter().find(|entry| entry.name == name) {
-                Some(entry) => Ok(entry),
-                None => {
-                    let all: Vec<&str> = CATALOG.iter().map(|entry| entry.name).collect();
-                    bail!(UsageError(format!(
-                        "there is no kernel `{name}`; there are: {}",
-                        all.join(", ")
-                    )))
-                }
-            },
-        )
-        .collect()
+    let find = |name: &String| {
+        let found = KERNELS.iter().find(|kernel| kernel.name == name);
+        found.copied().ok_or_else(|| {
+            let all: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+            let all = all.join(", ");
+            UsageError(format!("there is no kernel `{name}`; there are: {all}")).into()
+        })
+    };
+    names.iter().map(find).collect()
 }
 
-fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
+fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     let open = open_gpu(args)?;
     let dtype = args.dtype.unwrap_or(Dtype::F32).into();
     open.require_dtype(dtype)?;
@@ -226,19 +217,19 @@ fn check(args: &KernelsArgs, entries: &[&'static Entry]) -> Result<Exit> {
         )?;
     }
     let mut rows = Vec::new();
-    for entry in entries {
-        let Some(result) = binding::check(entry, &open.device, dtype, seed) else {
+    for kernel in kernels {
+        let Some(result) = binding::check(kernel, &open.device, dtype, seed) else {
             continue;
         };
-        let row = summarise(entry.name, &result?);
+        let row = summarise(kernel.name, &result?);
         if !args.json {
             print(&mut out, &row)?;
         }
         rows.push(row);
     }
+    drop(out);
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &rows)?;
-        writeln!(out)?;
+        print_json(&rows)?;
     }
     let passed = rows.iter().all(|row| row.passed);
     Ok(if passed { Exit::Ok } else { Exit::Failed })
@@ -261,14 +252,14 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
     Ok(open)
 }
 
-fn summarise(name: &'static str, checks: &[tinyllama_kernels::check::Check]) -> Checked {
+fn summarise(name: &'static str, checks: &[Check]) -> Checked {
     let worst = checks
         .iter()
         .max_by(|a, b| (a.error / a.tolerance).total_cmp(&(b.error / b.tolerance)));
     Checked {
         name,
         // A kernel without a comparison was not checked.
-        passed: worst.is_some() && checks.iter().all(tinyllama_kernels::check::Check::passed),
+        passed: worst.is_some() && checks.iter().all(Check::passed),
         comparisons: checks.len(),
         worst_error: worst.map_or(f64::INFINITY, |check| check.error),
         tolerance: worst.map_or(0.0, |check| check.tolerance),
@@ -309,17 +300,7 @@ struct Benched {
 
 fn bench(args: &KernelsArgs) -> Result<Exit> {
     let open = open_gpu(args)?;
-    let config = args.config.config();
-    let sizes = Sizes {
-        batch: config.batch_size,
-        sequence: config.sequence_length,
-        heads: config.heads,
-        key_heads: config.kv_heads,
-        head_dim: config.head_dim(),
-        ffn: config.ffn,
-        vocabulary: config.vocabulary,
-        parameters: usize::try_from(config.parameters()).context("too many parameters")?,
-    };
+    let sizes = sizes(&args.config.config());
     let (ceilings, timed) =
         binding::bench(&open.device, &sizes, REPEATS).context("this device runs no kernels")??;
     let rows: Vec<Benched> = timed
@@ -333,16 +314,15 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
             of_ceiling: timed.floor(&ceilings) / timed.seconds,
         })
         .collect();
-    let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &rows)?;
-        writeln!(out)?;
+        print_json(&rows)?;
         return Ok(Exit::Ok);
     }
+    let mut out = io::stdout().lock();
     writeln!(
         out,
         "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
-        format!("{:?}", args.config).to_lowercase(),
+        args.config,
         open.name,
         ceilings.bytes_per_s / 1e9,
         ceilings.flops_per_s / 1e9

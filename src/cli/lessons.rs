@@ -9,13 +9,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
+use super::json::print_json;
 use super::lessons_verify::{self, VerifyArgs};
-use super::run::RunArgs;
 use crate::base::locale;
 use crate::lesson::quiz::Quiz;
 use crate::lesson::{
     Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
 };
+use crate::run::RunSpec;
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
@@ -78,22 +79,8 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
 
 /// Puts a run step's flags to the run command itself.
 fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
-    let words = ["run", target]
-        .into_iter()
-        .map(str::to_string)
-        .chain(flags.iter().cloned());
-    let command = RunArgs::augment_args(clap::Command::new("run"));
-    command
-        .try_get_matches_from(words)
-        .map(|_| ())
-        .map_err(|error| {
-            let text = error.to_string();
-            text.lines()
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_string()
-        })
+    let spec = RunSpec::parse(target, flags);
+    spec.map(drop).map_err(|error| error.to_string())
 }
 
 fn report(problems: &Problems, as_json: bool) -> Result<()> {
@@ -316,11 +303,4 @@ fn lesson_json(lesson: &Lesson) -> serde_json::Value {
         "objectives": lesson.objectives,
         "steps": steps.collect::<Vec<_>>(),
     })
-}
-
-pub(super) fn print_json(value: &serde_json::Value) -> Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
-    Ok(())
 }

@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
 use super::Exit;
-use super::lessons::{error_style, print_json, problem_json};
+use super::json::print_json;
+use super::lessons::{error_style, problem_json};
 use crate::lesson::{Course, Source};
+use crate::run::Launcher;
 use crate::session::verify::{Options, Progress, Report, StepReport, StepResult, verify};
 
 #[derive(Debug, Args)]
@@ -34,7 +36,7 @@ pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -
         return Ok(Exit::Usage);
     }
     let options = Options {
-        program: std::env::current_exe().context("cannot find this program's own path")?,
+        launcher: Launcher::of_this_program(None)?,
         fast: args.fast,
         flags: args.flags.clone(),
     };

@@ -3,7 +3,6 @@
 mod ablate;
 mod analysis;
 mod batch_size;
-mod bench;
 mod benchmark;
 mod block_sizes;
 mod calibrate;
@@ -14,9 +13,11 @@ mod completions;
 mod course;
 mod diff;
 mod doctor;
+mod doctor_driver;
 mod exit;
 mod gradcheck;
 mod instructor;
+mod json;
 mod kernel_inputs;
 mod kernels;
 mod kernels_arch;
@@ -35,15 +36,14 @@ mod schema;
 mod session;
 mod signals;
 mod stages;
-mod switches;
-mod training_args;
 mod tune;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::device;
+use self::analysis::Asked;
+use crate::run::UsageError;
 
 pub use exit::Exit;
 
@@ -68,32 +68,36 @@ struct Cli {
 enum Command {
     /// Train a target and report every step
     Run(Box<run::RunArgs>),
+    /// What `compare` was called
+    #[command(hide = true, disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Train a target and write its kernels as a Chrome/Perfetto trace
     Trace(Box<run::TraceArgs>),
-    /// Compare step times of targets, and of other programs, in one go
-    Bench(Box<bench::BenchArgs>),
     /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
     Benchmark(Box<benchmark::BenchmarkArgs>),
-    /// Compare targets or kept runs: phases, launches, memory, ratios with their confidence
-    Compare(Box<compare::CompareArgs>),
+    /// Compare targets, other programs or kept runs: phases, launches, memory, ratios with their confidence
+    Compare(Box<Asked<compare::CompareArgs>>),
     /// Switch a version's optimizations on and off in every combination
-    Ablate(Box<ablate::AblateArgs>),
+    Ablate(Box<Asked<ablate::AblateArgs>>),
     /// Run a target over a grid of sizes and fit how time and memory grow
-    Scale(Box<scale::ScaleArgs>),
+    Scale(Box<Asked<scale::ScaleArgs>>),
     /// Find the batch size that suits the memory, with real runs
-    BatchSize(Box<batch_size::BatchSizeArgs>),
+    BatchSize(Box<Asked<batch_size::BatchSizeArgs>>),
     /// Measure once what this device reaches
-    Calibrate(calibrate::CalibrateArgs),
+    Calibrate(Asked<calibrate::CalibrateArgs>),
     /// Place a target's step, parts and kernels under this device's ceilings
-    Roofline(Box<roofline::RooflineArgs>),
+    Roofline(Box<Asked<roofline::RooflineArgs>>),
     /// Predict the step time of a size that was never run, and say how far it may be off
-    Predict(Box<predict::PredictArgs>),
+    Predict(Box<Asked<predict::PredictArgs>>),
     /// Search for the block sizes and types a target runs fastest with here
-    Tune(Box<tune::TuneArgs>),
+    Tune(Box<Asked<tune::TuneArgs>>),
     /// Hold a target against a kept baseline
-    Regress(Box<regress::RegressArgs>),
+    Regress(Box<Asked<regress::RegressArgs>>),
     /// Run the debugging scenario's stages side by side
-    Stages(Box<stages::StagesArgs>),
+    Stages(Box<Asked<stages::StagesArgs>>),
     /// Compare every target's loss and gradients with a reference in f64
     Gradcheck(Box<gradcheck::GradcheckArgs>),
     /// Train every target side by side and compare the losses
@@ -143,18 +147,24 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Trace(args) => run::trace(&args),
-        Command::Bench(args) => bench::run(&args),
+        Command::Bench { words } => {
+            let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+            Err(UsageError(format!(
+                "`bench` is part of `compare`: tinyllama-tutor compare {words}"
+            ))
+            .into())
+        }
         Command::Benchmark(args) => benchmark::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Ablate(args) => ablate::run(&args),
-        Command::Scale(args) => scale::run(&args),
-        Command::BatchSize(args) => batch_size::run(&args),
-        Command::Calibrate(args) => calibrate::run(&args, calibrate_measure::measure),
-        Command::Roofline(args) => roofline::run(&args, kernel_inputs::works),
-        Command::Predict(args) => predict::run(&args),
-        Command::Tune(args) => tune::run(&args, &kernel_inputs::tunables()),
-        Command::Regress(args) => regress::run(&args),
-        Command::Stages(args) => stages::run(&args),
+        Command::Compare(args) => args.run(),
+        Command::Ablate(args) => args.run(),
+        Command::Scale(args) => args.run(),
+        Command::BatchSize(args) => args.run(),
+        Command::Calibrate(args) => args.run(),
+        Command::Roofline(args) => args.run(),
+        Command::Predict(args) => args.run(),
+        Command::Tune(args) => args.run(),
+        Command::Regress(args) => args.run(),
+        Command::Stages(args) => args.run(),
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
         Command::Verify(args) => gradcheck::verify(&args),
         Command::Diff(args) => diff::run(&args),
@@ -173,6 +183,6 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => exit::report(&device::explain(error)).into(),
+        Err(error) => exit::report(&exit::explain(error)).into(),
     }
 }

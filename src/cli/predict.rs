@@ -1,28 +1,24 @@
 //! `predict`: the step time of a model that was never run, from runs that were.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::Exit;
-use super::analysis::{Console, Entry, RunFlags, finish, print_json, print_table, timed};
-use super::training_args::UsageError;
+use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, plural};
 use crate::analysis::calibration::Calibration;
-use crate::analysis::comparison::total_series;
+use crate::analysis::comparison::{peak_bytes, step_ms};
 use crate::analysis::prediction::{
     Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
-use crate::analysis::relative::middle;
-use crate::analysis::turns::take_turns_without;
-use crate::analysis::{MeasuredRun, Stop, Variant};
-use crate::base::table::{Align, TextTable};
-use crate::base::units::human_bytes;
-use crate::base::units::rate;
+use crate::analysis::{MeasuredRun, RunFailure, Variant};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{human_bytes, rate};
 use crate::model::ModelConfig;
-use crate::run::folder;
+use crate::run::{RunSpec, UsageError, folder};
 
 /// Median error on held-out sizes beyond which a prediction says too little.
 const USEFUL_ERROR: f64 = 0.25;
@@ -30,29 +26,34 @@ const USEFUL_ERROR: f64 = 0.25;
 /// Kept runs that are looked at, newest first.
 const MOST_RUNS: usize = 400;
 
+/// Sequence lengths and batch sizes to learn from, smallest first.
+const SIZES: [(usize, usize); 8] = [
+    (32, 2),
+    (64, 4),
+    (64, 8),
+    (128, 4),
+    (128, 8),
+    (256, 4),
+    (256, 8),
+    (512, 4),
+];
+
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
   tinyllama-tutor predict v3 --seq-len 512 --batch-size 16
       from the runs that were kept
   tinyllama-tutor predict v3 --learn --config small --seq-len 1024
-      from eight small runs made first")]
+      from eight small runs made first
+
+Every number of the model that is not given is that of the newest run.")]
 pub struct PredictArgs {
     /// What would run, with flags of its own after a colon
-    target: Entry,
-    /// Samples per step [default: those of the newest run, as for every number of the model]
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    batch_size: Option<usize>,
-    /// Tokens per sample
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    seq_len: Option<usize>,
+    target: RunSpec,
     /// Run the target in eight sizes first (sequence 32 to 512, batch 2 to 8), so that there is something to learn from
     #[arg(long)]
     learn: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
 }
 
 /// What `--json` prints.
@@ -84,120 +85,103 @@ struct Prediction {
     seen: bool,
 }
 
-pub fn run(args: &PredictArgs) -> Result<Exit> {
-    finish(predict(args))
-}
-
-fn predict(args: &PredictArgs) -> Result<Exit> {
-    let root = folder::state_folder()?;
-    if args.learn {
-        learn(args)?;
-    }
-    let runs = kept_runs(args, &root)?;
-    let Some(newest) = runs.first() else {
-        bail!(UsageError(format!(
-            "no kept run of {} to learn from: run it in a few sizes first, or add --learn",
-            args.target.target
-        )));
-    };
-    let prediction = from_runs(args, newest, &runs, &root)?;
-    if args.json {
-        print_json(&prediction)?;
-    } else {
-        print(&mut io::stdout().lock(), &prediction)?;
-    }
-    Ok(Exit::Ok)
-}
-
-/// Sizes around those of the command line, smallest first.
-fn learn(args: &PredictArgs) -> Result<()> {
-    const SIZES: [(usize, usize); 8] = [
-        (32, 2),
-        (64, 4),
-        (64, 8),
-        (128, 4),
-        (128, 8),
-        (256, 4),
-        (256, 8),
-        (512, 4),
-    ];
-    let variants: Vec<Variant> = SIZES
-        .iter()
-        .map(|(sequence, batch)| {
-            let mut flags = [timed(), args.flags.words(), args.target.flags.clone()].concat();
-            flags.push(format!("--seq-len={sequence}").into());
-            flags.push(format!("--batch-size={batch}").into());
-            Variant {
-                name: format!("{}, sequence {sequence}, batch {batch}", args.target.target),
-                target: args.target.target.clone(),
-                flags,
-            }
-        })
-        .collect();
-    let stop = Stop::default();
-    let runner = args.flags.runner(stop.clone())?;
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let mut without = Vec::new();
-    take_turns_without(&runner, &variants, 1, &mut console, |failed| {
-        if failed.is_out_of_memory() {
-            without.push(failed.variant.clone());
-            return Ok(());
+impl Analysis for PredictArgs {
+    fn answer(&self) -> Result<Answer> {
+        let root = folder::state_folder()?;
+        if self.learn {
+            self.learn()?;
         }
-        Err(crate::analysis::RunFailure::Failed(failed))
-    })?;
-    for variant in without {
-        console.say(&format!("{variant}: out of memory, left out"));
-    }
-    Ok(())
-}
-
-/// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
-/// enough sizes, or where there are none, of the newest.
-fn kept_runs(args: &PredictArgs, root: &Path) -> Result<Vec<MeasuredRun>> {
-    let entries = match std::fs::read_dir(root.join("runs")) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-        Err(error) => return Err(error.into()),
-    };
-    let mut folders: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    // Names begin with the time.
-    folders.sort();
-    let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
-    for folder in folders.iter().rev().take(MOST_RUNS) {
-        // A run that failed, or still goes on, tells no time.
-        let Ok(run) = MeasuredRun::read(folder) else {
-            continue;
+        let runs = self.kept_runs(&root)?;
+        let Some(newest) = runs.first() else {
+            bail!(UsageError(format!(
+                "no kept run of {} to learn from: run it in a few sizes first, or add --learn",
+                self.target.target
+            )));
         };
-        let wanted = run.hello.target == args.target.target
-            && run.summary.synchronized
-            && args
-                .flags
-                .dtype
-                .as_ref()
-                .is_none_or(|dtype| *dtype == run.hello.dtype)
-            && args
-                .flags
-                .backend
-                .as_ref()
-                .is_none_or(|backend| backend == "auto" || *backend == run.hello.backend);
-        if !wanted {
-            continue;
-        }
-        match groups.iter_mut().find(|group| alike(&group[0], &run)) {
-            Some(group) => group.push(run),
-            None => groups.push(vec![run]),
-        }
+        let hello = &newest.hello;
+        let config = self.flags.config(&self.target, hello.config)?;
+        let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
+        let prediction = predicted(config, &runs, newest, calibration.as_ref());
+        Answer::new(&prediction, page(&prediction))
     }
-    let enough = groups.iter().position(|runs| {
-        let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
-        merged(&observations).len() >= LEAST_CONFIGURATIONS
-    });
-    let chosen = enough.unwrap_or(0);
-    Ok(groups.into_iter().nth(chosen).unwrap_or_default())
+}
+
+impl PredictArgs {
+    fn learn(&self) -> Result<()> {
+        let common = self.flags.after(&TIMED);
+        let target = self.target.target;
+        let sized = |(sequence, batch): &(usize, usize)| {
+            let name = format!("{target}, sequence {sequence}, batch {batch}");
+            let flags = [
+                format!("--seq-len={sequence}"),
+                format!("--batch-size={batch}"),
+            ];
+            Variant::new(name, &self.target, &common, &flags)
+        };
+        let variants = SIZES.iter().map(sized).collect::<Result<Vec<_>, _>>()?;
+        let mut lab = Lab::open(&self.flags)?;
+        let mut without = Vec::new();
+        lab.take_turns_without(&variants, 1, |failed| {
+            if failed.is_out_of_memory() {
+                without.push(failed.variant.clone());
+                return Ok(());
+            }
+            Err(RunFailure::Failed(failed))
+        })?;
+        for variant in without {
+            lab.say(&format!("{variant}: out of memory, left out"));
+        }
+        Ok(())
+    }
+
+    /// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
+    /// enough sizes, or where there are none, of the newest.
+    fn kept_runs(&self, root: &Path) -> Result<Vec<MeasuredRun>> {
+        let entries = match fs::read_dir(root.join("runs")) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+            Err(error) => return Err(error.into()),
+        };
+        let mut folders: Vec<_> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_dir())
+            .collect();
+        // Names begin with the time.
+        folders.sort();
+        let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
+        for folder in folders.iter().rev().take(MOST_RUNS) {
+            // A run that failed, or still goes on, tells no time.
+            let Ok(run) = MeasuredRun::read(folder) else {
+                continue;
+            };
+            if !self.wants(&run) {
+                continue;
+            }
+            match groups.iter_mut().find(|group| alike(&group[0], &run)) {
+                Some(group) => group.push(run),
+                None => groups.push(vec![run]),
+            }
+        }
+        let enough = groups.iter().position(|runs| {
+            let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
+            merged(&observations).len() >= LEAST_CONFIGURATIONS
+        });
+        Ok(groups
+            .into_iter()
+            .nth(enough.unwrap_or(0))
+            .unwrap_or_default())
+    }
+
+    fn wants(&self, run: &MeasuredRun) -> bool {
+        let agrees = |flag: &str, with: &str| {
+            let value = self.flags.value(flag);
+            value.is_none_or(|value| value == "auto" || value == with)
+        };
+        run.hello.target == self.target.target.name
+            && run.summary.synchronized
+            && agrees("--dtype", &run.hello.dtype)
+            && agrees("--backend", &run.hello.backend)
+    }
 }
 
 fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
@@ -212,210 +196,150 @@ fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
         && a.block_sizes == b.block_sizes
 }
 
-fn from_runs(
-    args: &PredictArgs,
-    newest: &MeasuredRun,
-    runs: &[MeasuredRun],
-    root: &Path,
-) -> Result<Prediction> {
-    let hello = &newest.hello;
-    let config = config(args, hello.config)?;
-    let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
-    let observed: Vec<(usize, f64)> = runs
-        .iter()
-        .filter_map(|run| Some((run.hello.config.layers, run.summary.launches_per_step?)))
-        .collect();
-    let captured: Vec<(usize, f64)> = runs
-        .iter()
-        .filter_map(|run| Some((run.hello.config.layers, run.summary.captured_per_step?)))
-        .collect();
-    let features = Features::of(
-        &config,
-        &hello.recipe,
-        launches(&observed, config.layers),
-        launches(&captured, config.layers),
-    );
-    let model = TimeModel::fitted(&observations);
-    let step_ms = model
-        .as_ref()
-        .map(|model| model.coefficients.step_ms(&features));
-    let bounds = model.as_ref().zip(step_ms).map(|(model, ms)| {
-        let (low, high) = model.measured_over_predicted();
-        (low * ms, high * ms)
-    });
-    let ceiling_ms =
-        Calibration::load(root, &hello.backend, &hello.device)?.and_then(|calibration| {
-            features.ceiling_ms(&calibration, &hello.dtype, &hello.matmul_precision)
-        });
-    let configurations = merged(&observations).len();
-    Ok(Prediction {
-        target: hello.target.clone(),
-        device: hello.device.clone(),
-        backend: hello.backend.clone(),
-        dtype: hello.dtype.clone(),
-        matmul_precision: hello.matmul_precision.clone(),
-        synchronize: hello.synchronize.clone(),
-        config,
-        features,
-        step_ms,
-        low_ms: bounds.map(|(low, _)| low),
-        high_ms: bounds.map(|(_, high)| high),
-        samples_per_s: step_ms.map(|ms| config.batch_size as f64 / (ms / 1e3)),
-        peak_bytes: model.as_ref().and_then(|model| model.peak_bytes(&config)),
-        ceiling_ms,
-        configurations,
-        runs: observations.iter().map(|o| o.runs).sum(),
-        seen: observations.iter().any(|o| o.config == config),
-        model,
-    })
-}
-
 fn observation(run: &MeasuredRun) -> Option<Observation> {
-    let hello = &run.hello;
+    let (hello, summary) = (&run.hello, &run.summary);
     Some(Observation {
         config: hello.config,
         features: Features::of(
             &hello.config,
             &hello.recipe,
-            run.summary.launches_per_step,
-            run.summary.captured_per_step,
+            summary.launches_per_step,
+            summary.captured_per_step,
         ),
-        step_ms: middle(&total_series(std::slice::from_ref(run)))?,
-        peak_bytes: run
-            .summary
-            .peak_bytes_reserved
-            .or(run.summary.peak_bytes_in_use)
-            .map(|bytes| bytes as f64),
+        step_ms: step_ms(std::slice::from_ref(run))?,
+        peak_bytes: peak_bytes(run).map(|bytes| bytes as f64),
         runs: 1,
     })
 }
 
-/// The newest run's model with what the command line changes.
-fn config(args: &PredictArgs, newest: ModelConfig) -> Result<ModelConfig> {
-    let number = |flag: &str, given: &Option<String>, usual: usize| -> Result<usize, UsageError> {
-        given.as_ref().map_or(Ok(usual), |text| {
-            text.parse()
-                .map_err(|_| UsageError(format!("--{flag} {text}: it is a whole number")))
-        })
+fn predicted(
+    config: ModelConfig,
+    runs: &[MeasuredRun],
+    newest: &MeasuredRun,
+    calibration: Option<&Calibration>,
+) -> Prediction {
+    let hello = &newest.hello;
+    let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
+    let kernels = |of: fn(&MeasuredRun) -> Option<f64>| {
+        let seen = runs
+            .iter()
+            .filter_map(|run| Some((run.hello.config.layers, of(run)?)));
+        launches(&seen.collect::<Vec<_>>(), config.layers)
     };
-    let mut base = newest;
-    if let Some(preset) = &args.flags.config {
-        let preset = <crate::model::Preset as clap::ValueEnum>::from_str(preset, true)
-            .map_err(|error| UsageError(format!("--config {preset}: {error}")))?;
-        base = preset.config();
+    let features = Features::of(
+        &config,
+        &hello.recipe,
+        kernels(|run| run.summary.launches_per_step),
+        kernels(|run| run.summary.captured_per_step),
+    );
+    let model = TimeModel::fitted(&observations);
+    let step_ms = model
+        .as_ref()
+        .map(|model| model.coefficients.step_ms(&features));
+    let bounds = model.as_ref().map(TimeModel::measured_over_predicted);
+    let bound = |of: fn((f64, f64)) -> f64| Some(of(bounds?) * step_ms?);
+    Prediction {
+        target: hello.target.clone(),
+        device: hello.device.clone(),
+        backend: hello.backend.clone(),
+        dtype: hello.dtype.clone(),
+        matmul_precision: hello.matmul_precision.to_string(),
+        synchronize: hello.synchronize.clone(),
+        config,
+        features,
+        step_ms,
+        low_ms: bound(|(low, _)| low),
+        high_ms: bound(|(_, high)| high),
+        samples_per_s: step_ms.map(|ms| config.batch_size as f64 / (ms / 1e3)),
+        peak_bytes: model.as_ref().and_then(|model| model.peak_bytes(&config)),
+        ceiling_ms: calibration
+            .and_then(|kept| features.ceiling_ms(kept, &hello.dtype, &hello.matmul_precision)),
+        configurations: merged(&observations).len(),
+        runs: observations.iter().map(|seen| seen.runs).sum(),
+        seen: observations.iter().any(|seen| seen.config == config),
+        model,
     }
-    let flags = &args.flags;
-    let config = ModelConfig {
-        vocabulary: number("vocab", &flags.vocab, base.vocabulary)?,
-        hidden: number("hidden", &flags.hidden, base.hidden)?,
-        layers: number("layers", &flags.layers, base.layers)?,
-        heads: number("heads", &flags.heads, base.heads)?,
-        kv_heads: number("kv-heads", &flags.kv_heads, base.kv_heads)?,
-        ffn: number("ffn", &flags.ffn, base.ffn)?,
-        sequence_length: args.seq_len.unwrap_or(base.sequence_length),
-        batch_size: args.batch_size.unwrap_or(base.batch_size),
-    };
-    config.validate()?;
-    Ok(config)
 }
 
-fn print(out: &mut impl Write, prediction: &Prediction) -> io::Result<()> {
-    let config = &prediction.config;
-    writeln!(
-        out,
+fn page(found: &Prediction) -> Page {
+    let mut page = Page::default();
+    let config = &found.config;
+    page.line(format_args!(
         "{} on {} ({}): {} hidden, {} layers, ffn {}, batch {} x {} tokens",
-        prediction.target,
-        prediction.device,
-        prediction.backend,
+        found.target,
+        found.device,
+        found.backend,
         config.hidden,
         config.layers,
         config.ffn,
         config.batch_size,
         config.sequence_length
-    )?;
-    match (
-        prediction.step_ms,
-        prediction.low_ms.zip(prediction.high_ms),
-    ) {
-        (Some(ms), Some((low, high))) => writeln!(
-            out,
+    ));
+    match (found.step_ms, found.low_ms.zip(found.high_ms)) {
+        (Some(ms), Some((low, high))) => page.line(format_args!(
             "predicted: {ms:.3} ms a step ({low:.3} to {high:.3} by the largest errors on held-out sizes), {:.1} samples/s",
-            prediction.samples_per_s.unwrap_or_default()
-        )?,
-        _ => writeln!(
-            out,
-            "no prediction: {} configuration(s) were run, {LEAST_CONFIGURATIONS} are needed to know how far one may be off. Add --learn.",
-            prediction.configurations
-        )?,
+            found.samples_per_s.unwrap_or_default()
+        )),
+        _ => page.line(format_args!(
+            "no prediction: {} run, {LEAST_CONFIGURATIONS} are needed to know how far one may be off. Add --learn.",
+            plural(found.configurations, "configuration")
+        )),
     }
-    if let Some(bytes) = prediction.peak_bytes {
-        writeln!(out, "memory: about {}", human_bytes(bytes as u64))?;
+    if let Some(bytes) = found.peak_bytes {
+        page.line(format_args!("memory: about {}", human_bytes(bytes as u64)));
     }
-    if let Some(ms) = prediction.ceiling_ms {
-        writeln!(
-            out,
+    if let Some(ms) = found.ceiling_ms {
+        page.line(format_args!(
             "by the calibrated ceilings alone: {ms:.3} ms, for a program of these FLOP and bytes that wastes nothing"
-        )?;
+        ));
     }
-    if prediction.seen {
-        writeln!(
-            out,
-            "this very size was run before: its measurement is among those learned from"
-        )?;
+    if found.seen {
+        page.line("this very size was run before: its measurement is among those learned from");
     }
-    let Some(model) = &prediction.model else {
-        return Ok(());
+    let Some(model) = &found.model else {
+        return page;
     };
-    writeln!(
-        out,
+    page.line(format_args!(
         "held-out error: {:.1} % in the median, {:.1} % at most (each size predicted by a model that had not seen it)",
         100.0 * model.median_error,
         100.0 * model.largest_error
-    )?;
+    ));
     if model.median_error > USEFUL_ERROR {
-        writeln!(
-            out,
-            "  That is too much to plan with. Run sizes closer to this one, or more of them."
-        )?;
+        page.line(
+            "  That is too much to plan with. Run sizes closer to this one, or more of them.",
+        );
     }
-    writeln!(
-        out,
-        "learned from {} runs in {} sizes, products in {}, waiting {}:",
-        prediction.runs,
-        prediction.configurations,
-        prediction.matmul_precision,
-        match prediction.synchronize.as_str() {
+    page.line(format_args!(
+        "learned from {} in {}, products in {}, waiting {}:",
+        plural(found.runs, "run"),
+        plural(found.configurations, "size"),
+        found.matmul_precision,
+        match found.synchronize.as_str() {
             "step" => "once a step",
             "phases" => "after every phase",
             other => other,
         }
-    )?;
-    explain(out, &model.coefficients)?;
-    print_table(out, &held_out(model))
+    ));
+    page.line(in_words(&model.coefficients));
+    page.table(held_out(model));
+    page
 }
 
-fn explain(out: &mut impl Write, coefficients: &Coefficients) -> io::Result<()> {
+fn in_words(coefficients: &Coefficients) -> String {
     let how = match coefficients.shape.form {
         Form::Sum => "the sum of",
         Form::Larger => "the larger of kernels and the rest:",
     };
-    let per_second = |ms: f64, unit: &str| {
-        if ms > 0.0 {
-            rate(1e3 / ms, unit)
-        } else {
-            format!("no time for {unit}")
-        }
+    let per_second = |ms: f64, unit: &str| match ms > 0.0 {
+        true => rate(1e3 / ms, unit),
+        false => format!("no time for {unit}"),
     };
-    let scores = if coefficients.shape.scores_apart {
-        format!(
-            ", attention's scores at {}",
-            per_second(coefficients.ms_per_score_flop, "FLOP")
-        )
-    } else {
-        String::new()
+    let scores = per_second(coefficients.ms_per_score_flop, "FLOP");
+    let scores = match coefficients.shape.scores_apart {
+        true => format!(", attention's scores at {scores}"),
+        false => String::new(),
     };
-    writeln!(
-        out,
+    format!(
         "  {how} {:.2} us a kernel (or a step, where kernels are not reported), {}{scores} and {}",
         1e3 * coefficients.ms_per_kernel,
         per_second(coefficients.ms_per_flop, "FLOP"),
@@ -424,28 +348,14 @@ fn explain(out: &mut impl Write, coefficients: &Coefficients) -> io::Result<()> 
 }
 
 fn held_out(model: &TimeModel) -> TextTable {
-    let mut table = TextTable::new(
-        "Each size predicted by a model that had not seen it",
-        &[
-            ("sequence", Align::Right),
-            ("batch", Align::Right),
-            ("hidden", Align::Right),
-            ("layers", Align::Right),
-            ("measured ms", Align::Right),
-            ("predicted ms", Align::Right),
-            ("error", Align::Right),
-        ],
-    );
-    for held in &model.held_out {
-        table.rows.push(vec![
-            held.config.sequence_length.to_string(),
-            held.config.batch_size.to_string(),
-            held.config.hidden.to_string(),
-            held.config.layers.to_string(),
-            format!("{:.3}", held.measured_ms),
-            format!("{:.3}", held.predicted_ms),
-            format!("{:+.1} %", 100.0 * held.error),
-        ]);
-    }
-    table
+    let title = "Each size predicted by a model that had not seen it";
+    Columns::of(title, &model.held_out)
+        .right("sequence", |row| row.config.sequence_length.to_string())
+        .right("batch", |row| row.config.batch_size.to_string())
+        .right("hidden", |row| row.config.hidden.to_string())
+        .right("layers", |row| row.config.layers.to_string())
+        .right("measured ms", |row| format!("{:.3}", row.measured_ms))
+        .right("predicted ms", |row| format!("{:.3}", row.predicted_ms))
+        .right("error", |row| format!("{:+.1} %", 100.0 * row.error))
+        .into()
 }

@@ -2,19 +2,15 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::Instant;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::Exit;
-use crate::analysis::metric::Statistic;
-use crate::analysis::{Measurements, Metric};
-use crate::recording::play::{Playhead, Speed};
 use crate::recording::{Library, Recording, RecordingError, Source};
-use crate::run::{Line, read_line};
+use crate::run::play::{Player, Speed};
+use crate::run::{Control, Line, Measurements, Metric, Statistic, read_line};
 use crate::tutor::say;
 
 #[derive(Debug, Args)]
@@ -95,7 +91,7 @@ fn list(out: &mut impl Write, library: &Library, as_json: bool) -> Result<()> {
     }
     let widest = |text: fn(&Recording) -> usize| library.all().iter().map(text).max().unwrap_or(0);
     let id = widest(|recording| recording.id.len());
-    let target = widest(|recording| recording.target.name().len() + recording.config.len() + 1);
+    let target = widest(|recording| recording.target.name.len() + recording.config.len() + 1);
     for recording in library.all() {
         let what = format!("{} {}", recording.target, recording.config);
         writeln!(
@@ -111,7 +107,7 @@ fn list(out: &mut impl Write, library: &Library, as_json: bool) -> Result<()> {
 fn entry(recording: &Recording) -> Value {
     json!({
         "id": recording.id,
-        "target": recording.target.name(),
+        "target": recording.target.name,
         "config": recording.config,
         "machine": recording.machine,
         "driver": recording.driver,
@@ -129,10 +125,14 @@ fn show(
     recording: &Recording,
     as_json: bool,
 ) -> Result<()> {
-    let lines = library.stream(recording)?;
+    let lines = library.tape(recording)?.lines;
     let seconds = lines.last().map(|(t, _)| *t);
-    let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-    let measured = Measurements::read(text.join("\n").as_bytes())?;
+    let mut measured = Measurements::default();
+    for (_, line) in &lines {
+        if let Line::Event(event) = read_line(line) {
+            measured.add(&event.body);
+        }
+    }
     let figures = Metric::ALL.into_iter().filter_map(|metric| {
         let value = measured.value(metric, Statistic::Median)?;
         Some((metric, value))
@@ -173,17 +173,16 @@ fn play(
     speed: Speed,
     as_events: bool,
 ) -> Result<()> {
-    let lines = library.stream(recording)?;
+    let tape = library.tape(recording)?;
     if !as_events {
         writeln!(out, "{}", recording.label())?;
     }
-    let begun = Instant::now();
-    let head = Playhead::new(speed, begun.elapsed());
-    for (t, line) in lines {
-        sleep(head.wait(t, begun.elapsed()));
+    let control = Control::default();
+    control.set_speed(speed);
+    for line in Player::new(&tape.lines, &control) {
         if as_events {
             writeln!(out, "{line}")?;
-        } else if let Line::Event(event) = read_line(&line)
+        } else if let Line::Event(event) = read_line(line)
             && let Some(words) = say::event(&event)
         {
             writeln!(out, "{words}")?;

@@ -1,7 +1,5 @@
 //! `regress`: today's runs against a baseline in a file, for continuous integration.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,19 +7,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::Exit;
-use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, junit, paths, print_json,
-    print_table, timed,
-};
-use super::training_args::UsageError;
-use crate::analysis::comparison::total_series;
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, junit};
+use crate::analysis::comparison::{paths, total_series};
 use crate::analysis::regression::{
-    Baseline, BaselineError, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
+    Baseline, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
 };
-use crate::analysis::turns::take_turns;
-use crate::analysis::{MeasuredRun, Stop};
-use crate::base::table::{Align, TextTable};
+use crate::analysis::{MeasuredRun, Variant};
+use crate::base::table::Columns;
+use crate::run::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -33,7 +26,7 @@ use crate::base::table::{Align, TextTable};
       no baseline, one target against another")]
 pub struct RegressArgs {
     /// Targets to run; without any, those of the baseline with its flags
-    targets: Vec<Entry>,
+    targets: Vec<RunSpec>,
     /// The file figures are compared with, or saved to; not needed with --min-speedup
     #[arg(long, value_name = "FILE", required_unless_present = "min_speedup")]
     baseline: Option<PathBuf>,
@@ -41,14 +34,14 @@ pub struct RegressArgs {
     #[arg(long, requires = "baseline")]
     save: bool,
     /// How much worse a figure may be, in per cent
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
     tolerance: f64,
     /// Every target has to be so many times as fast as the one of --against
-    #[arg(long, value_name = "FACTOR", requires = "against")]
+    #[arg(long, value_name = "FACTOR", requires = "against", value_parser = factor)]
     min_speedup: Option<f64>,
     /// The target that speed-ups are taken over; it runs in turns with the others
     #[arg(long, value_name = "TARGET", requires = "min_speedup")]
-    against: Option<Entry>,
+    against: Option<RunSpec>,
     /// Fail also where the spread is too large to tell [default: only a certain regression fails]
     #[arg(long)]
     strict: bool,
@@ -56,14 +49,23 @@ pub struct RegressArgs {
     #[arg(long, value_name = "FILE")]
     ci: Option<PathBuf>,
     #[command(flatten)]
-    measure: MeasureFlags,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    measure: Measure,
     #[command(flatten)]
-    size: SizeFlags,
-    #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
+}
+
+/// A share: 0.05 for 5 %.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok();
+    let percent = percent.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
+    let share = percent.map(|percent| percent / 100.0);
+    share.ok_or_else(|| "it is a number of per cent, such as 5".into())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok();
+    let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.ok_or_else(|| "it is a factor above 0, such as 1.3".into())
 }
 
 /// What `--json` prints.
@@ -74,229 +76,190 @@ struct Document<'a> {
     baseline: Option<&'a Path>,
     strict: bool,
     rounds: usize,
-    /// A share: 0.05 for 5 %.
     tolerance: f64,
     confidence: f64,
     outcomes: &'a [Outcome],
     runs: Vec<String>,
 }
 
-pub fn run(args: &RegressArgs) -> Result<Exit> {
-    finish(regress(args))
-}
-
-fn regress(args: &RegressArgs) -> Result<Exit> {
-    let (rounds, confidence) = args.measure.checked()?;
-    let tolerance = tolerance(args)?;
-    let baseline = match &args.baseline {
-        Some(path) if !args.save => {
-            Some(Baseline::read(path).map_err(|error| UsageError(error.to_string()))?)
-        }
-        _ => None,
-    };
-    let plan = plan(args, baseline.as_ref())?;
-    let variants: Vec<_> = plan
-        .entries
-        .iter()
-        .map(|entry| entry.variant(&plan.common))
-        .collect();
-    let stop = Stop::default();
-    let runner = args.flags.runner(stop.clone())?;
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let runs = take_turns(&runner, &variants, rounds, &mut console)?;
-    drop(console);
-    if let Some(path) = args.baseline.as_deref().filter(|_| args.save) {
-        return save(args, path, &plan, &runs);
-    }
-    let outcomes = judge(
-        args,
-        &plan,
-        baseline.as_ref(),
-        &runs,
-        (tolerance, confidence),
-    )?;
-    let failed = |outcome: &Outcome| match outcome.verdict {
-        Verdict::Regression => true,
-        Verdict::Inconclusive => args.strict,
-        Verdict::Passed | Verdict::NotCompared => false,
-    };
-    let passed = !outcomes.iter().any(failed);
-    if let Some(path) = &args.ci {
-        junit::write(path, &outcomes, args.strict)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if args.json {
-        print_json(&Document {
-            passed,
-            baseline: args.baseline.as_deref(),
-            strict: args.strict,
-            rounds,
-            tolerance,
-            confidence,
-            outcomes: &outcomes,
-            runs: paths(&runs),
-        })?;
-    } else {
-        print(&mut io::stdout().lock(), &outcomes, args)?;
-    }
-    Ok(if passed { Exit::Ok } else { Exit::Failed })
-}
-
-fn tolerance(args: &RegressArgs) -> Result<f64> {
-    if !(args.tolerance.is_finite() && args.tolerance >= 0.0) {
-        bail!(UsageError(format!(
-            "--tolerance {}: it is a number of per cent, such as 5",
-            args.tolerance
-        )));
-    }
-    if let Some(least) = args.min_speedup
-        && !(least.is_finite() && least > 0.0)
-    {
-        bail!(UsageError(format!(
-            "--min-speedup {least}: it is a factor above 0, such as 1.3"
-        )));
-    }
-    Ok(args.tolerance / 100.0)
-}
-
 /// What runs, the target of --against last where it is not among the others.
 struct Plan {
-    entries: Vec<Entry>,
-    common: Vec<OsString>,
+    entries: Vec<RunSpec>,
+    common: Vec<String>,
     against: Option<usize>,
 }
 
-fn plan(args: &RegressArgs, baseline: Option<&Baseline>) -> Result<Plan> {
-    let mut common = [timed(), args.flags.words(), args.size.words()].concat();
-    let mut entries = args.targets.clone();
-    if entries.is_empty() {
-        let Some(baseline) = baseline else {
-            bail!(UsageError(
-                "name the targets: `regress v1 v3 --baseline FILE --save`, `regress v3 --against v1 --min-speedup 1.3`"
-                    .into()
-            ));
+impl Analysis for RegressArgs {
+    fn answer(&self) -> Result<Answer> {
+        let baseline = match &self.baseline {
+            Some(path) if !self.save => {
+                Some(Baseline::read(path).map_err(|error| UsageError(error.to_string()))?)
+            }
+            _ => None,
         };
-        for target in &baseline.targets {
-            let entry: Entry = target
-                .entry
-                .parse()
-                .map_err(|error| UsageError(format!("{}: {error}", source(args))))?;
-            entries.push(entry);
+        let plan = self.plan(baseline.as_ref())?;
+        let specs = plan.entries.iter();
+        let variants = specs.map(|spec| Variant::new(spec.to_string(), spec, &plan.common, &[]));
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let runs = Lab::open(&self.flags)?.take_turns(&variants, self.measure.rounds)?;
+        if let (Some(path), true) = (&self.baseline, self.save) {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let mut saved = Baseline::new(plan.common, now.unwrap_or_default().as_secs());
+            for (entry, runs) in plan.entries.iter().zip(&runs) {
+                saved.add(entry.entry(), runs);
+            }
+            saved.write(path)?;
+            let names: Vec<String> = plan.entries.iter().map(RunSpec::entry).collect();
+            let mut page = Page::default();
+            page.line(format_args!(
+                "saved {} in {}",
+                names.join(", "),
+                path.display()
+            ));
+            return Answer::new(&saved, page);
         }
-        let saved = baseline.flags.iter().map(OsString::from);
-        common = saved.chain(common).collect();
+        let outcomes = self.judge(&plan, baseline.as_ref(), &runs)?;
+        if let Some(path) = &self.ci {
+            junit::write(path, &outcomes, self.strict)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let fails = |outcome: &Outcome| match outcome.verdict {
+            Verdict::Regression => true,
+            Verdict::Inconclusive => self.strict,
+            Verdict::Passed | Verdict::NotCompared => false,
+        };
+        let passed = !outcomes.iter().any(fails);
+        let document = Document {
+            passed,
+            baseline: self.baseline.as_deref(),
+            strict: self.strict,
+            rounds: self.measure.rounds,
+            tolerance: self.tolerance,
+            confidence: self.measure.confidence,
+            outcomes: &outcomes,
+            runs: paths(runs.iter().flatten()),
+        };
+        Ok(Answer::new(&document, self.page(&outcomes))?.passed(passed))
     }
-    let against = args.against.as_ref().map(|against| {
-        entries
-            .iter()
-            .position(|entry| entry == against)
-            .unwrap_or_else(|| {
+}
+
+impl RegressArgs {
+    /// What figures are compared with, in words.
+    fn source(&self) -> String {
+        let file = self.baseline.as_ref();
+        file.map_or("each other".into(), |path| {
+            format!("the baseline {}", path.display())
+        })
+    }
+
+    fn plan(&self, baseline: Option<&Baseline>) -> Result<Plan> {
+        let source = self.source();
+        let mut common = self.flags.after(&TIMED);
+        let mut entries = self.targets.clone();
+        if entries.is_empty() {
+            let Some(baseline) = baseline else {
+                bail!(UsageError(
+                    "name the targets: `regress v1 v3 --baseline FILE --save`, `regress v3 --against v1 --min-speedup 1.3`"
+                        .into()
+                ));
+            };
+            for target in &baseline.targets {
+                let entry = target.entry.parse::<RunSpec>();
+                entries.push(entry.map_err(|error| UsageError(format!("{source}: {error}")))?);
+            }
+            common = [&baseline.flags[..], &common].concat();
+        }
+        let against = self.against.as_ref().map(|against| {
+            let known = entries.iter().position(|entry| entry == against);
+            known.unwrap_or_else(|| {
                 entries.push(against.clone());
                 entries.len() - 1
             })
-    });
-    if entries.is_empty() {
-        bail!(UsageError(format!("{} names no target", source(args))));
+        });
+        if entries.is_empty() {
+            bail!(UsageError(format!("{source} names no target")));
+        }
+        Ok(Plan {
+            entries,
+            common,
+            against,
+        })
     }
-    Ok(Plan {
-        entries,
-        common,
-        against,
-    })
-}
 
-/// What figures are compared with, in words.
-fn source(args: &RegressArgs) -> String {
-    args.baseline.as_ref().map_or_else(
-        || "each other".into(),
-        |path| format!("the baseline {}", path.display()),
-    )
-}
-
-fn save(args: &RegressArgs, path: &Path, plan: &Plan, runs: &[Vec<MeasuredRun>]) -> Result<Exit> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let flags = plan
-        .common
-        .iter()
-        .map(|flag| flag.to_string_lossy().into_owned())
-        .collect();
-    let mut baseline = Baseline::new(flags, now.as_secs());
-    for (entry, runs) in plan.entries.iter().zip(runs) {
-        baseline.add(entry.text(), runs);
-    }
-    baseline.write(path)?;
-    if args.json {
-        print_json(&baseline)?;
-    } else {
-        println!(
-            "saved {} in {}",
-            plan.entries
-                .iter()
-                .map(Entry::text)
-                .collect::<Vec<_>>()
-                .join(", "),
-            path.display()
-        );
-    }
-    Ok(Exit::Ok)
-}
-
-fn judge(
-    args: &RegressArgs,
-    plan: &Plan,
-    baseline: Option<&Baseline>,
-    runs: &[Vec<MeasuredRun>],
-    (tolerance, confidence): (f64, f64),
-) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::new();
-    for (at, (entry, runs)) in plan.entries.iter().zip(runs).enumerate() {
-        let text = entry.text();
-        let Some(baseline) = baseline else { continue };
-        let Some(target) = baseline.target(&text) else {
-            if plan.against != Some(at) {
-                outcomes.push(not_in_baseline(text));
+    fn judge(
+        &self,
+        plan: &Plan,
+        baseline: Option<&Baseline>,
+        runs: &[Vec<MeasuredRun>],
+    ) -> Result<Vec<Outcome>> {
+        let confidence = self.measure.confidence;
+        let mut outcomes = Vec::new();
+        for (at, (entry, runs)) in plan.entries.iter().zip(runs).enumerate() {
+            let Some(baseline) = baseline else { continue };
+            let Some(target) = baseline.target(&entry.entry()) else {
+                if plan.against != Some(at) {
+                    outcomes.push(not_in_baseline(entry.entry()));
+                }
+                continue;
+            };
+            if let Some(run) = runs.first() {
+                let same = target.check_circumstances(&run.hello);
+                same.map_err(|error| UsageError(error.to_string()))?;
             }
-            continue;
-        };
-        if let Some(run) = runs.first() {
-            target
-                .check_circumstances(&run.hello)
-                .map_err(|error: BaselineError| UsageError(error.to_string()))?;
-        }
-        let today: Vec<RunFigures> = runs.iter().map(RunFigures::of).collect();
-        outcomes.extend(check(&text, &today, &target.runs, tolerance, confidence));
-    }
-    if let (Some(least), Some(against)) = (args.min_speedup, plan.against) {
-        let others = total_series(&runs[against]);
-        for (at, entry) in plan
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != against)
-        {
-            outcomes.push(check_speedup(
-                &entry.text(),
-                &total_series(&runs[at]),
-                &plan.entries[against].text(),
-                &others,
-                least,
+            let today: Vec<RunFigures> = runs.iter().map(RunFigures::of).collect();
+            let checked = check(
+                &entry.entry(),
+                &today,
+                &target.runs,
+                self.tolerance,
                 confidence,
-            ));
+            );
+            outcomes.extend(checked);
         }
+        if let (Some(least), Some(against)) = (self.min_speedup, plan.against) {
+            let name = plan.entries[against].entry();
+            let others = total_series(&runs[against]);
+            let entries = plan.entries.iter().zip(runs).enumerate();
+            for (_, (entry, runs)) in entries.filter(|(at, _)| *at != against) {
+                let own = total_series(runs);
+                outcomes.push(check_speedup(
+                    &entry.entry(),
+                    &own,
+                    &name,
+                    &others,
+                    least,
+                    confidence,
+                ));
+            }
+        }
+        let is_nothing = |outcome: &Outcome| outcome.verdict == Verdict::NotCompared;
+        if outcomes.iter().all(is_nothing) {
+            bail!(UsageError(format!(
+                "{} holds none of these targets, and there is no --min-speedup: nothing was compared",
+                self.source()
+            )));
+        }
+        Ok(outcomes)
     }
-    if outcomes
-        .iter()
-        .all(|outcome| outcome.verdict == Verdict::NotCompared)
-    {
-        bail!(UsageError(format!(
-            "{} holds none of these targets, and there is no --min-speedup: nothing was compared",
-            source(args)
-        )));
+
+    fn page(&self, outcomes: &[Outcome]) -> Page {
+        let mut page = Page::default();
+        page.table(
+            Columns::of(format!("Against {}", self.source()), outcomes)
+                .left("target", |row| row.target.clone())
+                .left("figure", |row| row.figure.name().to_string())
+                .left("verdict", |row| {
+                    String::from(match row.verdict {
+                        Verdict::Passed => "passed",
+                        Verdict::Regression => "REGRESSION",
+                        Verdict::Inconclusive => "inconclusive",
+                        Verdict::NotCompared => "not compared",
+                    })
+                })
+                .left("", |row| row.message.clone()),
+        );
+        page
     }
-    Ok(outcomes)
 }
 
 fn not_in_baseline(target: String) -> Outcome {
@@ -308,34 +271,4 @@ fn not_in_baseline(target: String) -> Outcome {
         interval: None,
         message: "the baseline holds no figures of it: save it there first".into(),
     }
-}
-
-fn print(out: &mut impl Write, outcomes: &[Outcome], args: &RegressArgs) -> io::Result<()> {
-    let mut table = TextTable::new(
-        format!("Against {}", source(args)),
-        &[
-            ("target", Align::Left),
-            ("figure", Align::Left),
-            ("verdict", Align::Left),
-            ("", Align::Left),
-        ],
-    );
-    table.rows = outcomes
-        .iter()
-        .map(|outcome| {
-            let verdict = match outcome.verdict {
-                Verdict::Passed => "passed",
-                Verdict::Regression => "REGRESSION",
-                Verdict::Inconclusive => "inconclusive",
-                Verdict::NotCompared => "not compared",
-            };
-            vec![
-                outcome.target.clone(),
-                outcome.figure.name().into(),
-                verdict.into(),
-                outcome.message.clone(),
-            ]
-        })
-        .collect();
-    print_table(out, &table)
 }

@@ -1,30 +1,25 @@
 //! `roofline`: where a target stands under this device's ceilings.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::Exit;
-use super::analysis::{
-    Console, Entry, RunFlags, SizeFlags, finish, kept_run, print_json, print_table, width,
-};
-use super::training_args::UsageError;
-use crate::analysis::calibration::{Calibration, DeviceFacts};
-use crate::analysis::gpus;
-use crate::analysis::roofline::{
-    Bound, CounterCheck, KernelWork, Point, Roofline, against_counters, draw, svg,
-};
-use crate::analysis::turns::{Turn, run_one};
-use crate::analysis::{MeasuredRun, Stop};
-use crate::base::table::{Align, TextTable, push_wrapped};
-use crate::base::units::rate;
-use crate::base::units::{bytes, figure};
-use crate::model::ModelConfig;
+use super::analysis::{Analysis, Answer, Flags, Lab, Page, kept_run};
+use super::kernel_inputs;
+use crate::analysis::calibration::Calibration;
+use crate::analysis::roofline::{CounterCheck, against_counters, of_run};
+use crate::analysis::{MeasuredRun, Variant};
+use crate::base::roofline::{Point, Roofline, svg, text};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{bytes, figure, rate};
 use crate::profiler::read::import;
 use crate::run::folder;
+use crate::run::{RunSpec, UsageError};
+
+/// Rows of the diagram.
+const DIAGRAM_HEIGHT: usize = 20;
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -45,18 +40,18 @@ pub struct RooflineArgs {
     /// A profile with hardware counters to hold the counted work against
     #[arg(long, value_name = "FILE OR FOLDER")]
     counters: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    size: SizeFlags,
-    #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
+    target: &'a str,
+    device: &'a str,
+    backend: &'a str,
+    /// Operands of matrix products.
+    dtype: &'a str,
     #[serde(flatten)]
     roofline: &'a Roofline,
     counters: &'a [CounterCheck],
@@ -65,236 +60,138 @@ struct Document<'a> {
     run: String,
 }
 
-/// Runs the command; `works` counts what each of this project's kernels does with a model.
-pub fn run(args: &RooflineArgs, works: impl Fn(&ModelConfig) -> Vec<KernelWork>) -> Result<Exit> {
-    finish(show(args, works))
-}
-
-fn show(args: &RooflineArgs, works: impl Fn(&ModelConfig) -> Vec<KernelWork>) -> Result<Exit> {
-    let root = folder::state_folder()?;
-    let run = measured(args, &root)?;
-    let hello = &run.hello;
-    let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
-    let stale = calibration.as_ref().map_or(vec![], |calibration| {
-        calibration.staleness(&DeviceFacts {
-            backend: hello.backend.clone(),
-            device: hello.device.clone(),
-            arch: hello.arch.clone(),
-            driver: hello.driver.clone(),
-            memory: hello.device_memory,
-        })
-    });
-    let sheet = gpus::find(&hello.device);
-    let roofline = Roofline::of(
-        &run,
-        calibration.as_ref(),
-        sheet.as_ref(),
-        &works(&hello.config),
-    );
-    let counters = match &args.counters {
-        Some(path) => {
-            let imported = import(path).map_err(|error| UsageError(error.to_string()))?;
-            against_counters(&roofline, &imported.profile)
+impl Analysis for RooflineArgs {
+    fn answer(&self) -> Result<Answer> {
+        let root = folder::state_folder()?;
+        let run = self.measured(&root)?;
+        let hello = &run.hello;
+        let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
+        let stale = calibration
+            .as_ref()
+            .map_or(vec![], |calibration| calibration.staleness(&hello.facts()));
+        let works = kernel_inputs::works(&hello.config);
+        let roofline = of_run(&run, calibration.as_ref(), &works);
+        let counters = match &self.counters {
+            Some(path) => {
+                let imported = import(path).map_err(|error| UsageError(error.to_string()))?;
+                against_counters(&roofline, &imported.profile)
+            }
+            None => vec![],
+        };
+        if let Some(path) = &self.svg {
+            std::fs::write(path, svg::document(&roofline))
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        None => vec![],
-    };
-    if let Some(path) = &args.svg {
-        std::fs::write(path, svg::document(&roofline))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if args.json {
-        print_json(&Document {
+        let document = Document {
+            target: &hello.target,
+            device: &hello.device,
+            backend: &hello.backend,
+            dtype: &hello.dtype,
             roofline: &roofline,
             counters: &counters,
             stale: &stale,
             run: run.path.display().to_string(),
-        })?;
-    } else {
-        print(&mut io::stdout().lock(), args, &roofline, &counters, &stale)?;
+        };
+        Answer::new(&document, self.page(&document))
     }
-    Ok(Exit::Ok)
 }
 
-fn measured(args: &RooflineArgs, root: &std::path::Path) -> Result<MeasuredRun> {
-    if let Some(kept) = kept_run(&args.target, root)? {
-        return MeasuredRun::read(&kept.path);
+impl RooflineArgs {
+    fn measured(&self, root: &Path) -> Result<MeasuredRun> {
+        if let Some(kept) = kept_run(&self.target, root)? {
+            let run = MeasuredRun::read(&kept)?;
+            if run.parts.is_none() {
+                bail!(UsageError(format!(
+                    "{} did not count its work: run it again with --flops --profile-steps 5, or name a target",
+                    self.target
+                )));
+            }
+            return Ok(run);
+        }
+        let spec: RunSpec = self.target.parse()?;
+        let steps = format!("--profile-steps={}", self.profile_steps);
+        let common = self
+            .flags
+            .after(&["--repeatability=off", "--flops", &steps]);
+        let variant = Variant::new(spec.entry(), &spec, &common, &[])?;
+        Ok(Lab::open(&self.flags)?.run(&variant, (1, 1))?)
     }
-    let entry: Entry = args.target.parse().map_err(UsageError)?;
-    let mut flags = vec![
-        "--repeatability=off".into(),
-        "--flops".into(),
-        format!("--profile-steps={}", args.profile_steps).into(),
-    ];
-    flags.extend(args.flags.words());
-    flags.extend(args.size.words());
-    let variant = entry.variant(&flags);
-    let stop = Stop::default();
-    let runner = args.flags.runner(stop.clone())?;
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let turn = Turn {
-        run: 1,
-        of: 1,
-        name: &entry.text(),
-    };
-    Ok(run_one(&runner, &variant, &[], turn, &mut console)?)
-}
 
-/// Rows of the diagram.
-const DIAGRAM_HEIGHT: usize = 20;
-
-fn print(
-    out: &mut impl Write,
-    args: &RooflineArgs,
-    roofline: &Roofline,
-    counters: &[CounterCheck],
-    stale: &[String],
-) -> io::Result<()> {
-    writeln!(
-        out,
-        "{} on {} ({}), products in {}\n",
-        roofline.target, roofline.device, roofline.backend, roofline.dtype
-    )?;
-    write!(
-        out,
-        "{}",
-        draw::text(roofline, width().min(110), DIAGRAM_HEIGHT)
-    )?;
-    print_ceilings(out, roofline)?;
-    print_table(out, &points(roofline))?;
-    if args.counters.is_some() {
-        print_table(out, &counter_table(counters))?;
+    fn page(&self, found: &Document<'_>) -> Page {
+        let mut page = Page::default();
+        let roofline = found.roofline;
+        page.line(format_args!("{}\n", roofline.title));
+        page.line(text(roofline, page.width.min(110), DIAGRAM_HEIGHT).trim_end_matches('\n'));
+        for ceiling in roofline.ceilings.iter() {
+            let glyph = if ceiling.roof.is_arithmetic() {
+                '-'
+            } else {
+                '/'
+            };
+            page.line(format_args!("  {glyph} {ceiling}"));
+        }
+        page.table(points(roofline));
+        if self.counters.is_some() {
+            page.table(counters(found.counters));
+        }
+        for note in &roofline.notes {
+            page.paragraph(note);
+        }
+        for change in found.stale {
+            page.paragraph(&format!(
+                "The ceilings were measured earlier, and since then changed: {change}. Run `calibrate` again."
+            ));
+        }
+        page
     }
-    let mut notes = String::new();
-    for note in &roofline.notes {
-        push_wrapped(&mut notes, note, width());
-    }
-    for change in stale {
-        let text = format!(
-            "The ceilings were measured earlier, and since then changed: {change}. Run `calibrate` again."
-        );
-        push_wrapped(&mut notes, &text, width());
-    }
-    out.write_all(notes.as_bytes())
-}
-
-fn print_ceilings(out: &mut impl Write, roofline: &Roofline) -> io::Result<()> {
-    let (arithmetic, bandwidth) = roofline.ceilings.all();
-    for ceiling in arithmetic {
-        let value = rate(ceiling.value, "FLOP");
-        writeln!(
-            out,
-            "  - {}: {value}, {}",
-            ceiling.label,
-            ceiling.source.name()
-        )?;
-    }
-    for ceiling in bandwidth {
-        let value = rate(ceiling.value, "B");
-        writeln!(
-            out,
-            "  / {}: {value}, {}",
-            ceiling.label,
-            ceiling.source.name()
-        )?;
-    }
-    Ok(())
 }
 
 fn points(roofline: &Roofline) -> TextTable {
-    let mut table = TextTable::new(
-        "Counted work, measured time",
-        &[
-            ("", Align::Left),
-            ("", Align::Left),
-            ("ms", Align::Right),
-            ("GFLOP", Align::Right),
-            ("MB", Align::Right),
-            ("FLOP/byte", Align::Right),
-            ("reached", Align::Right),
-            ("of limit", Align::Right),
-            ("bound by", Align::Left),
-        ],
-    );
-    let shown = draw::shown(roofline);
-    for point in &roofline.points {
-        let letter = shown
-            .iter()
-            .position(|drawn| std::ptr::eq(*drawn, point))
-            .map_or(' ', draw::letter);
-        table.rows.push(row(point, letter));
-    }
-    let mut advice: Vec<&str> = Vec::new();
-    for point in &shown {
-        if let Some(help) = &point.what_would_help
-            && !advice.contains(&help.as_str())
-        {
-            advice.push(help);
+    let lettered: Vec<(char, &Point)> = roofline
+        .letters()
+        .iter()
+        .map(|letter| letter.unwrap_or(' '))
+        .zip(&roofline.points)
+        .collect();
+    let mut table = Columns::of("Counted work, measured time", &lettered)
+        .left("", |(letter, row)| format!("{letter} {}", row.name))
+        .left("", |(_, row)| row.grain.to_string())
+        .right("ms", |(_, row)| format!("{:.3}", row.ms))
+        .right("GFLOP", |(_, row)| format!("{:.3}", row.flops / 1e9))
+        .right("MB", |(_, row)| format!("{:.2}", row.bytes / 1e6))
+        .right("FLOP/byte", |(_, row)| format!("{:.2}", row.intensity))
+        .right("reached", |(_, row)| rate(row.flops_per_s, "FLOP"))
+        .right("of limit", |(_, row)| {
+            row.share.map(|share| format!("{:.1} %", 100.0 * share))
+        })
+        .left("bound by", |(_, row)| {
+            row.bound.map(|bound| bound.to_string())
+        });
+    let shown = || lettered.iter().filter(|(letter, _)| *letter != ' ');
+    let mut advice: Vec<&String> = Vec::new();
+    for help in shown().filter_map(|(_, point)| point.what_would_help.as_ref()) {
+        if advice.contains(&help) {
+            continue;
         }
+        advice.push(help);
+        let who = shown().filter(|(_, point)| point.what_would_help.as_ref() == Some(help));
+        let who: Vec<&str> = who.map(|(_, point)| point.name.as_str()).collect();
+        table = table.note(format!("{}: {help}", who.join(", ")));
     }
-    for help in advice {
-        let who: Vec<&str> = shown
-            .iter()
-            .filter(|point| point.what_would_help.as_deref() == Some(help))
-            .map(|point| point.name.as_str())
-            .collect();
-        table.notes.push(format!("{}: {help}", who.join(", ")));
-    }
-    table
+    table.into()
 }
 
-fn row(point: &Point, letter: char) -> Vec<String> {
-    let bound = match point.bound {
-        Some(Bound::Memory) => "memory",
-        Some(Bound::Arithmetic) => "arithmetic",
-        Some(Bound::Overhead) => "neither",
-        None => "no ceilings known",
-    };
-    let grain = match point.grain {
-        crate::analysis::roofline::Grain::Step => "step",
-        crate::analysis::roofline::Grain::Phase => "phase",
-        crate::analysis::roofline::Grain::Part => "part",
-        crate::analysis::roofline::Grain::Kernel => "kernel",
-    };
-    vec![
-        format!("{letter} {}", point.name),
-        grain.into(),
-        format!("{:.3}", point.ms),
-        format!("{:.3}", point.flops / 1e9),
-        format!("{:.2}", point.bytes / 1e6),
-        format!("{:.2}", point.intensity),
-        rate(point.flops_per_s, "FLOP"),
-        point
-            .share
-            .map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
-        bound.into(),
-    ]
-}
-
-fn counter_table(checks: &[CounterCheck]) -> TextTable {
-    let mut table = TextTable::new(
-        "Counted from shapes against hardware counters, a launch",
-        &[
-            ("kernel", Align::Left),
-            ("FLOP counted", Align::Right),
-            ("by counters", Align::Right),
-            ("bytes counted", Align::Right),
-            ("by counters", Align::Right),
-        ],
-    );
-    for check in checks {
-        table.rows.push(vec![
-            check.point.clone(),
-            figure(check.counted_flops),
-            figure(check.counter_flops),
-            bytes(check.counted_bytes),
-            bytes(check.counter_bytes),
-        ]);
-    }
-    table.notes.push(if checks.is_empty() {
-        "no kernel of the profile has both counters and a name that was counted".into()
-    } else {
-        "counters see what really happened: bytes read again after they left a cache, operations of masked lanes, addresses".into()
-    });
-    table
+fn counters(checks: &[CounterCheck]) -> TextTable {
+    let title = "Counted from shapes against hardware counters, a launch";
+    Columns::of(title, checks)
+        .left("kernel", |check| check.point.clone())
+        .right("FLOP counted", |check| figure(check.counted_flops))
+        .right("by counters", |check| figure(check.counter_flops))
+        .right("bytes counted", |check| bytes(check.counted_bytes))
+        .right("by counters", |check| bytes(check.counter_bytes))
+        .note(match checks {
+            [] => "no kernel of the profile has both counters and a name that was counted",
+            _ => "counters see what really happened: bytes read again after they left a cache, operations of masked lanes, addresses",
+        })
+        .into()
 }

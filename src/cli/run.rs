@@ -6,61 +6,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow};
-use clap::{ArgGroup, Args};
+use anyhow::{Context, Result};
+use clap::Args;
 
 use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::signals;
-use super::training_args::TrainingArgs;
-use crate::device::{self, BackendFailure, CacheSettings, DeviceFacts, Tuning};
-use crate::model::{Target, Weights};
-use crate::panics;
-use crate::train::event::{Body, Failure, FailureCode, Note, Phase, PhaseName};
+use crate::device::BackendFailure;
+use crate::device::driver::{DriverError, Refusal};
+use crate::model::{ConfigError, Weights};
+use crate::panics::{self, Panicked};
+use crate::run::spec::{RunFlags, TrainingArgs};
+use crate::targets::{self, Target};
+use crate::train::event::{Body, Failure, FailureCode, PhaseName};
 use crate::train::{
-    self, Data, Ending, EventSink, Options, Reporter, StopReason, StopSignal, Tally, ultra,
+    self, Data, EventSink, Options, Reporter, StopReason, StopSignal, Tally, TrainingEnd,
 };
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("output").multiple(false))]
 pub struct RunArgs {
-    /// What to train: v1 to v4, stage1 to stage6
+    #[arg(help = targets::help("What to train"), long_help = targets::list("What to train"))]
     target: Target,
     #[command(flatten)]
-    training: TrainingArgs,
-    /// Show the numbers in every layer before the first step
-    #[arg(long, help_heading = "Report")]
-    diagnose: bool,
-    /// Time every kernel of this many extra steps
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Report")]
-    profile_steps: usize,
-    /// Write the profile pass as a Chrome/Perfetto trace
-    #[arg(long, value_name = "FILE", help_heading = "Report")]
-    trace: Option<PathBuf>,
-    /// Count floating-point operations and bytes of every part
-    #[arg(long, help_heading = "Report")]
-    flops: bool,
-    /// Let the trained model continue the text by this many bytes
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        requires = "data",
-        help_heading = "Report"
-    )]
-    sample: usize,
-    /// Print one JSON object a line, as it happens
-    #[arg(long, group = "output", help_heading = "Report")]
-    events: bool,
-    /// Print one JSON document at the end
-    #[arg(long, group = "output", help_heading = "Report")]
-    json: bool,
+    flags: RunFlags,
 }
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// What to train: v1 to v4, stage1 to stage6
+    #[arg(help = targets::help("What to train"), long_help = targets::list("What to train"))]
     target: Target,
     /// File to write
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
@@ -73,22 +47,21 @@ pub struct TraceArgs {
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit> {
-    let mut options = args.training.options(args.target)?;
-    // A trace without a profile pass would be empty.
-    options.profile_steps = args.profile_steps.max(usize::from(args.trace.is_some()));
-    options.trace = args.trace.clone();
-    options.count_work = args.flops;
-    options.sample = args.sample;
-    options.diagnose = args.diagnose;
+    let flags = &args.flags;
     let stdout = io::stdout();
-    let sink: Box<dyn EventSink> = if args.events {
+    let sink: Box<dyn EventSink> = if flags.events {
         Box::new(JsonLines(stdout))
-    } else if args.json {
+    } else if flags.json {
         Box::new(Document::new(stdout))
     } else {
         Box::new(Lines::new(stdout))
     };
-    execute(&args.training, &options, sink)
+    execute(
+        &flags.training,
+        args.target,
+        &flags.options(args.target)?,
+        sink,
+    )
 }
 
 pub fn trace(args: &TraceArgs) -> Result<Exit> {
@@ -96,7 +69,8 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     options.profile_steps = args.profile_steps.max(1);
     options.trace = Some(args.output.clone());
     options.count_work = true;
-    let exit = execute(&args.training, &options, Box::new(Lines::new(io::stdout())))?;
+    let sink = Box::new(Lines::new(io::stdout()));
+    let exit = execute(&args.training, args.target, &options, sink)?;
     if exit == Exit::Ok {
         writeln!(
             io::stdout(),
@@ -108,16 +82,20 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
 }
 
 /// Trains and reports; errors reach the event stream before they reach the caller.
-fn execute(args: &TrainingArgs, options: &Options, sink: Box<dyn EventSink>) -> Result<Exit> {
+fn execute(
+    args: &TrainingArgs,
+    target: Target,
+    options: &Options,
+    sink: Box<dyn EventSink>,
+) -> Result<Exit> {
     let stop = StopSignal::default();
-    let tensors = parameter_tensors(options);
+    let tensors = options.recipe.tensors(&options.config);
     let reporter = Reporter::new(sink, Tally::new(options.config, tensors), stop.clone());
     signals::watch(stop.clone(), reporter.clone())?;
-    let result = quietly(|| train_target(args, options, tensors, &reporter, &stop));
-    match result {
-        Ok(ending) => Ok(conclude(ending, &reporter)),
+    match quietly(|| train_target(args, target, options, &reporter, &stop)) {
+        Ok(end) => Ok(conclude(end, &reporter)),
         Err(error) => {
-            let error = device::explain(error);
+            let error = exit::explain(error);
             reporter.fail(failure(&error));
             Err(error)
         }
@@ -126,11 +104,11 @@ fn execute(args: &TrainingArgs, options: &Options, sink: Box<dyn EventSink>) -> 
 
 fn train_target(
     args: &TrainingArgs,
+    target: Target,
     options: &Options,
-    tensors: usize,
     reporter: &Reporter,
     stop: &StopSignal,
-) -> Result<Ending> {
+) -> Result<TrainingEnd> {
     let data = match &args.data {
         Some(path) => Data::text(path, &options.config, options.seed)?,
         None => Data::synthetic(&options.config, options.seed),
@@ -143,103 +121,45 @@ fn train_target(
             .open(path)
             .with_context(|| format!("cannot write the trace {}", path.display()))?;
     }
-    block_sizes::check(&args.switches.block_size, options)?;
-    if options.target == Target::V4 {
-        return train_ultra(args, options, tensors, data, reporter, stop);
-    }
-    device::configure_runtime(CacheSettings {
-        fusion: options.recipe.graph_fusion,
-        tuning: Tuning::Full,
-    });
-    let open = device::open(args.backend, args.device.as_deref())?;
-    open.require_dtype(options.operand_dtype)?;
-    let facts = DeviceFacts::from(&open);
-    let precision = train::matmul_precision(options.operand_dtype, &open).to_string();
-    let weights = begin(args, options, &facts, &data, tensors, precision, reporter)?;
-    train::train(options, &open, &weights, data, reporter, stop)
-}
-
-fn train_ultra(
-    args: &TrainingArgs,
-    options: &Options,
-    tensors: usize,
-    data: Data,
-    reporter: &Reporter,
-    stop: &StopSignal,
-) -> Result<Ending> {
-    let open = args.ultra_device()?;
-    let precision = open.matmul_precision(options);
-    let weights = begin(
-        args,
-        options,
-        &open.facts,
-        &data,
-        tensors,
-        precision,
-        reporter,
-    )?;
-    ultra::train(options, &open, &weights, data, reporter, stop)
-}
-
-/// Says what will run where, and draws the initial weights.
-fn begin(
-    args: &TrainingArgs,
-    options: &Options,
-    facts: &DeviceFacts,
-    data: &Data,
-    tensors: usize,
-    matmul_precision: String,
-    reporter: &Reporter,
-) -> Result<Weights> {
+    let sizes = &args.switches.block_size;
+    block_sizes::check(sizes, target, options)?;
+    let device = target.engine.open(options)?;
+    let facts = device.facts();
     if let Some(memory) = facts.memory {
-        options.config.validate_memory(memory, &facts.name)?;
+        options.config.validate_memory(memory, &facts.device)?;
     }
-    let mut hello = train::hello(options, facts, data, tensors, matmul_precision);
-    let note = block_sizes::settle(&args.switches.block_size, options.target, &mut hello)?;
+    let mut hello = train::hello(options, facts, &data, device.matrix_products(options));
+    let note = block_sizes::settle(sizes, target, &mut hello)?;
     reporter.emit(Body::Hello(Box::new(hello)));
     if let Some(message) = note {
-        reporter.emit(Body::Note(Note { message }));
+        reporter.note(message);
     }
-    reporter.emit(Body::Phase(Phase {
-        phase: PhaseName::Setup,
-        progress: None,
-        eta_s: None,
-        message: "drawing the initial weights".into(),
-    }));
-    Ok(Weights::new(
-        &options.config,
-        options.seed,
-        options.recipe.initialisation,
-    ))
+    reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
+    let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
+    train::train(options, device.as_ref(), &weights, data, reporter, stop)
 }
 
-/// Tensors the recipe stores its parameters in.
-fn parameter_tensors(options: &Options) -> usize {
-    let per_block = 4 + options.recipe.qkv.matrices(3) + options.recipe.gate_up.matrices(2);
-    2 + options.config.layers * per_block
-}
-
-fn conclude(ending: Ending, reporter: &Reporter) -> Exit {
-    match ending {
-        Ending::Complete => {
+fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
+    match end {
+        TrainingEnd::Complete => {
             reporter.finish(true);
             Exit::Ok
         }
-        Ending::NotDeterministic => {
+        TrainingEnd::NotDeterministic => {
             reporter.finish(true);
             Exit::Failed
         }
-        Ending::Stopped(StopReason::Signal(signal)) => {
+        TrainingEnd::Stopped(StopReason::Signal(signal)) => {
             reporter.finish(false);
             Exit::Signal(signal)
         }
         // Whoever closed the output has seen enough; a full disk is an error.
-        Ending::Stopped(StopReason::OutputClosed(io::ErrorKind::BrokenPipe)) => Exit::Ok,
-        Ending::Stopped(StopReason::OutputClosed(kind)) => {
+        TrainingEnd::Stopped(StopReason::OutputClosed(io::ErrorKind::BrokenPipe)) => Exit::Ok,
+        TrainingEnd::Stopped(StopReason::OutputClosed(kind)) => {
             eprintln!("error: the output cannot be written: {kind}");
             Exit::Environment
         }
-        Ending::NotFinite(step) => {
+        TrainingEnd::NotFinite(step) => {
             let failure = Failure {
                 code: FailureCode::NotFinite,
                 message: format!("the loss is not finite at step {step}"),
@@ -267,44 +187,91 @@ fn quietly<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = catch_unwind(AssertUnwindSafe(work));
     std::panic::set_hook(previous);
     result.unwrap_or_else(|panic| {
-        let place = PLACE
-            .lock()
-            .ok()
-            .and_then(|place| place.clone())
-            .unwrap_or_default();
-        Err(anyhow!("{}", panics::message(panic.as_ref()))
-            .context(format!("the computation panicked ({place})")))
+        let place = PLACE.lock().ok().and_then(|place| place.clone());
+        Err(anyhow::Error::new(Panicked {
+            place: place.unwrap_or_default(),
+            message: panics::message(panic.as_ref()),
+        }))
     })
 }
 
 /// `error` as the last event of the stream.
 fn failure(error: &anyhow::Error) -> Failure {
-    let message = format!("{error:#}");
-    let lower = message.to_lowercase();
-    let (code, remedy) = if lower.contains("out of memory")
-        || lower.contains("outofmemory")
-        || lower.contains("can't allocate")
-    {
-        (
-            FailureCode::OutOfMemory,
-            "Lower --batch-size or --seq-len, or end other programs on this device.".to_string(),
-        )
-    } else if let Some(failure) = error.downcast_ref::<BackendFailure>() {
-        (FailureCode::Device, failure.remedy().to_owned())
-    } else {
-        match exit::classify(error) {
-            Exit::Usage => (FailureCode::Usage, "Correct the flag named above.".into()),
-            Exit::Environment => (FailureCode::Environment, exit::remedy(error).unwrap_or_default()),
-            _ if lower.contains("panicked") => (
-                FailureCode::Device,
-                "Run `tinyllama-tutor doctor`; if it finds nothing, report this with the message above.".into(),
-            ),
-            _ => (FailureCode::Internal, "Report this with the message above.".into()),
+    let code = code(error);
+    let remedy = match code {
+        FailureCode::OutOfMemory => {
+            "Lower --batch-size or --seq-len, or end other programs on this device.".into()
         }
+        FailureCode::Usage => "Correct the flag named above.".into(),
+        FailureCode::Environment => exit::remedy(error).unwrap_or_default(),
+        FailureCode::Device => exit::remedy(error).unwrap_or_else(|| {
+            "Run `tinyllama-tutor doctor`; if it finds nothing, report this with the message above.".into()
+        }),
+        _ => "Report this with the message above.".into(),
     };
     Failure {
         code,
-        message,
+        message: format!("{error:#}"),
         remedy,
+    }
+}
+
+/// Judged by the types in the chain of `error`.
+fn code(error: &anyhow::Error) -> FailureCode {
+    for cause in error.chain() {
+        match cause.downcast_ref() {
+            Some(BackendFailure::OutOfMemory { .. }) => return FailureCode::OutOfMemory,
+            Some(_) => return FailureCode::Device,
+            None => {}
+        }
+        let full = cause
+            .downcast_ref::<DriverError>()
+            .is_some_and(|error| error.refusal() == Refusal::OutOfMemory)
+            || matches!(cause.downcast_ref(), Some(ConfigError::OutOfMemory { .. }));
+        if full {
+            return FailureCode::OutOfMemory;
+        }
+        if cause.is::<Panicked>() {
+            return FailureCode::Device;
+        }
+    }
+    match exit::classify(error) {
+        Exit::Usage => FailureCode::Usage,
+        Exit::Environment => FailureCode::Environment,
+        _ => FailureCode::Internal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::DataError;
+
+    #[test]
+    fn the_kind_of_a_failure_comes_from_its_type_and_not_from_its_words() {
+        let of = |error: anyhow::Error| failure(&exit::explain(error)).code;
+        let named = DataError::Unreadable {
+            path: "out of memory.txt".into(),
+            source: io::Error::from(io::ErrorKind::NotFound),
+        };
+        assert_eq!(of(named.into()), FailureCode::Usage);
+        let config = crate::model::Preset::Medium.config();
+        let refused = config.validate_memory(1 << 20, "a panicked card");
+        assert_eq!(of(refused.unwrap_err().into()), FailureCode::OutOfMemory);
+        let full = anyhow::anyhow!("Caused by: out of device memory allocating 4096 bytes");
+        assert_eq!(of(full.context("a step")), FailureCode::OutOfMemory);
+        let panicked = |message: &str| {
+            of(anyhow::Error::new(Panicked {
+                place: "here.rs:1".into(),
+                message: message.into(),
+            }))
+        };
+        assert_eq!(panicked("index out of bounds"), FailureCode::Device);
+        assert_eq!(
+            panicked("CUDA_ERROR_OUT_OF_MEMORY"),
+            FailureCode::OutOfMemory
+        );
+        let other = anyhow::anyhow!("somebody panicked on paper");
+        assert_eq!(of(other), FailureCode::Internal);
     }
 }

@@ -1,31 +1,25 @@
 //! `tune`: the block sizes and types a target runs fastest with on this device.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::Path;
+use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::Exit;
-use super::analysis::{
-    Console, Entry, MeasureFlags, RunFlags, SizeFlags, finish, print_json, print_table, timed,
-};
-use super::training_args::UsageError;
-use crate::analysis::comparison::total_series;
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, plural};
+use super::kernel_inputs;
+use crate::analysis::comparison::{step_ms, total_series};
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::tuning::{
-    Candidate, Choice, Search, Tried, Tuned, TunedTarget, candidates, disagreement, finalists,
+    BLOCK_SIZE, Candidate, Choice, Search, Tried, Tuned, TunedTarget, candidates, disagreement,
+    finalists,
 };
-use crate::analysis::turns::{Turn, run_one, take_turns};
-use crate::analysis::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+use crate::analysis::{MeasuredRun, RunFailure, Variant};
 use crate::base::statistics::Finding;
-use crate::base::table::{Align, TextTable};
-use crate::base::units::number_or_not;
-use crate::model::Target;
-use crate::run::folder;
+use crate::base::table::Columns;
+use crate::base::units::number;
+use crate::run::{RunSpec, UsageError, folder};
 
 const DTYPE: &str = "--dtype=";
 
@@ -37,7 +31,7 @@ const DTYPE: &str = "--dtype=";
       a smaller search")]
 pub struct TuneArgs {
     /// What to tune, with flags of its own after a colon: v3, v3:--graph-fusion=on
-    target: Entry,
+    target: RunSpec,
     /// Kernels whose block sizes are tried [default: all that have one]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     kernels: Vec<String>,
@@ -51,17 +45,12 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", default_value_t = 24)]
     most: usize,
     #[command(flatten)]
-    measure: MeasureFlags,
+    measure: Measure,
     /// Do not keep the result; later runs of the target take over what is kept
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    size: SizeFlags,
-    #[command(flatten)]
-    flags: RunFlags,
+    flags: Flags,
 }
 
 /// A kernel with a block size, and the sizes it can have.
@@ -93,172 +82,242 @@ struct Document<'a> {
     kept: Option<String>,
 }
 
-/// Runs the command over the kernels of this build that have a block size.
-pub fn run(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
-    finish(tune(args, tunables))
-}
-
-fn tune(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Exit> {
-    let (rounds, confidence) = args.measure.checked()?;
-    let choices = choices(args, &of_target(&args.target, tunables)?)?;
-    let root = folder::state_folder()?;
-    let stop = Stop::default();
-    let mut runner = args.flags.runner(stop.clone())?;
-    // What an earlier search found must not stand in for the usual flags.
-    runner
-        .launcher
-        .extend(["env".into(), "TINYLLAMA_TUNING=off".into()]);
-    Console::end_on_signals(&stop)?;
-    let mut console = Console::default();
-    let (search, first) = candidates(&choices, args.most);
-    let (tried, usual) = try_all(args, &runner, &first, &mut console)?;
-    let best = finalists(search, &choices, &tried);
-    let finalists = measure_again(args, &runner, &best, (rounds, confidence), &mut console)?;
-    drop(console);
-    let winner = winner(&finalists);
-    let kept = match &usual {
-        Some(usual) if !args.dry_run => Some(keep(args, &root, usual, winner)?),
-        _ => None,
-    };
-    let flags = winner.map_or(&[][..], |winner| &winner.candidate.flags);
-    if args.json {
-        print_json(&Document {
-            target: &args.target.target,
+impl Analysis for TuneArgs {
+    fn answer(&self) -> Result<Answer> {
+        let choices = self.choices(&of_target(&self.target))?;
+        let (search, first) = candidates(&choices, self.most);
+        for candidate in &first {
+            self.variant(candidate)?;
+        }
+        let mut lab = Lab::open(&self.flags)?;
+        // What an earlier search found must not stand in for the usual flags.
+        let before = &mut lab.runner.launcher.words;
+        before.extend(["env".into(), "TINYLLAMA_TUNING=off".into()]);
+        let (tried, usual) = self.try_all(&mut lab, &first)?;
+        let best = finalists(search, &choices, &tried);
+        let finalists = self.measure_again(&mut lab, &best)?;
+        let winner = winner(&finalists);
+        let kept = match &usual {
+            Some(usual) if !self.dry_run => Some(self.keep(usual, winner)?),
+            _ => None,
+        };
+        let document = Document {
+            target: self.target.target.name,
             search,
             tried: &tried,
             finalists: &finalists,
-            winner: flags,
+            winner: winner.map_or(&[], |winner| &winner.candidate.flags),
             kept,
-        })?;
-    } else {
-        let mut out = io::stdout().lock();
-        print_table(&mut out, &tried_table(args, &tried))?;
-        if !finalists.is_empty() {
-            print_table(&mut out, &finalist_table(&finalists, rounds))?;
-        }
-        print_winner(&mut out, args, winner, kept.as_deref())?;
+        };
+        Answer::new(&document, self.page(&document))
     }
-    Ok(Exit::Ok)
 }
 
 /// The kernels with a block size that the target launches, as far as its own flags leave it as it is.
-fn of_target<'a>(entry: &Entry, tunables: &[Tunable<'a>]) -> Result<Vec<Tunable<'a>>, UsageError> {
-    let target: Target = entry.target.parse().map_err(UsageError)?;
-    // V4 sizes its blocks itself.
-    let launched = match target {
-        Target::V4 => vec![],
-        target => target.recipe().kernels(),
-    };
-    let launched = |tunable: &&Tunable<'_>| launched.contains(&tunable.kernel);
-    Ok(tunables.iter().filter(launched).copied().collect())
+fn of_target(spec: &RunSpec) -> Vec<Tunable<'static>> {
+    let launched = spec.target.kernels(&spec.target.recipe);
+    let mut tunables = kernel_inputs::tunables();
+    tunables.retain(|tunable| launched.contains(&tunable.kernel));
+    tunables
 }
 
-fn choices(args: &TuneArgs, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {
-    let known: Vec<&str> = tunables.iter().map(|tunable| tunable.kernel).collect();
-    if let Some(unknown) = args
-        .kernels
-        .iter()
-        .find(|name| !known.contains(&name.as_str()))
-    {
-        let target = &args.target.target;
-        return Err(UsageError(if known.is_empty() {
-            format!(
-                "--kernels {unknown}: {target} launches no kernel whose block size can be chosen; v3 does"
-            )
-        } else {
-            format!(
-                "--kernels: no kernel `{unknown}` has a block size; these have: {}",
-                known.join(", ")
-            )
-        }));
-    }
-    let mut choices: Vec<Choice> = tunables
-        .iter()
-        .filter(|tunable| {
-            args.kernels.is_empty() || args.kernels.iter().any(|name| name == tunable.kernel)
-        })
-        .map(|tunable| Choice {
-            name: tunable.kernel.into(),
-            flags: tunable
-                .sizes
-                .iter()
-                .filter(|size| args.sizes.is_empty() || args.sizes.contains(size))
-                .map(|size| format!("--block-size={}={size}", tunable.kernel))
-                .collect(),
-        })
-        .collect();
-    choices.push(Choice {
-        name: "dtype".into(),
-        flags: args
-            .dtypes
+impl TuneArgs {
+    fn choices(&self, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {
+        let known: Vec<&str> = tunables.iter().map(|tunable| tunable.kernel).collect();
+        let target = self.target.target;
+        if let Some(unknown) = self
+            .kernels
             .iter()
-            .map(|dtype| format!("{DTYPE}{dtype}"))
-            .collect(),
-    });
-    choices.retain(|choice| !choice.flags.is_empty());
-    if choices.is_empty() {
-        let why = if tunables.is_empty() {
-            "it launches no kernel whose block size can be chosen"
-        } else {
-            "none of the kernels can have one of --sizes"
+            .find(|name| !known.contains(&name.as_str()))
+        {
+            return Err(UsageError(match known.is_empty() {
+                true => format!(
+                    "--kernels {unknown}: {target} launches no kernel whose block size can be chosen; v3 does"
+                ),
+                false => format!(
+                    "--kernels: no kernel `{unknown}` has a block size; these have: {}",
+                    known.join(", ")
+                ),
+            }));
+        }
+        let is_named = |kernel: &str| {
+            self.kernels.is_empty() || self.kernels.iter().any(|name| name == kernel)
         };
-        return Err(UsageError(format!(
-            "nothing to try with {}: {why}, and there are no --dtypes",
-            args.target.target
-        )));
+        let may_have = |size: &&usize| self.sizes.is_empty() || self.sizes.contains(size);
+        let sizes = |tunable: &Tunable<'_>| {
+            let sizes = tunable.sizes.iter().filter(may_have);
+            sizes
+                .map(|size| format!("{BLOCK_SIZE}{}={size}", tunable.kernel))
+                .collect()
+        };
+        let named = tunables.iter().filter(|tunable| is_named(tunable.kernel));
+        let mut choices: Vec<Choice> = named.map(sizes).collect();
+        choices.push(
+            self.dtypes
+                .iter()
+                .map(|dtype| format!("{DTYPE}{dtype}"))
+                .collect(),
+        );
+        choices.retain(|choice| !choice.is_empty());
+        if choices.is_empty() {
+            let why = match tunables {
+                [] => "it launches no kernel whose block size can be chosen",
+                _ => "none of the kernels can have one of --sizes",
+            };
+            return Err(UsageError(format!(
+                "nothing to try with {target}: {why}, and there are no --dtypes"
+            )));
+        }
+        Ok(choices)
     }
-    Ok(choices)
-}
 
-/// Every candidate once; also the run with the usual flags, which the others are compared with.
-fn try_all(
-    args: &TuneArgs,
-    runner: &Runner,
-    candidates: &[Candidate],
-    console: &mut Console,
-) -> Result<(Vec<Tried>, Option<MeasuredRun>)> {
-    let mut usual: Option<MeasuredRun> = None;
-    let mut all = Vec::new();
-    for (at, candidate) in candidates.iter().enumerate() {
-        let variant = variant(args, candidate);
-        let turn = Turn {
-            run: at + 1,
-            of: candidates.len(),
-            name: &variant.name,
-        };
-        let (step_ms, wrong) = match run_one(runner, &variant, &[], turn, console) {
-            Ok(run) => {
-                let wrong = usual.as_ref().and_then(|usual| disagreement(&run, usual));
-                let step_ms = middle(&total_series(std::slice::from_ref(&run)));
-                if candidate.flags.is_empty() {
-                    refuse_cpu(&run, candidates)?;
-                    usual = Some(run);
-                }
-                (step_ms, wrong)
-            }
-            // A device may refuse a block size; without the usual flags there is nothing to compare with.
-            Err(RunFailure::Failed(failed)) if !candidate.flags.is_empty() => {
-                let text = RunFailure::Failed(failed).to_string();
-                (None, Some(text.lines().next().unwrap_or_default().into()))
-            }
-            Err(other) => return Err(other.into()),
-        };
-        all.push(Tried {
-            candidate: candidate.clone(),
-            step_ms,
-            wrong,
-        });
+    fn variant(&self, candidate: &Candidate) -> Result<Variant, UsageError> {
+        let name = format!("{} {}", self.target.target, candidate.name());
+        let common = self.flags.after(&TIMED);
+        Variant::new(name, &self.target, &common, &candidate.flags)
     }
-    Ok((all, usual))
+
+    /// Every candidate once; also the run with the usual flags, which the others are compared with.
+    fn try_all(
+        &self,
+        lab: &mut Lab,
+        candidates: &[Candidate],
+    ) -> Result<(Vec<Tried>, Option<MeasuredRun>)> {
+        let mut usual: Option<MeasuredRun> = None;
+        let mut all = Vec::new();
+        for (at, candidate) in candidates.iter().enumerate() {
+            let (ms, wrong) = match lab.run(&self.variant(candidate)?, (at + 1, candidates.len())) {
+                Ok(run) => {
+                    let ms = step_ms(slice::from_ref(&run));
+                    let wrong = usual.as_ref().and_then(|usual| disagreement(&run, usual));
+                    if candidate.flags.is_empty() {
+                        refuse_cpu(&run, candidates)?;
+                        usual = Some(run);
+                    }
+                    (ms, wrong)
+                }
+                // A device may refuse a block size; without the usual flags there is nothing to compare with.
+                Err(RunFailure::Failed(failed)) if !candidate.flags.is_empty() => {
+                    let text = RunFailure::Failed(failed).to_string();
+                    (None, Some(text.lines().next().unwrap_or_default().into()))
+                }
+                Err(other) => return Err(other.into()),
+            };
+            all.push(Tried {
+                candidate: candidate.clone(),
+                step_ms: ms,
+                wrong,
+            });
+        }
+        Ok((all, usual))
+    }
+
+    /// The best in turns with the usual flags. Several are looked at, so each interval is widened until all hold together.
+    fn measure_again(&self, lab: &mut Lab, best: &[Candidate]) -> Result<Vec<Finalist>> {
+        if best.is_empty() {
+            return Ok(vec![]);
+        }
+        lab.say("measuring the best again, in turns with the usual flags");
+        let usual = Candidate::default();
+        let candidates = slice::from_ref(&usual).iter().chain(best);
+        let variants = candidates.map(|candidate| self.variant(candidate));
+        let runs = lab.take_turns(
+            &variants.collect::<Result<Vec<_>, _>>()?,
+            self.measure.rounds,
+        )?;
+        let each = 1.0 - (1.0 - self.measure.confidence) / best.len() as f64;
+        let usual = total_series(&runs[0]);
+        let finalist = |(candidate, own): (&Candidate, &Vec<MeasuredRun>)| {
+            let series = total_series(own);
+            let mut pairs = own.iter().zip(&runs[0]);
+            Finalist {
+                candidate: candidate.clone(),
+                step_ms: middle(&series),
+                relative_time: RelativeTime::in_rounds(&series, &usual, each, USUAL_MARGIN),
+                wrong: pairs.find_map(|(run, usual)| disagreement(run, usual)),
+            }
+        };
+        Ok(best.iter().zip(&runs[1..]).map(finalist).collect())
+    }
+
+    fn keep(&self, usual: &MeasuredRun, winner: Option<&Finalist>) -> Result<String> {
+        let hello = &usual.hello;
+        if hello.config.validate().is_err() {
+            bail!("the run reported a model that cannot be");
+        }
+        let interval = winner.and_then(|winner| winner.relative_time.as_ref()?.interval);
+        let flags = winner.map_or(vec![], |winner| winner.candidate.flags.clone());
+        let dtype = flags.iter().find_map(|flag| flag.strip_prefix(DTYPE));
+        let root = folder::state_folder()?;
+        let mut tuned = Tuned::load(&root, &hello.backend, &hello.device)?;
+        tuned.put(TunedTarget {
+            target: self.target.target.to_string(),
+            config: hello.config,
+            recipe: hello.recipe,
+            dtype: dtype.unwrap_or(&hello.dtype).to_string(),
+            flags,
+            speedup: interval.map(|time| [1.0 / time.value, 1.0 / time.high, 1.0 / time.low]),
+            found: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs(),
+            program: env!("CARGO_PKG_VERSION").into(),
+            driver: hello.driver.clone(),
+        });
+        Ok(tuned.save(&root)?.display().to_string())
+    }
+
+    fn page(&self, found: &Document<'_>) -> Page {
+        let mut page = Page::default();
+        page.table(
+            Columns::of(format!("{}, each once", self.target.entry()), found.tried)
+                .left("flags", |row| row.candidate.name().to_string())
+                .right("step ms", |row| number(row.step_ms, 3))
+                .left("", |row| row.wrong.clone().unwrap_or_default()),
+        );
+        if !found.finalists.is_empty() {
+            let rounds = plural(self.measure.rounds, "round");
+            let title = format!("The best again, {rounds} in turns with the usual flags");
+            page.table(
+                Columns::of(title, found.finalists)
+                    .left("flags", |row| row.candidate.name().to_string())
+                    .right("step ms", |row| number(row.step_ms, 3))
+                    .right("speed-up", |row| {
+                        Some(row.relative_time.as_ref()?.speedup_text())
+                    })
+                    .left("finding", |row| {
+                        let found = || Some(row.relative_time.as_ref()?.finding_text());
+                        row.wrong.clone().or_else(found)
+                    }),
+            );
+        }
+        match found.winner {
+            [] => page.line(
+                "\nNothing beat the usual flags beyond the noise; they stay. More rounds see smaller differences.",
+            ),
+            flags => page.line(format_args!("\nfastest: {}", flags.join(" "))),
+        }
+        let Some(path) = &found.kept else { return page };
+        page.line(format_args!("kept in {path}"));
+        if found.winner.iter().any(|flag| flag.starts_with(BLOCK_SIZE)) {
+            page.line(format_args!(
+                "Runs of {} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off leaves them aside.",
+                found.target
+            ));
+        }
+        if let Some(dtype) = found.winner.iter().find(|flag| flag.starts_with(DTYPE)) {
+            page.line(format_args!(
+                "{dtype} changes the numbers, so no run takes it by itself: give it where you want it."
+            ));
+        }
+        page
+    }
 }
 
 /// The CPU runs the model without this project's kernels, so the search would only find noise.
 fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), UsageError> {
-    let sizes = candidates
-        .iter()
-        .flat_map(|candidate| &candidate.flags)
-        .any(|flag| flag.starts_with("--block-size"));
-    if sizes && usual.hello.backend == "cpu" {
+    let mut flags = candidates.iter().flat_map(|candidate| &candidate.flags);
+    if usual.hello.backend == "cpu" && flags.any(|flag| flag.starts_with(BLOCK_SIZE)) {
         return Err(UsageError(
             "the CPU runs the model without this project's kernels, so there is no block size to tune; \
              name a GPU with --backend"
@@ -266,51 +325,6 @@ fn refuse_cpu(usual: &MeasuredRun, candidates: &[Candidate]) -> Result<(), Usage
         ));
     }
     Ok(())
-}
-
-/// The best in turns with the usual flags. Several are looked at, so each interval is widened until all hold together.
-fn measure_again(
-    args: &TuneArgs,
-    runner: &Runner,
-    best: &[Candidate],
-    (rounds, confidence): (usize, f64),
-    console: &mut Console,
-) -> Result<Vec<Finalist>, RunFailure> {
-    if best.is_empty() {
-        return Ok(vec![]);
-    }
-    console.say("measuring the best again, in turns with the usual flags");
-    let mut variants = vec![variant(args, &Candidate::default())];
-    variants.extend(best.iter().map(|candidate| variant(args, candidate)));
-    let runs = take_turns(runner, &variants, rounds, console)?;
-    let each = 1.0 - (1.0 - confidence) / best.len() as f64;
-    let usual = total_series(&runs[0]);
-    Ok(best
-        .iter()
-        .zip(&runs[1..])
-        .map(|(candidate, own)| {
-            let series = total_series(own);
-            Finalist {
-                candidate: candidate.clone(),
-                step_ms: middle(&series),
-                relative_time: RelativeTime::in_rounds(&series, &usual, each, USUAL_MARGIN),
-                wrong: own
-                    .iter()
-                    .zip(&runs[0])
-                    .find_map(|(run, usual)| disagreement(run, usual)),
-            }
-        })
-        .collect())
-}
-
-fn variant(args: &TuneArgs, candidate: &Candidate) -> Variant {
-    let own = args.target.flags.clone();
-    let tried: Vec<OsString> = candidate.flags.iter().map(OsString::from).collect();
-    Variant {
-        name: format!("{} {}", args.target.target, candidate.name()),
-        target: args.target.target.clone(),
-        flags: [timed(), args.flags.words(), args.size.words(), own, tried].concat(),
-    }
 }
 
 /// The fastest of those that are faster beyond the noise and compute the same.
@@ -322,124 +336,4 @@ fn winner(finalists: &[Finalist]) -> Option<&Finalist> {
         .filter(|(_, time)| time.finding == Some(Finding::Faster))
         .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
         .map(|(finalist, _)| finalist)
-}
-
-fn keep(
-    args: &TuneArgs,
-    root: &Path,
-    usual: &MeasuredRun,
-    winner: Option<&Finalist>,
-) -> Result<String> {
-    let hello = &usual.hello;
-    if hello.config.validate().is_err() {
-        bail!("the run reported a model that cannot be");
-    }
-    let interval = winner
-        .and_then(|winner| winner.relative_time.as_ref())
-        .and_then(|time| time.interval);
-    let flags = winner.map_or(vec![], |winner| winner.candidate.flags.clone());
-    let dtype = flags.iter().find_map(|flag| flag.strip_prefix(DTYPE));
-    let mut tuned = Tuned::load(root, &hello.backend, &hello.device)?;
-    tuned.put(TunedTarget {
-        target: args.target.target.clone(),
-        config: hello.config,
-        recipe: hello.recipe,
-        dtype: dtype.unwrap_or(&hello.dtype).to_string(),
-        flags,
-        speedup: interval.map(|interval| {
-            [
-                1.0 / interval.value,
-                1.0 / interval.high,
-                1.0 / interval.low,
-            ]
-        }),
-        found: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs(),
-        program: env!("CARGO_PKG_VERSION").into(),
-        driver: hello.driver.clone(),
-    });
-    Ok(tuned.save(root)?.display().to_string())
-}
-
-fn tried_table(args: &TuneArgs, tried: &[Tried]) -> TextTable {
-    let mut table = TextTable::new(
-        format!("{}, each once", args.target.text()),
-        &[
-            ("flags", Align::Left),
-            ("step ms", Align::Right),
-            ("", Align::Left),
-        ],
-    );
-    table.rows = tried
-        .iter()
-        .map(|tried| {
-            vec![
-                tried.candidate.name(),
-                number_or_not(tried.step_ms, 3),
-                tried.wrong.clone().unwrap_or_default(),
-            ]
-        })
-        .collect();
-    table
-}
-
-fn finalist_table(finalists: &[Finalist], rounds: usize) -> TextTable {
-    let mut table = TextTable::new(
-        format!("The best again, {rounds} rounds in turns with the usual flags"),
-        &[
-            ("flags", Align::Left),
-            ("step ms", Align::Right),
-            ("speed-up", Align::Right),
-            ("finding", Align::Left),
-        ],
-    );
-    for finalist in finalists {
-        let time = finalist.relative_time.as_ref();
-        table.rows.push(vec![
-            finalist.candidate.name(),
-            number_or_not(finalist.step_ms, 3),
-            time.map_or("-".into(), RelativeTime::speedup_text),
-            finalist
-                .wrong
-                .clone()
-                .or_else(|| time.map(RelativeTime::finding_text))
-                .unwrap_or_default(),
-        ]);
-    }
-    table
-}
-
-fn print_winner(
-    out: &mut impl Write,
-    args: &TuneArgs,
-    winner: Option<&Finalist>,
-    kept: Option<&str>,
-) -> io::Result<()> {
-    match winner {
-        Some(winner) => writeln!(out, "\nfastest: {}", winner.candidate.name())?,
-        None => writeln!(
-            out,
-            "\nNothing beat the usual flags beyond the noise; they stay. More rounds see smaller differences."
-        )?,
-    }
-    let Some(path) = kept else { return Ok(()) };
-    writeln!(out, "kept in {path}")?;
-    let Some(winner) = winner else { return Ok(()) };
-    let flags = &winner.candidate.flags;
-    let target = &args.target.target;
-    if flags.iter().any(|flag| flag.starts_with("--block-size")) {
-        writeln!(
-            out,
-            "Runs of {target} with this model and type take these block sizes from now on; TINYLLAMA_TUNING=off leaves them aside."
-        )?;
-    }
-    if let Some(dtype) = flags.iter().find(|flag| flag.starts_with(DTYPE)) {
-        writeln!(
-            out,
-            "{dtype} changes the numbers, so no run takes it by itself: give it where you want it."
-        )?;
-    }
-    Ok(())
 }

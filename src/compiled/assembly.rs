@@ -1,6 +1,6 @@
 //! Reading AMDGPU assembly as clang writes it: the metadata note of a kernel, and its instructions.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -13,25 +13,31 @@ pub enum AssemblyError {
     NoKernel(String),
 }
 
-/// What one kernel takes of a compute unit, as the compiler decided it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What one kernel takes of a compute unit, as the compiler decided it. Other names of fields are LLVM's (AMDGPU usage guide,
+/// code object metadata).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// The target triple with its architecture, `amdgcn-amd-amdhsa--gfx942`.
+    #[serde(default)]
     pub target: String,
+    #[serde(alias = ".wavefront_size")]
     pub wave_size: u32,
     /// Vector registers a lane, accumulation registers included where both come from one file.
+    #[serde(alias = ".vgpr_count")]
     pub vgprs: u32,
-    /// Accumulation registers a lane, among the vector registers.
+    /// Accumulation registers a lane, among the vector registers; none where there are none to have.
+    #[serde(alias = ".agpr_count", default)]
     pub agprs: u32,
     /// Scalar registers a wave.
+    #[serde(alias = ".sgpr_count")]
     pub sgprs: u32,
+    #[serde(alias = ".vgpr_spill_count")]
     pub vgpr_spills: u32,
+    #[serde(alias = ".sgpr_spill_count")]
     pub sgpr_spills: u32,
     /// Bytes of private memory a lane: spilled registers and arrays that are indexed.
+    #[serde(alias = ".private_segment_fixed_size")]
     pub scratch_bytes: u32,
-    /// Bytes of local memory a workgroup with a size fixed in the code, to which the launch adds.
-    pub static_lds_bytes: u32,
-    pub max_workgroup: u32,
 }
 
 #[derive(Deserialize)]
@@ -42,34 +48,19 @@ struct Metadata {
     kernels: Vec<KernelMetadata>,
 }
 
-/// Key names are LLVM's (AMDGPU usage guide, code object metadata).
 #[derive(Deserialize)]
 struct KernelMetadata {
     #[serde(rename = ".name")]
     name: String,
-    #[serde(rename = ".wavefront_size")]
-    wave_size: u32,
-    #[serde(rename = ".vgpr_count")]
-    vgprs: u32,
-    /// Absent where there are none to have.
-    #[serde(rename = ".agpr_count", default)]
-    agprs: u32,
-    #[serde(rename = ".sgpr_count")]
-    sgprs: u32,
-    #[serde(rename = ".vgpr_spill_count")]
-    vgpr_spills: u32,
-    #[serde(rename = ".sgpr_spill_count")]
-    sgpr_spills: u32,
-    #[serde(rename = ".private_segment_fixed_size")]
-    scratch_bytes: u32,
     #[serde(rename = ".group_segment_fixed_size")]
-    static_lds_bytes: u32,
-    #[serde(rename = ".max_flat_workgroup_size")]
-    max_workgroup: u32,
+    fixed_lds_bytes: u32,
+    #[serde(flatten)]
+    resources: Resources,
 }
 
-/// The resources of the kernel called `entry`.
-pub fn resources(assembly: &str, entry: &str) -> Result<Resources, AssemblyError> {
+/// The resources of the kernel called `entry`, and the bytes of local memory a workgroup with a size fixed in the code, to which
+/// the launch adds.
+pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), AssemblyError> {
     let start = assembly
         .find(".amdgpu_metadata")
         .ok_or(AssemblyError::NoMetadata)?;
@@ -79,25 +70,16 @@ pub fn resources(assembly: &str, entry: &str) -> Result<Resources, AssemblyError
         .find(".end_amdgpu_metadata")
         .ok_or(AssemblyError::NoMetadata)?;
     let yaml = body[..end].trim_end_matches([' ', '\t']);
-    let metadata: Metadata = serde_yaml::from_str(yaml)?;
-    let target = metadata.target;
-    let kernel = metadata
-        .kernels
+    let Metadata { target, kernels } = serde_yaml::from_str(yaml)?;
+    let kernel = kernels
         .into_iter()
         .find(|kernel| kernel.name == entry)
         .ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
-    Ok(Resources {
+    let resources = Resources {
         target,
-        wave_size: kernel.wave_size,
-        vgprs: kernel.vgprs,
-        agprs: kernel.agprs,
-        sgprs: kernel.sgprs,
-        vgpr_spills: kernel.vgpr_spills,
-        sgpr_spills: kernel.sgpr_spills,
-        scratch_bytes: kernel.scratch_bytes,
-        static_lds_bytes: kernel.static_lds_bytes,
-        max_workgroup: kernel.max_workgroup,
-    })
+        ..kernel.resources
+    };
+    Ok((resources, kernel.fixed_lds_bytes))
 }
 
 /// The instructions of the kernel called `entry`, labels included, without directives and without comments of their own.
@@ -169,7 +151,8 @@ amdhsa.version:
 
     #[test]
     fn figures_come_from_the_metadata() {
-        let resources = resources(ASSEMBLY, "k").unwrap();
+        let (resources, fixed_lds_bytes) = resources(ASSEMBLY, "k").unwrap();
+        assert_eq!(fixed_lds_bytes, 512);
         assert_eq!(
             resources,
             Resources {
@@ -181,8 +164,6 @@ amdhsa.version:
                 vgpr_spills: 2,
                 sgpr_spills: 1,
                 scratch_bytes: 24,
-                static_lds_bytes: 512,
-                max_workgroup: 128,
             }
         );
     }

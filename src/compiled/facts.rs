@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tinyllama_kernels::source::{Launch, SourceError, Target, variants};
 
-use super::assembly::{self, AssemblyError};
+use super::assembly::{self, AssemblyError, Resources};
 use super::compiler::{Compiler, CompilerError};
+use crate::model::kernels::{TYPICAL, preset_sizes};
 use crate::profiler::architecture;
 use crate::profiler::model::{Profile, Variant};
 use crate::profiler::show::occupancy::{Occupancy, occupancy};
@@ -46,7 +47,6 @@ pub struct Facts {
 
 /// One kernel compiled for one architecture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct KernelFacts {
     pub architecture: String,
     /// The operation it is part of.
@@ -59,15 +59,8 @@ pub struct KernelFacts {
     pub threads: u32,
     /// Bytes of local memory a workgroup.
     pub lds_bytes: u32,
-    /// Target triple of the code.
-    pub target: String,
-    pub wave_size: u32,
-    pub vgprs: u32,
-    pub agprs: u32,
-    pub sgprs: u32,
-    pub vgpr_spills: u32,
-    pub sgpr_spills: u32,
-    pub scratch_bytes: u32,
+    #[serde(flatten)]
+    pub resources: Resources,
     /// SHA-256 of the HIP C++.
     pub source: String,
 }
@@ -77,13 +70,14 @@ impl KernelFacts {
     pub fn occupancy(&self) -> Option<Occupancy> {
         let architecture = architecture::find(&self.architecture)?;
         let mut names = Profile::default();
+        let Resources { vgprs, agprs, .. } = self.resources;
         let launch = Variant {
             workgroup: Some([self.threads, 1, 1]),
             lds: Some(self.lds_bytes),
             // The compiler counts accumulation registers among the vector registers.
-            vgpr: Some(self.vgprs - self.agprs.min(self.vgprs)),
-            accum_vgpr: Some(self.agprs),
-            sgpr: Some(self.sgprs),
+            vgpr: Some(vgprs.saturating_sub(agprs)),
+            accum_vgpr: Some(agprs),
+            sgpr: Some(self.resources.sgprs),
             ..Variant::unknown(names.name_id(&self.kernel))
         };
         occupancy(&launch, architecture)
@@ -110,12 +104,13 @@ pub struct Candidate {
 pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
-    for variant in variants().iter().filter(|variant| all || variant.typical) {
+    let variants = variants(&preset_sizes(), &TYPICAL.to_string());
+    for variant in variants.iter().filter(|variant| all || variant.typical) {
         // None where a device of this architecture refuses the block sizes.
         for launch in variant.launches(target)?.unwrap_or_default() {
             if seen.insert(launch.source.clone()) {
                 candidates.push(Candidate {
-                    operation: variant.operation,
+                    operation: variant.kernel.name,
                     dtype: variant.dtype_name(),
                     case: variant.case.clone(),
                     launch,
@@ -139,13 +134,12 @@ pub fn compile(
         .map(|candidate| {
             let launch = &candidate.launch;
             let assembly = compiler.assembly(&launch.kernel, &launch.source, &architecture)?;
-            let resources = assembly::resources(&assembly, &launch.entry).map_err(|error| {
-                FactsError::Assembly {
+            let (resources, fixed_lds_bytes) = assembly::resources(&assembly, &launch.entry)
+                .map_err(|error| FactsError::Assembly {
                     kernel: launch.kernel.clone(),
                     architecture: architecture.clone(),
                     error,
-                }
-            })?;
+                })?;
             done();
             Ok(KernelFacts {
                 architecture: architecture.clone(),
@@ -154,15 +148,8 @@ pub fn compile(
                 dtype: candidate.dtype.to_owned(),
                 case: candidate.case.clone(),
                 threads: launch.threads(),
-                lds_bytes: resources.static_lds_bytes + launch.shared_memory_bytes as u32,
-                target: resources.target,
-                wave_size: resources.wave_size,
-                vgprs: resources.vgprs,
-                agprs: resources.agprs,
-                sgprs: resources.sgprs,
-                vgpr_spills: resources.vgpr_spills,
-                sgpr_spills: resources.sgpr_spills,
-                scratch_bytes: resources.scratch_bytes,
+                lds_bytes: fixed_lds_bytes + launch.shared_memory_bytes as u32,
+                resources,
                 source: fingerprint(launch),
             })
         })
@@ -258,14 +245,16 @@ mod tests {
             case: "small".into(),
             threads: 128,
             lds_bytes: 32 << 10,
-            target: "amdgcn-amd-amdhsa--gfx942".into(),
-            wave_size: 64,
-            vgprs: 84,
-            agprs: 0,
-            sgprs: 54,
-            vgpr_spills: 0,
-            sgpr_spills: 0,
-            scratch_bytes: 0,
+            resources: Resources {
+                target: "amdgcn-amd-amdhsa--gfx942".into(),
+                wave_size: 64,
+                vgprs: 84,
+                agprs: 0,
+                sgprs: 54,
+                vgpr_spills: 0,
+                sgpr_spills: 0,
+                scratch_bytes: 0,
+            },
             source: String::new(),
         };
         // Two workgroups of two waves fit into 64 KiB, on four SIMDs.

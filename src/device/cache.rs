@@ -3,6 +3,7 @@
 //! Both are read once per process, before the first tensor exists.
 
 use std::path::PathBuf;
+use std::sync::Once;
 
 use burn::BurnConfig;
 use burn::cubecl::config::autotune::AutotuneLevel;
@@ -40,8 +41,14 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Applies `settings` and turns the persistent caches on. Must come before the first use of a device.
 ///
-/// A `cubecl.toml` or `burn.toml` of the user's is respected for everything this does not set.
+/// A `cubecl.toml` or `burn.toml` of the user's is respected for everything this does not set. The first call in a process
+/// settles it.
 pub fn configure_runtime(settings: CacheSettings) {
+    static SETTLED: Once = Once::new();
+    SETTLED.call_once(|| apply(settings));
+}
+
+fn apply(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
     super::tuning::record_decisions(&mut config);

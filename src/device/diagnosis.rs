@@ -7,62 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{Backend, DeviceError, kfd, library, vulkan};
+use super::finding::{Finding, Status};
+use super::{Backend, DeviceError, driver, kfd, library, vulkan};
 use crate::base::units::human_bytes;
-
-/// How one thing was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// There and usable.
-    Ok,
-    /// Not there; the workshop goes on without it.
-    Absent,
-    /// There and not usable.
-    Broken,
-}
-
-/// One thing that was looked for.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Finding {
-    pub topic: &'static str,
-    pub name: String,
-    pub status: Status,
-    pub detail: String,
-    /// What to do; null where nothing is needed.
-    pub remedy: Option<String>,
-}
-
-impl Finding {
-    fn ok(topic: &'static str, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Finding {
-            topic,
-            name: name.into(),
-            status: Status::Ok,
-            detail: detail.into(),
-            remedy: None,
-        }
-    }
-
-    fn missing(
-        topic: &'static str,
-        name: impl Into<String>,
-        status: Status,
-        detail: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Finding {
-            topic,
-            name: name.into(),
-            status,
-            detail: detail.into(),
-            remedy: Some(remedy.into()),
-        }
-    }
-}
 
 /// Looks for everything that has to do with devices. Opens none of them.
 pub fn examine() -> Vec<Finding> {
@@ -71,56 +18,44 @@ pub fn examine() -> Vec<Finding> {
     findings.extend(adapters());
     findings.extend(kfd_devices(Path::new("/dev"), Path::new(kfd::TOPOLOGY)));
     findings.push(rocm_version(Path::new("/opt/rocm")));
-    findings.extend(TOOLS.iter().map(tool));
+    findings.extend(TOOLS.lines().map(tool));
     findings
 }
 
 fn backend(backend: Backend) -> Finding {
     let topic = "backend";
+    match devices(backend) {
+        Ok(detail) => Finding::ok(topic, backend.name(), detail),
+        Err(error) => Finding::ok(topic, backend.name(), error.to_string())
+            .needs(Status::Absent, error.remedy()),
+    }
+}
+
+/// The driver and its devices.
+fn devices(backend: Backend) -> Result<String, DeviceError> {
     if !backend.compiled_in() {
-        let error = DeviceError::NotCompiledIn { backend };
-        return Finding::missing(
-            topic,
-            backend.name(),
-            Status::Absent,
-            error.to_string(),
-            error.remedy(),
-        );
+        return Err(DeviceError::NotCompiledIn { backend });
     }
-    match library::check(backend) {
-        Ok(()) if backend == Backend::Cpu => Finding::ok(topic, "cpu", super::cpu::open().name),
-        Ok(()) => {
-            let version = library::driver_version(backend);
-            let version = version.unwrap_or_else(|| "library found".into());
-            match library::device_names(backend) {
-                Some(names) if names.is_empty() => {
-                    let error = DeviceError::NoDevice {
-                        backend,
-                        detail: Some(version),
-                    };
-                    Finding::missing(
-                        topic,
-                        backend.name(),
-                        Status::Absent,
-                        error.to_string(),
-                        error.remedy(),
-                    )
-                }
-                Some(names) => {
-                    let detail = format!("{version}: {}", names.join(", "));
-                    Finding::ok(topic, backend.name(), detail)
-                }
-                None => Finding::ok(topic, backend.name(), version),
-            }
-        }
-        Err(error) => Finding::missing(
-            topic,
-            backend.name(),
-            Status::Absent,
-            error.to_string(),
-            error.remedy(),
-        ),
+    library::check(backend)?;
+    if backend == Backend::Cpu {
+        return Ok(super::cpu::open().name);
     }
+    let known = backend
+        .vendor()
+        .and_then(|vendor| driver::inventory(vendor).ok());
+    let version = known.as_ref().and_then(|known| known.driver.clone());
+    let version = version.unwrap_or_else(|| "library found".into());
+    let Some(known) = known else {
+        return Ok(version);
+    };
+    let names: Vec<&str> = known.devices.iter().map(|(name, _)| &name[..]).collect();
+    if names.is_empty() {
+        return Err(DeviceError::NoDevice {
+            backend,
+            detail: Some(version),
+        });
+    }
+    Ok(format!("{version}: {}", names.join(", ")))
 }
 
 fn adapters() -> Vec<Finding> {
@@ -130,25 +65,17 @@ fn adapters() -> Vec<Finding> {
             backend: Backend::Vulkan,
             detail: None,
         };
-        return vec![Finding::missing(
-            "adapter",
-            "vulkan",
-            Status::Absent,
-            "no Vulkan adapter",
-            error.remedy(),
-        )];
+        let finding = Finding::ok("adapter", "vulkan", "no Vulkan adapter");
+        return vec![finding.needs(Status::Absent, error.remedy())];
     }
+    let only_named = |adapter: &vulkan::Adapter| match adapter.software {
+        true => " (software; used only when named with --device)",
+        false => "",
+    };
     adapters
         .into_iter()
         .map(|adapter| {
-            let detail = if adapter.software {
-                format!(
-                    "{} (software; used only when named with --device)",
-                    adapter.driver
-                )
-            } else {
-                adapter.driver
-            };
+            let detail = format!("{}{}", adapter.driver, only_named(&adapter));
             Finding::ok("adapter", adapter.name, detail)
         })
         .collect()
@@ -159,11 +86,8 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
     let kfd_device = dev.join("kfd");
     let mut findings = vec![access("kfd", &kfd_device)];
     match kfd::gpus(topology) {
-        Err(error) => findings.push(Finding::missing(
-            "kfd",
-            "topology",
+        Err(error) => findings.push(Finding::ok("kfd", "topology", error.to_string()).needs(
             Status::Broken,
-            error.to_string(),
             "Driver and kernel may disagree; reinstall amdgpu-dkms.",
         )),
         Ok(gpus) => {
@@ -191,33 +115,28 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
 /// Whether a device node can be opened for reading and writing, and which group is missing.
 fn access(topic: &'static str, path: &Path) -> Finding {
     let name = path.display().to_string();
-    match OpenOptions::new().read(true).write(true).open(path) {
-        Ok(_) => Finding::ok(topic, name, "can be opened"),
-        Err(error) if error.kind() == ErrorKind::NotFound => Finding::missing(
-            topic,
-            name,
+    let error = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(_) => return Finding::ok(topic, name, "can be opened"),
+        Err(error) => error,
+    };
+    let (status, detail, remedy) = match error.kind() {
+        ErrorKind::NotFound => (
             Status::Absent,
-            "not there",
-            "On a machine with an AMD GPU, load the amdgpu driver; in a container, pass --device=/dev/kfd --device=/dev/dri.",
+            "not there".to_owned(),
+            "On a machine with an AMD GPU, load the amdgpu driver; in a container, pass --device=/dev/kfd --device=/dev/dri.".to_owned(),
         ),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+        ErrorKind::PermissionDenied => {
             let group = owning_group(path).unwrap_or_else(|| "render".into());
-            Finding::missing(
-                topic,
-                name,
-                Status::Broken,
-                format!("no permission: it belongs to group `{group}`"),
-                format!("`sudo usermod -aG {group} $USER`, then log in again."),
-            )
+            let remedy = format!("`sudo usermod -aG {group} $USER`, then log in again.");
+            let detail = format!("no permission: it belongs to group `{group}`");
+            (Status::Broken, detail, remedy)
         }
-        Err(error) => Finding::missing(
-            topic,
-            name,
-            Status::Broken,
-            error.to_string(),
-            "See `dmesg | grep amdgpu`.",
-        ),
-    }
+        _ => {
+            let remedy = "See `dmesg | grep amdgpu`.".to_owned();
+            (Status::Broken, error.to_string(), remedy)
+        }
+    };
+    Finding::ok(topic, name, detail).needs(status, remedy)
 }
 
 /// Name of the group a file belongs to, from /etc/group.
@@ -241,71 +160,41 @@ fn rocm_version(default: &Path) -> Finding {
             "ROCm",
             format!("{} in {}", version.trim(), root.display()),
         ),
-        Err(_) => Finding::missing(
+        Err(_) => Finding::ok(
             "rocm",
             "ROCm",
-            Status::Absent,
             format!("no installation at {}", root.display()),
+        )
+        .needs(
+            Status::Absent,
             "For AMD GPUs install ROCm, or set ROCM_PATH to where it is; on a cluster try `module load rocm`.",
         ),
     }
 }
 
-struct Tool {
-    name: &'static str,
-    arguments: &'static [&'static str],
-    remedy: &'static str,
-}
-
-const TOOLS: [Tool; 7] = [
-    Tool {
-        name: "hipconfig",
-        arguments: &["--version"],
-        remedy: "The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.",
-    },
-    Tool {
-        name: "rocprofv3",
-        arguments: &["--version"],
-        remedy: "Package rocprofiler-sdk, part of ROCm since 6.2.",
-    },
-    Tool {
-        name: "rocprof-sys-run",
-        arguments: &["--version"],
-        remedy: "Package rocprofiler-systems, part of ROCm since 6.3.",
-    },
-    Tool {
-        name: "rocprof-compute",
-        arguments: &["--version"],
-        remedy: "Package rocprofiler-compute, part of ROCm since 6.3.",
-    },
-    Tool {
-        name: "amd-smi",
-        arguments: &["version"],
-        remedy: "Package amd-smi-lib.",
-    },
-    Tool {
-        name: "rocm-smi",
-        arguments: &["--version"],
-        remedy: "Package rocm-smi-lib; amd-smi replaces it.",
-    },
-    Tool {
-        name: "nvidia-smi",
-        arguments: &["--query-gpu=name,driver_version", "--format=csv,noheader"],
-        remedy: "Comes with the NVIDIA driver.",
-    },
-];
+/// A command that shows that a tool is there, and what to do where it is not.
+const TOOLS: &str = "\
+hipconfig --version | The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.
+rocprofv3 --version | Package rocprofiler-sdk, part of ROCm since 6.2.
+rocprof-sys-run --version | Package rocprofiler-systems, part of ROCm since 6.3.
+rocprof-compute --version | Package rocprofiler-compute, part of ROCm since 6.3.
+amd-smi version | Package amd-smi-lib.
+rocm-smi --version | Package rocm-smi-lib; amd-smi replaces it.
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with the NVIDIA driver.";
 
 /// A tool that hangs, on a broken driver for one, must not hang the doctor.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn tool(tool: &Tool) -> Finding {
+fn tool(line: &str) -> Finding {
     let topic = "tool";
-    match first_line(OsStr::new(tool.name), tool.arguments) {
-        Ok(line) => Finding::ok(topic, tool.name, line),
+    let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
+    let words: Vec<&str> = command.split(' ').collect();
+    match first_line(OsStr::new(words[0]), &words[1..]) {
+        Ok(said) => Finding::ok(topic, words[0], said),
         Err(detail) if detail.is_empty() => {
-            Finding::missing(topic, tool.name, Status::Absent, "not on PATH", tool.remedy)
+            Finding::ok(topic, words[0], "not on PATH").needs(Status::Absent, remedy)
         }
-        Err(detail) => Finding::missing(topic, tool.name, Status::Broken, detail, tool.remedy),
+        Err(detail) => Finding::ok(topic, words[0], detail).needs(Status::Broken, remedy),
     }
 }
 

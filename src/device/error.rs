@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::driver::DriverError;
 use super::select::Backend;
 
 /// Why a backend cannot be used. Every one is an environment error: exit status 3.
@@ -48,9 +49,20 @@ pub enum DeviceError {
         "{what} goes through the driver of a GPU of AMD or NVIDIA, and V4 goes through burn here"
     )]
     NeedsDriver { what: String },
+    #[error(transparent)]
+    Driver(DriverError),
 }
 
 impl DeviceError {
+    /// `wanted` is none of the `count` devices there are.
+    pub fn no_such_device(backend: Backend, wanted: &str, count: usize) -> Self {
+        DeviceError::NoSuchDevice {
+            backend,
+            wanted: wanted.to_string(),
+            present: (0..count).map(|index| index.to_string()).collect(),
+        }
+    }
+
     /// What the user can do, as one or two sentences.
     pub fn remedy(&self) -> String {
         match self {
@@ -89,6 +101,7 @@ impl DeviceError {
             DeviceError::NeedsDriver { .. } => {
                 "Take --backend cuda or rocm, and --gemm auto.".into()
             }
+            DeviceError::Driver(error) => error.remedy(),
         }
     }
 }

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::DeviceError;
 use super::driver::DriverError;
+use crate::panics::Panicked;
 
 /// Lines of a compiler's log that are shown; the file has all of them.
 const LOG_LINES: usize = 12;
@@ -65,8 +66,7 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
     match read(&format!("{error:#}"), folder.as_deref()) {
         Some(failure) => {
             let doing = error.to_string();
-            let short =
-                doing.lines().count() == 1 && !doing.starts_with("the computation panicked");
+            let short = doing.lines().count() == 1 && !error.is::<Panicked>();
             let failure = anyhow::Error::new(failure);
             if short {
                 failure.context(doing)
@@ -83,86 +83,75 @@ fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     if let Some(refused) = RefusedKernel::find(text) {
         return Some(refused.kept(folder));
     }
-    if let Some(line) = text.lines().find(|line| {
-        line.contains("out of device memory") || line.contains("can't allocate buffer")
-    }) {
+    // By cubecl's pools, wgpu, CUDA and whatever else a driver says.
+    let is_full = |line: &&str| {
+        let line = line.to_lowercase();
+        let words = [
+            "out of memory",
+            "outofmemory",
+            "out_of_memory",
+            "out of device memory",
+        ];
+        words.iter().any(|words| line.contains(words)) || line.contains("can't allocate")
+    };
+    if let Some(line) = text.lines().find(is_full) {
         let said = line
             .trim()
             .trim_start_matches("Unknown error happened during execution: ");
         return Some(BackendFailure::OutOfMemory { said: said.into() });
     }
-    let (line, status) = text
-        .lines()
-        .find_map(|line| Some((line, HipStatus::find(line)?)))?;
-    let said = status.to_string();
-    Some(match status.number {
-        OUT_OF_MEMORY => BackendFailure::OutOfMemory { said },
-        _ => BackendFailure::Fault {
-            said,
-            kernel: launched(line),
-        },
+    text.lines().find_map(|line| {
+        let (number, said) = hip_status(line)?;
+        Some(match number {
+            OUT_OF_MEMORY => BackendFailure::OutOfMemory { said },
+            _ => BackendFailure::Fault {
+                said,
+                kernel: launched(line),
+            },
+        })
     })
+}
+
+/// The number in `hipMalloc failed with status 2`, as cubecl writes it, and the same in words.
+fn hip_status(line: &str) -> Option<(u32, String)> {
+    let (before, after) = line.split_once(" failed with status ")?;
+    let call = before.rsplit(char::is_whitespace).next()?;
+    let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
+    let number = digits.parse().ok().filter(|_| call.starts_with("hip"))?;
+    let known = HIP_ERRORS.iter().find(|(known, _)| *known == number);
+    let said = match known {
+        Some((_, name)) => format!("{call} failed: hipError{name} ({number})"),
+        None => format!("{call} failed: HIP error {number}"),
+    };
+    Some((number, said))
 }
 
 const OUT_OF_MEMORY: u32 = 2;
 
-/// `hipMalloc failed with status 2`, as cubecl writes it.
-struct HipStatus<'a> {
-    call: &'a str,
-    number: u32,
-}
-
-impl<'a> HipStatus<'a> {
-    fn find(line: &'a str) -> Option<Self> {
-        let (before, after) = line.split_once(" failed with status ")?;
-        let call = before.rsplit(char::is_whitespace).next()?;
-        let digits = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let number = after.get(..digits)?.parse().ok()?;
-        call.starts_with("hip")
-            .then_some(HipStatus { call, number })
-    }
-}
-
-impl std::fmt::Display for HipStatus<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let number = self.number;
-        write!(formatter, "{} failed: ", self.call)?;
-        match hip_error_name(number) {
-            Some(name) => write!(formatter, "{name} ({number})"),
-            None => write!(formatter, "HIP error {number}"),
-        }
-    }
-}
-
 /// `hipError_t`, from `hip_runtime_api.h`: the codes a working program meets.
-fn hip_error_name(number: u32) -> Option<&'static str> {
-    Some(match number {
-        1 => "hipErrorInvalidValue",
-        OUT_OF_MEMORY => "hipErrorOutOfMemory",
-        3 => "hipErrorNotInitialized",
-        4 => "hipErrorDeinitialized",
-        35 => "hipErrorInsufficientDriver",
-        98 => "hipErrorInvalidDeviceFunction",
-        100 => "hipErrorNoDevice",
-        101 => "hipErrorInvalidDevice",
-        200 => "hipErrorInvalidImage",
-        209 => "hipErrorNoBinaryForGpu",
-        214 => "hipErrorECCNotCorrectable",
-        400 => "hipErrorInvalidHandle",
-        500 => "hipErrorNotFound",
-        700 => "hipErrorIllegalAddress",
-        701 => "hipErrorLaunchOutOfResources",
-        702 => "hipErrorLaunchTimeOut",
-        710 => "hipErrorAssert",
-        719 => "hipErrorLaunchFailure",
-        801 => "hipErrorNotSupported",
-        900 => "hipErrorStreamCaptureUnsupported",
-        999 => "hipErrorUnknown",
-        _ => return None,
-    })
-}
+const HIP_ERRORS: [(u32, &str); 21] = [
+    (1, "InvalidValue"),
+    (OUT_OF_MEMORY, "OutOfMemory"),
+    (3, "NotInitialized"),
+    (4, "Deinitialized"),
+    (35, "InsufficientDriver"),
+    (98, "InvalidDeviceFunction"),
+    (100, "NoDevice"),
+    (101, "InvalidDevice"),
+    (200, "InvalidImage"),
+    (209, "NoBinaryForGpu"),
+    (214, "ECCNotCorrectable"),
+    (400, "InvalidHandle"),
+    (500, "NotFound"),
+    (700, "IllegalAddress"),
+    (701, "LaunchOutOfResources"),
+    (702, "LaunchTimeOut"),
+    (710, "Assert"),
+    (719, "LaunchFailure"),
+    (801, "NotSupported"),
+    (900, "StreamCaptureUnsupported"),
+    (999, "Unknown"),
+];
 
 /// `rmsnorm_forward` of `launching kernel KernelId { type: …::rmsnorm_forward::RmsnormForward, … }`.
 fn launched(line: &str) -> Option<String> {
@@ -347,10 +336,14 @@ mod tests {
             "the device failed: hipEventRecord failed: HIP error 12345"
         );
         let cubecl = "An IO error happened\nCaused by:\n  out of device memory allocating 4096 bytes\nNo backtrace";
-        assert!(matches!(
-            read(cubecl, None),
-            Some(BackendFailure::OutOfMemory { .. })
-        ));
+        let cuda = r#"cuMemAlloc: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")"#;
+        for full in [cubecl, cuda] {
+            let said = read(full, None);
+            assert!(
+                matches!(said, Some(BackendFailure::OutOfMemory { .. })),
+                "{said:?}"
+            );
+        }
         assert_eq!(read("the file has status 2", None), None);
     }
 

@@ -9,14 +9,18 @@ pub mod diagnosis;
 pub mod driver;
 mod error;
 mod failure;
+pub mod finding;
 pub mod kfd;
 pub mod library;
 mod select;
+pub mod selftest;
 mod tuning;
 pub mod vulkan;
 
 pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
-pub use select::{Backend, BackendChoice, DeviceFacts, OpenDevice, cpu_facts, open};
+pub use select::{
+    Backend, BackendChoice, OpenDevice, cpu_facts, open, open_driver, open_driver_of,
+};
 pub use tuning::{forget_decisions, tuned_operations};

@@ -4,7 +4,9 @@ use std::fmt;
 
 use burn::tensor::{Device, FloatDType};
 
+use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
 use super::{DeviceError, cpu, library, vulkan};
+use crate::base::device_facts::DeviceFacts;
 
 /// What carries the tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,17 +45,6 @@ pub struct OpenDevice {
     pub memory: Option<u64>,
 }
 
-/// What is known of a device, for the first line of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceFacts {
-    pub backend: Backend,
-    pub name: String,
-    pub arch: Option<String>,
-    pub driver: Option<String>,
-    /// Bytes.
-    pub memory: Option<u64>,
-}
-
 /// The CPU, for what computes on it without burn.
 pub fn cpu_facts() -> DeviceFacts {
     DeviceFacts::from(&cpu::open())
@@ -62,11 +53,27 @@ pub fn cpu_facts() -> DeviceFacts {
 impl From<&OpenDevice> for DeviceFacts {
     fn from(open: &OpenDevice) -> Self {
         DeviceFacts {
-            backend: open.backend,
-            name: open.name.clone(),
+            backend: open.backend.to_string(),
+            device: open.name.clone(),
             arch: open.arch.clone(),
             driver: open.driver.clone(),
             memory: open.memory,
+        }
+    }
+}
+
+impl From<&Properties> for DeviceFacts {
+    fn from(properties: &Properties) -> Self {
+        let backend = match properties.vendor {
+            Vendor::Amd => Backend::Rocm,
+            Vendor::Nvidia => Backend::Cuda,
+        };
+        DeviceFacts {
+            backend: backend.to_string(),
+            device: properties.name.clone(),
+            arch: Some(properties.arch.clone()),
+            driver: Some(properties.driver.clone()),
+            memory: Some(properties.memory),
         }
     }
 }
@@ -106,9 +113,31 @@ impl Backend {
         }
     }
 
+    /// Whose driver it goes through.
+    pub fn vendor(self) -> Option<Vendor> {
+        match self {
+            Backend::Rocm => Some(Vendor::Amd),
+            Backend::Cuda => Some(Vendor::Nvidia),
+            Backend::Vulkan | Backend::Cpu => None,
+        }
+    }
+
     /// Whether kernels are launched on a device that runs on its own while the host goes on.
     pub fn is_asynchronous(self) -> bool {
         self != Backend::Cpu
+    }
+}
+
+impl BackendChoice {
+    /// The one that was named; `None` for `Auto`.
+    pub fn backend(self) -> Option<Backend> {
+        match self {
+            BackendChoice::Auto => None,
+            BackendChoice::Rocm => Some(Backend::Rocm),
+            BackendChoice::Cuda => Some(Backend::Cuda),
+            BackendChoice::Vulkan => Some(Backend::Vulkan),
+            BackendChoice::Cpu => Some(Backend::Cpu),
+        }
     }
 }
 
@@ -123,15 +152,12 @@ impl fmt::Display for Backend {
 /// `wanted` is an index, or for Vulkan part of an adapter's name; without it the first real GPU is taken.
 /// `Auto` passes over what is missing and ends at the CPU; a backend named explicitly must work.
 pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
-    match choice {
-        BackendChoice::Auto => [Backend::Rocm, Backend::Cuda, Backend::Vulkan]
+    match choice.backend() {
+        Some(backend) => open_backend(backend, wanted),
+        None => [Backend::Rocm, Backend::Cuda, Backend::Vulkan]
             .into_iter()
             .find_map(|backend| open_backend(backend, wanted).ok())
             .map_or_else(|| open_backend(Backend::Cpu, None), Ok),
-        BackendChoice::Rocm => open_backend(Backend::Rocm, wanted),
-        BackendChoice::Cuda => open_backend(Backend::Cuda, wanted),
-        BackendChoice::Vulkan => open_backend(Backend::Vulkan, wanted),
-        BackendChoice::Cpu => open_backend(Backend::Cpu, wanted),
     }
 }
 
@@ -147,8 +173,44 @@ fn open_backend(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     }
 }
 
+/// Opens a GPU's driver, which needs no backend of burn in the build. `wanted` is an index.
+///
+/// # Errors
+/// What is missing; there is no driver layer for Vulkan and the CPU.
+pub fn open_driver(backend: Backend, wanted: Option<&str>) -> Result<Driver, DeviceError> {
+    let Some(vendor) = backend.vendor() else {
+        return Err(DeviceError::NoMatrixLibrary { backend });
+    };
+    // No device has the largest index, so the driver answers with those there are.
+    let index = wanted.map_or(0, |text| text.parse().unwrap_or(usize::MAX));
+    driver::open(vendor, index).map_err(|error| match error {
+        DriverError::NoSuchDevice { count, .. } => {
+            DeviceError::no_such_device(backend, wanted.unwrap_or("0"), count)
+        }
+        error => DeviceError::Driver(error),
+    })
+}
+
+/// The driver that `choice` leads to: `Auto` takes ROCm, then CUDA. `None` where Vulkan or the CPU is meant, or `Auto` finds
+/// no driver.
+///
+/// # Errors
+/// What a driver lacks that was named.
+pub fn open_driver_of(
+    choice: BackendChoice,
+    wanted: Option<&str>,
+) -> Result<Option<Driver>, DeviceError> {
+    match choice.backend() {
+        Some(backend) if backend.vendor().is_some() => open_driver(backend, wanted).map(Some),
+        Some(_) => Ok(None),
+        None => Ok([Backend::Rocm, Backend::Cuda]
+            .into_iter()
+            .find_map(|backend| open_driver(backend, wanted).ok())),
+    }
+}
+
 fn open_vulkan(wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
-    let adapter = vulkan::pick(&vulkan::adapters(), wanted)?;
+    let adapter = vulkan::find(wanted)?;
     #[cfg(feature = "vulkan")]
     let device = Device::vulkan(adapter.kind.clone());
     #[cfg(not(feature = "vulkan"))]
@@ -178,11 +240,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
             .parse()
             .ok()
             .filter(|index| *index < count)
-            .ok_or_else(|| DeviceError::NoSuchDevice {
-                backend,
-                wanted: text.to_string(),
-                present: (0..count).map(|index| index.to_string()).collect(),
-            })?,
+            .ok_or_else(|| DeviceError::no_such_device(backend, text, count))?,
     };
     // A driver and a library that disagree panic inside the client: that is an answer, not a crash.
     let opened = std::panic::catch_unwind(|| {
@@ -196,13 +254,17 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
         detail: crate::panics::message(panic.as_ref()),
     })?;
     let identity = identity.unwrap_or_default();
+    let known = backend
+        .vendor()
+        .and_then(|vendor| driver::inventory(vendor).ok());
+    let memory = |known: &Inventory| known.devices.get(index).map(|(_, memory)| *memory);
     Ok(OpenDevice {
         device,
         backend,
         arch: architecture(&identity.fingerprint),
         name: identity.name,
-        driver: library::driver_version(backend),
-        memory: library::device_memory(backend, index),
+        memory: known.as_ref().and_then(memory),
+        driver: known.and_then(|known| known.driver),
     })
 }
 

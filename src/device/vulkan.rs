@@ -2,7 +2,8 @@
 
 use burn::tensor::DeviceKind;
 
-use super::{Backend, DeviceError};
+use super::{Backend, DeviceError, library};
+use crate::base::device_facts::DeviceFacts;
 
 /// A Vulkan adapter as the loader reports it.
 #[derive(Clone, Debug)]
@@ -50,8 +51,30 @@ pub fn adapters() -> Vec<Adapter> {
         .collect()
 }
 
+impl From<&Adapter> for DeviceFacts {
+    fn from(adapter: &Adapter) -> Self {
+        DeviceFacts {
+            backend: Backend::Vulkan.to_string(),
+            device: adapter.name.clone(),
+            arch: None,
+            driver: Some(adapter.driver.clone()),
+            memory: None,
+        }
+    }
+}
+
+/// The adapter to use, where this build and this machine can use any.
+pub fn find(wanted: Option<&str>) -> Result<Adapter, DeviceError> {
+    let backend = Backend::Vulkan;
+    if !backend.compiled_in() {
+        return Err(DeviceError::NotCompiledIn { backend });
+    }
+    library::check(backend)?;
+    pick(&adapters(), wanted)
+}
+
 /// The adapter that `wanted` names, or the best real GPU: discrete before integrated before virtual.
-pub fn pick(adapters: &[Adapter], wanted: Option<&str>) -> Result<Adapter, DeviceError> {
+fn pick(adapters: &[Adapter], wanted: Option<&str>) -> Result<Adapter, DeviceError> {
     let backend = Backend::Vulkan;
     let Some(wanted) = wanted else {
         let rank = |adapter: &&Adapter| match adapter.kind {

@@ -1,18 +1,15 @@
 //! Doing a step for a learner: its golden path, really run.
 
-use std::ffi::OsString;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::analysis::Measurements;
-use crate::lesson::quiz::Answer;
 use crate::lesson::{Step, StepKind};
-use crate::run::{Line, RunChild, RunCommand};
+use crate::run::finished::stream_of;
+use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
 use crate::session::event::{Event, RunExit, StepRef};
 use crate::session::order::{Action, SolvedRun};
 use crate::session::place::host_name;
-use crate::session::runs::figures;
 use crate::train::event::{Body, Step as TrainStep};
 
 /// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is
@@ -39,10 +36,7 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
             .solution()
             .map(|answer| Event::Answered {
                 at: at.clone(),
-                answer: match answer {
-                    Answer::Choice(index) => index as f64,
-                    Answer::Number(value) => value,
-                },
+                answer: answer.as_number(),
                 correct: true,
             })
             .into_iter()
@@ -73,43 +67,38 @@ fn train(
     progress: &mut dyn FnMut(&TrainStep),
 ) -> Result<(SolvedRun, Vec<Event>)> {
     let folder = tempfile::tempdir().context("no folder for the run")?;
-    let command = RunCommand::local(target.into(), flags.iter().map(OsString::from).collect())?;
-    let words = command.words();
-    let mut child = RunChild::start(&command, folder.path())?;
-    while let Some(line) = child.next_line()? {
-        if let Line::Event(event) = line
-            && let Body::Step(step) = &event.body
-        {
-            progress(step);
+    let start = Launcher::of_this_program(None)?.run(&RunSpec::parse(target, flags)?);
+    let mut command = Vec::new();
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
+        match told {
+            Told::Started { command: words, .. } => command = words,
+            Told::Line(Line::Event(event)) => {
+                if let Body::Step(step) = &event.body {
+                    progress(step);
+                }
+            }
+            _ => {}
         }
+        Ok(())
+    })?;
+    if !ended.exit.is_success() {
+        bail!("the run ended with {}:\n{}", ended.exit, ended.stderr);
     }
-    let ended = child.wait()?;
-    if !ended.status.success() {
-        bail!("the run ended with {}:\n{}", ended.status, ended.stderr);
-    }
-    let path = ended.folder.path();
-    let id = path
-        .file_name()
-        .and_then(|name| name.to_str())
-        .context("the run's folder has no name")?
-        .to_string();
-    let stream = fs::read_to_string(path.join("events.jsonl")).context("the run left no events")?;
-    let measured = Measurements::read(stream.as_bytes())?;
+    let stream = fs::read_to_string(stream_of(&ended.run.path));
+    let stream = stream.context("the run left no events")?;
+    let id = ended.run.id();
     let events = vec![
         Event::RunStarted {
             run: id.clone(),
             at: Some(at.clone()),
             target: target.into(),
-            command: words
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
+            command,
             host: host_name(),
         },
         Event::RunFinished {
             run: id.clone(),
             exit: RunExit::Status(0),
-            values: figures(&measured),
+            values: ended.run.figures(),
         },
     ];
     Ok((SolvedRun { id, stream }, events))

@@ -7,6 +7,8 @@ use crate::base::statistics::{
 };
 use crate::recording::label;
 
+use serde::{Deserialize, Serialize};
+
 use super::quantity::{Quantity, RunName, Term};
 
 /// Confidence of a check that names none.
@@ -30,7 +32,7 @@ pub struct Check {
 /// Where a check finds its runs.
 pub trait Runs {
     /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
-    fn of(&self, name: &RunName) -> &[Measurements];
+    fn of(&self, name: &RunName) -> Vec<&Measurements>;
 
     /// Where and when these runs were recorded; none where they were made here.
     fn recorded(&self, name: &RunName) -> Option<&str> {
@@ -39,12 +41,19 @@ pub trait Runs {
     }
 }
 
-/// What a check says.
-#[derive(Clone, Debug, PartialEq)]
+/// What a check says, as events and reports write it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
+    #[serde(rename = "passed")]
     Passed,
+    #[serde(rename = "not yet")]
     NotYet,
-    Inconclusive(Undecided),
+    #[serde(rename = "inconclusive")]
+    Inconclusive,
+    /// Nobody asked, or what a newer program said.
+    #[default]
+    #[serde(rename = "not evaluated", other)]
+    NotEvaluated,
 }
 
 /// Why a check cannot say yes or no.
@@ -70,6 +79,8 @@ pub enum Undecided {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub undecided: Option<Undecided>,
     /// What was measured; none when nothing was.
     pub value: Option<f64>,
     /// Where a spread is known.
@@ -80,17 +91,20 @@ pub struct Outcome {
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
-        let (verdict, value, interval) = match self.measured(runs) {
-            Err(undecided) => (Verdict::Inconclusive(undecided), None, None),
-            Ok(Measured::One(value)) => (self.judge_exact(value), Some(value), None),
-            Ok(Measured::Spread(interval)) => (
-                interval.judge(self.at_least, self.at_most).into(),
-                Some(interval.value),
-                Some(interval),
-            ),
+        let (judged, value, interval) = match self.measured(runs) {
+            Err(undecided) => (Err(undecided), None, None),
+            Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),
+            Ok(Measured::Spread(interval)) => {
+                (self.judge(&interval), Some(interval.value), Some(interval))
+            }
         };
         Outcome {
-            verdict,
+            verdict: match judged {
+                Ok(true) => Verdict::Passed,
+                Ok(false) => Verdict::NotYet,
+                Err(_) => Verdict::Inconclusive,
+            },
+            undecided: judged.err(),
             value,
             interval,
             recorded: recorded(&self.measure, runs).map(str::to_owned),
@@ -117,11 +131,13 @@ impl Check {
         least && most && !value.is_nan()
     }
 
-    fn judge_exact(&self, value: f64) -> Verdict {
-        if self.accepts(value) {
-            Verdict::Passed
-        } else {
-            Verdict::NotYet
+    fn judge(&self, interval: &Interval) -> Result<bool, Undecided> {
+        match interval.judge(self.at_least, self.at_most) {
+            statistics::Verdict::Passed => Ok(true),
+            statistics::Verdict::NotYet => Ok(false),
+            statistics::Verdict::Inconclusive { further_steps } => {
+                Err(Undecided::Spread { further_steps })
+            }
         }
     }
 
@@ -214,7 +230,7 @@ fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
 }
 
 fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
-    let newest = runs.of(&term.run).last();
+    let newest = runs.of(&term.run).pop();
     newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
@@ -230,25 +246,13 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
     series.ok_or_else(|| Undecided::NotReported(term.to_string()))
 }
 
-impl From<statistics::Verdict> for Verdict {
-    fn from(verdict: statistics::Verdict) -> Self {
-        match verdict {
-            statistics::Verdict::Passed => Verdict::Passed,
-            statistics::Verdict::NotYet => Verdict::NotYet,
-            statistics::Verdict::Inconclusive { further_steps } => {
-                Verdict::Inconclusive(Undecided::Spread { further_steps })
-            }
-        }
-    }
-}
-
 impl Verdict {
-    /// As events and tables write it.
-    pub fn name(&self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
             Verdict::NotYet => "not yet",
-            Verdict::Inconclusive(_) => "inconclusive",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::NotEvaluated => "not evaluated",
         }
     }
 }
@@ -257,10 +261,12 @@ impl Outcome {
     /// What to tell the learner: the check's own words, the numbers, and what to do when it is undecided.
     pub fn explain(&self, check: &Check) -> String {
         let numbers = self.numbers(check);
-        match &self.verdict {
-            Verdict::Passed => format!("{}\n{numbers}", check.passed.trim()),
-            Verdict::NotYet => format!("{}\n{numbers}", check.not_yet.trim()),
-            Verdict::Inconclusive(undecided) => format!("{}{numbers}", undecided.explain()),
+        match &self.undecided {
+            Some(undecided) => format!("{}{numbers}", undecided.explain()),
+            None if self.verdict == Verdict::Passed => {
+                format!("{}\n{numbers}", check.passed.trim())
+            }
+            None => format!("{}\n{numbers}", check.not_yet.trim()),
         }
     }
 

@@ -5,16 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::check::Check;
+pub use super::document::Level;
 use super::document::PlannedDocument;
-pub use super::document::{Level, Tool};
 use super::quantity::{Quantity, RunName};
 use super::quiz::Quiz;
 use crate::analysis::Metric;
-
-/// What a run step may train, in the order of the course.
-pub const TARGETS: [&str; 10] = [
-    "v1", "v2", "v3", "v4", "stage1", "stage2", "stage3", "stage4", "stage5", "stage6",
-];
+pub use crate::profiler::commands::Tool;
 
 /// Everything a learner can be taught.
 #[derive(Clone, Debug)]

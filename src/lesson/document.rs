@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::profiler::commands::Tool;
+
 /// Version of the format. A file with another number is refused.
 pub const FORMAT: u32 = 1;
 
@@ -144,15 +146,6 @@ pub struct StepDocument {
     pub hints: Vec<HintDocument>,
     /// What a learner who does everything right enters here
     pub golden: Option<GoldenDocument>,
-}
-
-/// A profiler
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tool {
-    Rocprofv3,
-    RocprofSys,
-    RocprofCompute,
 }
 
 /// One choice of a quiz

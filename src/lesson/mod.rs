@@ -25,7 +25,7 @@ mod step_reader;
 mod validate;
 
 pub use check::{Check, Outcome, Runs, Undecided, Verdict};
-pub use course::{Course, Golden, Hint, Lesson, Level, Session, Step, StepKind, TARGETS};
+pub use course::{Course, Golden, Hint, Lesson, Level, Session, Step, StepKind};
 pub use place::Place;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};

@@ -31,34 +31,44 @@ pub enum Answer {
     Number(f64),
 }
 
-/// Whether an answer is right, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Marked<'a> {
+/// An answer with whether it is right, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marked {
+    pub answer: Answer,
     pub correct: bool,
-    pub because: &'a str,
+    pub because: String,
+}
+
+impl Answer {
+    /// As events keep it: a number, or the position of a choice.
+    pub fn as_number(self) -> f64 {
+        match self {
+            Answer::Choice(index) => index as f64,
+            Answer::Number(value) => value,
+        }
+    }
 }
 
 impl Quiz {
     /// None when the answer is of the other sort, or no choice of this quiz.
-    pub fn mark(&self, answer: Answer) -> Option<Marked<'_>> {
-        match (self, answer) {
+    pub fn mark(&self, answer: Answer) -> Option<Marked> {
+        let (correct, because) = match (self, answer) {
             (Quiz::Choices(choices), Answer::Choice(index)) => {
                 let choice = choices.get(index)?;
-                Some(Marked {
-                    correct: choice.correct,
-                    because: &choice.because,
-                })
+                (choice.correct, &choice.because)
             }
             (Quiz::Number(number), Answer::Number(value)) => {
                 let difference = (value - number.answer).abs();
-                let correct = difference <= number.tolerance * number.answer.abs();
-                Some(Marked {
-                    correct,
-                    because: &number.because,
-                })
+                let most = number.tolerance * number.answer.abs();
+                (difference <= most, &number.because)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Marked {
+            answer,
+            correct,
+            because: because.clone(),
+        })
     }
 
     /// The right answer.
@@ -114,8 +124,9 @@ mod tests {
         assert_eq!(
             quiz.mark(Answer::Choice(0)).unwrap(),
             Marked {
+                answer: Answer::Choice(0),
                 correct: false,
-                because: "no"
+                because: "no".into()
             }
         );
         assert_eq!(quiz.mark(Answer::Choice(2)), None);

@@ -3,9 +3,9 @@
 use schemars::{Schema, schema_for};
 use serde_json::{Value, json};
 
-use super::course::TARGETS;
 use super::document::{Kind, LessonDocument, WorkshopDocument};
 use super::kinds::COMMON;
+use crate::targets;
 
 /// Of workshop.yaml.
 pub fn workshop() -> Schema {
@@ -23,8 +23,7 @@ pub fn lesson() -> Schema {
             .get_mut("properties")
             .and_then(|properties| properties.get_mut("target"))
         {
-            let names: Vec<Value> = TARGETS
-                .iter()
+            let names: Vec<Value> = targets::names()
                 .map(|name| json!(name))
                 .chain([Value::Null])
                 .collect();

@@ -1,7 +1,7 @@
 //! From a step as it is written to a step as it is used.
 
 use super::check::{Check, USUAL_CONFIDENCE};
-use super::course::{Golden, Hint, Step, StepKind, TARGETS};
+use super::course::{Golden, Hint, Step, StepKind};
 use super::document::{CheckDocument, GoldenDocument, Kind, StepDocument};
 use super::file::File;
 use super::kinds::COMMON;
@@ -11,6 +11,7 @@ use super::problem::Problem;
 use super::quantity::{Quantity, RunName};
 use super::quiz::{Choice, Number, Quiz};
 use crate::analysis::Metric;
+use crate::targets;
 
 /// Turns one step as written into a step as used.
 pub(super) struct StepReader<'a> {
@@ -149,7 +150,7 @@ impl StepReader<'_> {
             self.refuse(&[Part::Key(key)], "a quote in this line is not closed");
             return None;
         };
-        if TARGETS.contains(&target)
+        if targets::names().any(|known| known == target)
             && let Err(message) = (self.commands)(target, &flags)
         {
             self.refuse(

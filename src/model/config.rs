@@ -1,5 +1,7 @@
 //! The shape of a model and of its training run, and whether the numbers fit together.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -39,6 +41,16 @@ pub enum Preset {
     Small,
     /// 1024 hidden, 12 layers, ffn 4096, sequence 512: wants a GPU.
     Medium,
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Preset::Tiny => "tiny",
+            Preset::Small => "small",
+            Preset::Medium => "medium",
+        })
+    }
 }
 
 impl Preset {
@@ -122,6 +134,11 @@ impl ModelConfig {
     /// Width of one head.
     pub fn head_dim(&self) -> usize {
         self.hidden / self.heads
+    }
+
+    /// Width of queries, keys and values beside each other.
+    pub fn qkv_width(&self) -> usize {
+        self.hidden + 2 * self.kv_heads * self.head_dim()
     }
 
     /// Tokens in one step, B x S.

@@ -8,7 +8,9 @@ use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
 use serde::Serialize;
-use tinyllama_kernels::binding::{self, AttentionSizes, KeyValueLayout, LibraryChoice};
+use tinyllama_kernels::binding::{LibraryChoice, plain_product};
+use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
+use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
 use super::config::ModelConfig;
 use super::part::{self, Part};
@@ -95,6 +97,15 @@ impl LibraryKernels {
     }
 }
 
+/// Another way to compute the norm than a recipe knows: a target's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm {
+    /// What it does, for people.
+    pub words: &'static str,
+    /// `[tokens, D]` and a weight `[D]` to `[tokens, D]`.
+    pub apply: fn(Tensor<2>, Tensor<1>) -> Tensor<2>,
+}
+
 /// What a forward pass needs beside the parameters, placed on the device once.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -102,6 +113,7 @@ pub struct Context {
     pub recipe: Recipe,
     pub precision: Precision,
     library: LibraryKernels,
+    norm: Option<Norm>,
     rotary: RotaryTable,
     /// 0 on and below the diagonal, -inf above: `[1, 1, S, S]`.
     causal_mask: Tensor<4>,
@@ -124,6 +136,7 @@ impl Context {
             recipe,
             precision,
             library: LibraryKernels::Tuned,
+            norm: None,
             rotary: RotaryTable::new(&config, precision.storage(), device),
             causal_mask: Tensor::from_data(
                 TensorData::new(mask, [1, 1, s, s]),
@@ -131,12 +144,15 @@ impl Context {
             ),
         }
     }
-}
 
-impl Context {
     /// The same with the library's kernels chosen as `library` says.
     pub fn with_library(self, library: LibraryKernels) -> Self {
         Context { library, ..self }
+    }
+
+    /// The same with a norm of its own.
+    pub fn with_norm(self, norm: Option<Norm>) -> Self {
+        Context { norm, ..self }
     }
 
     /// An input of one of this project's kernels, or a weight whose product only they read. Without a backward pass the
@@ -244,7 +260,7 @@ impl Llama {
                     .mean()
                     .neg()
             }
-            Operations::Kernels => binding::cross_entropy(logits, targets),
+            Operations::Kernels => cross_entropy::cross_entropy(logits, targets),
         }
     }
 
@@ -340,16 +356,16 @@ impl Block {
                 let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
                 library_attention(context, q, k, v, [batch, sequence])
             }
-            Attention::Kernel => binding::rotary_attention(
+            Attention::Kernel => flash_attention::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
-                AttentionSizes {
+                Shape::new(
                     batch,
                     sequence,
-                    heads: config.heads,
-                    key_heads: config.kv_heads,
-                    head_dim: config.head_dim(),
-                },
+                    config.heads,
+                    config.kv_heads,
+                    config.head_dim(),
+                ),
                 match context.recipe.key_value {
                     KeyValue::Shared => KeyValueLayout::Shared,
                     KeyValue::RepeatedTransposed => KeyValueLayout::RepeatedTransposed,
@@ -364,7 +380,7 @@ impl Block {
         let ffn = context.config.ffn;
         let normed = rms_norm(context, stream, &self.feed_forward_norm);
         let activated = match (context.recipe.swiglu, self.gate_up.as_slice()) {
-            (Swiglu::Naive, [gate, up]) => binding::swiglu_naive(
+            (Swiglu::Naive, [gate, up]) => swiglu_naive::swiglu_naive(
                 context.kernel_input(normed),
                 context.kernel_input(gate.val()),
                 context.kernel_input(up.val()),
@@ -372,7 +388,7 @@ impl Block {
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
-                binding::swiglu(context.kernel_input(side_by_side(gate_up)))
+                swiglu::swiglu(context.kernel_input(side_by_side(gate_up)))
             }
             (_, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -387,6 +403,9 @@ impl Block {
 /// x / sqrt(mean(x²) + ε) · weight, row by row.
 fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tensor<2> {
     let _part = part::enter(Part::Norm);
+    if let Some(norm) = context.norm {
+        return (norm.apply)(x, weight.val());
+    }
     match context.recipe.operations {
         Operations::Library => {
             let root = (x.clone() * x.clone())
@@ -395,7 +414,7 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
                 .sqrt();
             x / root * weight.val().unsqueeze()
         }
-        Operations::Kernels => binding::rms_norm(
+        Operations::Kernels => rmsnorm::rms_norm(
             context.kernel_input(x),
             context.kernel_input(weight.val()),
             NORM_EPSILON as f32,
@@ -408,7 +427,7 @@ fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tens
     let Precision { storage, operands } = context.precision;
     let product = match context.library {
         LibraryKernels::Tuned => Tensor::matmul,
-        LibraryKernels::Plain => binding::plain_product,
+        LibraryKernels::Plain => plain_product,
     };
     if operands == storage {
         return product(a, b);
@@ -473,7 +492,7 @@ fn library_attention(
     sizes: [usize; 2],
 ) -> Tensor<2> {
     let [q, k, v] = per_query_head(context, q, k, v, sizes);
-    rows(binding::library_attention(
+    rows(flash_attention::library_attention(
         q,
         k,
         v,

@@ -1,22 +1,23 @@
-//! The model, its versions and its initial values.
+//! The model and its initial values.
 
 mod config;
-pub mod difference;
-pub mod kernel_cost;
+pub(crate) mod kernels;
 mod llama;
-pub mod part;
+pub(crate) mod part;
 mod recipe;
 mod rotary;
-mod target;
-pub mod ultra;
 mod weights;
-pub mod work;
+pub(crate) mod work;
 
-pub use config::{ConfigError, ModelConfig, Preset};
-pub use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, NamedParameter, Precision};
-pub use part::Part;
-pub use recipe::{
-    Attention, Backward, Initialisation, KeyValue, Operations, Projection, Recipe, Swiglu,
+pub(crate) use config::ConfigError;
+pub use config::{ModelConfig, Preset};
+pub(crate) use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, Norm, Precision};
+pub(crate) use part::Part;
+pub use recipe::Recipe;
+pub(crate) use recipe::{
+    Attention, Backward, Initialisation, KeyValue, Operations, Projection, Swiglu,
 };
-pub use target::{Target, Timing};
-pub use weights::{Matrix, Weights};
+#[cfg(test)]
+pub(crate) use rotary::ROTARY_BASE;
+pub(crate) use rotary::rotary_table;
+pub(crate) use weights::{Matrix, Weights};

@@ -5,6 +5,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tinyllama_kernels::{KERNELS, Role};
+
+use super::config::ModelConfig;
 
 /// How the query, key and value (or gate and up) projections are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,35 +117,36 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Everything by the library, one after the other.
+    pub const BASELINE: Recipe = Recipe {
+        qkv: Projection::Separate,
+        gate_up: Projection::Separate,
+        attention: Attention::Materialised,
+        operations: Operations::Library,
+        swiglu: Swiglu::Library,
+        key_value: KeyValue::Shared,
+        initialisation: Initialisation::Small,
+        backward: Backward::Complete,
+        graph_fusion: false,
+    };
+
+    /// Tensors that it stores the parameters of a model in.
+    pub fn tensors(&self, config: &ModelConfig) -> usize {
+        let per_block = 4 + self.qkv.matrices(3) + self.gate_up.matrices(2);
+        2 + config.layers * per_block
+    }
+
     /// This project's kernels that it launches, by the names their block sizes go by.
     pub fn kernels(&self) -> Vec<&'static str> {
-        let mut kernels = Vec::new();
-        if self.attention == Attention::Kernel {
-            kernels.extend(["rope", "flash_attention"]);
-        }
-        if self.operations == Operations::Kernels {
-            kernels.extend(["rmsnorm", "cross_entropy", "adamw"]);
-        }
-        match self.swiglu {
-            Swiglu::Library => {}
-            Swiglu::Kernel => kernels.push("swiglu"),
-            // Its backward pass is that of the other one.
-            Swiglu::Naive => kernels.extend(["swiglu_naive", "swiglu"]),
-        }
-        kernels
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::model::Target;
-
-    #[test]
-    fn a_target_takes_block_sizes_of_what_it_launches() {
-        assert!(Target::V1.recipe().kernels().is_empty());
-        assert_eq!(Target::V2.recipe().kernels(), ["rope", "flash_attention"]);
-        let ours = Target::V3.recipe().kernels();
-        assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
-        assert!(Target::Stage4.recipe().kernels().contains(&"swiglu_naive"));
+        let launches = |role: Role| match role {
+            Role::Attention => self.attention == Attention::Kernel,
+            Role::Operations => self.operations == Operations::Kernels,
+            // The naive kernel has its backward pass from the other one.
+            Role::Activation => self.swiglu != Swiglu::Library,
+            Role::NaiveActivation => self.swiglu == Swiglu::Naive,
+            Role::None => false,
+        };
+        let kernels = KERNELS.iter().filter(|kernel| launches(kernel.role));
+        kernels.map(|kernel| kernel.name).collect()
     }
 }

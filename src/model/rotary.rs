@@ -6,7 +6,12 @@ use tinyllama_kernels::rope;
 use super::config::ModelConfig;
 
 /// Base of the geometric series of rotation frequencies.
-const BASE: f64 = 10_000.0;
+pub const ROTARY_BASE: f64 = 10_000.0;
+
+/// Cosine and sine of every position's angles, interleaved as the kernels read them: `[S, d/2, 2]`.
+pub fn rotary_table(config: &ModelConfig) -> Vec<f32> {
+    rope::table(config.sequence_length, config.head_dim(), ROTARY_BASE)
+}
 
 /// Cosine and sine of every position's angles.
 #[derive(Clone, Debug)]
@@ -30,12 +35,11 @@ impl RotaryTable {
                 (device, dtype),
             )
         };
-        let interleaved = rope::table(length, config.head_dim(), BASE);
         RotaryTable {
             cosine: table(f64::cos),
             sine: table(f64::sin),
             interleaved: Tensor::from_data(
-                TensorData::new(interleaved, [length, pairs, 2]),
+                TensorData::new(rotary_table(config), [length, pairs, 2]),
                 device,
             ),
         }
@@ -66,7 +70,7 @@ impl RotaryTable {
 fn angles(config: &ModelConfig) -> impl Iterator<Item = f64> {
     let half = config.head_dim() / 2;
     (0..config.sequence_length).flat_map(move |position| {
-        (0..half).map(move |pair| position as f64 / BASE.powf(pair as f64 / half as f64))
+        (0..half).map(move |pair| position as f64 / ROTARY_BASE.powf(pair as f64 / half as f64))
     })
 }
 

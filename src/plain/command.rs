@@ -1,6 +1,6 @@
 //! What a learner can say.
 
-use crate::recording::play::Speed;
+use crate::run::play::Speed;
 
 /// A line of the learner's, understood.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,31 +1,31 @@
 //! Question and answer, step by step.
 
 use std::io::{BufRead, Write};
-use std::sync::{MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use super::command::{Command, HELP, parse};
 use super::show::Page;
 use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::run::Processes;
 use crate::session::event::StepRef;
-use crate::session::progress::{Access, access, next as next_unfinished};
+use crate::session::learning::LONGEST_LOOK;
+use crate::session::progress::{Access, access, beside, next as next_unfinished, unfinished};
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::{Status, StepProgress};
 use crate::session::{Session, SessionError, State};
 use crate::tutor::signals::SharedSession;
-use crate::tutor::{Options, Processes, TutorError, say};
+use crate::tutor::{Options, TutorError, say};
 
-/// A pause longer than this is a break.
-const LONGEST_LOOK: Duration = Duration::from_secs(300);
-
-pub struct Dialogue<'a, I, O> {
-    pub(super) options: Options,
-    pub(super) course: Course,
-    session: &'a SharedSession,
-    pub(super) processes: Processes,
-    input: I,
-    output: O,
-    pub(super) at: Option<StepRef>,
+pub struct Dialogue<I, O> {
+    pub options: Options,
+    pub course: Arc<Course>,
+    pub session: SharedSession,
+    pub processes: Processes,
+    pub input: I,
+    pub output: O,
+    /// The step that is open.
+    pub at: Option<StepRef>,
 }
 
 /// What comes after a command.
@@ -37,26 +37,7 @@ pub enum Then {
     Leave,
 }
 
-impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
-    pub fn new(
-        options: Options,
-        course: Course,
-        session: &'a SharedSession,
-        processes: Processes,
-        input: I,
-        output: O,
-    ) -> Self {
-        Self {
-            options,
-            course,
-            session,
-            processes,
-            input,
-            output,
-            at: None,
-        }
-    }
-
+impl<I: BufRead, O: Write> Dialogue<I, O> {
     pub fn hold(mut self) -> Result<(), TutorError> {
         self.say(&format!(
             "{}. `help` lists what you can say.",
@@ -70,9 +51,13 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
             let Some(line) = self.ask("> ")? else {
                 return Ok(());
             };
-            self.note_time(since.elapsed())?;
+            if let Some(at) = self.at.clone() {
+                let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
+                self.with(|session| session.spend(at, seconds))?;
+            }
+            let course = Arc::clone(&self.course);
             let accepts_text = self
-                .current()
+                .current(&course)
                 .is_some_and(|(_, step)| matches!(step.kind, StepKind::Reflect));
             let then = match parse(&line, accepts_text) {
                 Ok(command) => self.carry_out(command)?,
@@ -90,15 +75,12 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
     }
 
     /// Where the learner was, else the first step that is not done.
-    fn begin(&mut self) -> Result<Option<StepRef>, TutorError> {
-        let state = self.state()?;
-        let known = |at: &StepRef| self.course.step(&at.lesson, &at.step).is_some();
-        let last = state.position.clone().filter(known);
-        let first = || {
-            let (lesson, step) = next_unfinished(&self.course, &state)?;
-            Some(StepRef::new(&lesson.id, &step.id))
-        };
-        Ok(last.or_else(first))
+    fn begin(&self) -> Result<Option<StepRef>, TutorError> {
+        self.state(|state| {
+            let known = |at: &StepRef| self.course.step(&at.lesson, &at.step).is_some();
+            let last = state.position.clone().filter(known);
+            last.or_else(|| next_unfinished(&self.course, state))
+        })
     }
 
     fn carry_out(&mut self, command: Command) -> Result<Then, TutorError> {
@@ -108,15 +90,23 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
                 return Ok(Then::Leave);
             }
             Command::Help => self.say(HELP)?,
-            Command::Outline => self.say_outline()?,
+            Command::Outline => {
+                let page = Page::new(&self.options);
+                let text = self.state(|state| page.outline(&self.course, state))?;
+                self.say(&text)?;
+            }
             Command::Messages => self.say_messages()?,
             Command::Again => return Ok(Then::Say),
             Command::Open(name) => return self.open_lesson(&name),
             Command::Page(name) => self.say_page(&name)?,
             Command::Next => return self.go_on(),
-            Command::Back => return self.go_back(),
+            Command::Back => {
+                let at = self.at.as_ref();
+                let before = at.and_then(|at| beside(&self.course, at, -1));
+                return self.turn_to(before, "This is the lesson's first step.");
+            }
             Command::Skip(_) if self.progress()?.status == Status::Done => {
-                self.say("This step is done; there is nothing to skip.")?;
+                return self.stay("This step is done; there is nothing to skip.");
             }
             Command::Skip(note) => {
                 if let Some(at) = self.at.clone() {
@@ -136,106 +126,66 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
     }
 
     pub(super) fn go_on(&mut self) -> Result<Then, TutorError> {
-        let state = self.state()?;
-        let Some((lesson, step)) = self.current() else {
+        let Some(at) = &self.at else {
             return Ok(Then::Stay);
         };
-        let position = lesson.steps.iter().position(|other| other.id == step.id);
-        let following = position.and_then(|index| lesson.steps.get(index + 1));
-        let next = match following {
-            Some(step) => Some(StepRef::new(&lesson.id, &step.id)),
-            None => next_unfinished(&self.course, &state)
-                .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id)),
+        let next = match beside(&self.course, at, 1) {
+            Some(following) => Some(following),
+            None => self.state(|state| next_unfinished(&self.course, state))?,
         };
-        match next {
-            Some(next) => {
-                self.at = Some(next);
-                Ok(Then::Say)
-            }
-            None => {
-                self.say("Everything that is open is done.")?;
-                Ok(Then::Stay)
-            }
-        }
+        self.turn_to(next, "Everything that is open is done.")
     }
 
-    fn go_back(&mut self) -> Result<Then, TutorError> {
-        let before = self.current().and_then(|(lesson, step)| {
-            let index = lesson.steps.iter().position(|other| other.id == step.id)?;
-            let step = lesson.steps.get(index.checked_sub(1)?)?;
-            Some(StepRef::new(&lesson.id, &step.id))
-        });
-        match before {
-            Some(before) => {
-                self.at = Some(before);
-                Ok(Then::Say)
-            }
-            None => {
-                self.say("This is the lesson's first step.")?;
-                Ok(Then::Stay)
-            }
+    fn turn_to(&mut self, step: Option<StepRef>, otherwise: &str) -> Result<Then, TutorError> {
+        if step.is_none() {
+            return self.stay(otherwise);
         }
-    }
-
-    fn open_lesson(&mut self, name: &str) -> Result<Then, TutorError> {
-        let state = self.state()?;
-        let by_number = name
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| self.course.lessons().nth(number.checked_sub(1)?));
-        let Some(lesson) = by_number.or_else(|| self.course.lesson(name)) else {
-            self.say(&format!(
-                "There is no lesson `{name}`; `outline` lists them."
-            ))?;
-            return Ok(Then::Stay);
-        };
-        if let Access::Locked(missing) = access(&self.course, &state, lesson) {
-            let text = format!(
-                "{} {}.",
-                lesson.title,
-                say::requires(&self.course, &missing)
-            );
-            self.say(&text)?;
-            return Ok(Then::Stay);
-        }
-        let is_open = |step: &&Step| {
-            state
-                .step(&lesson.id, &step.id)
-                .is_none_or(|progress| progress.status == Status::Open)
-        };
-        let step = lesson.steps.iter().find(is_open).or(lesson.steps.first());
-        self.at = step.map(|step| StepRef::new(&lesson.id, &step.id));
+        self.at = step;
         Ok(Then::Say)
     }
 
-    fn note_time(&mut self, spent: Duration) -> Result<(), TutorError> {
-        match self.at.clone() {
-            Some(at) => {
-                let seconds = spent.min(LONGEST_LOOK).as_secs_f64();
-                self.with(|session| session.spend(at, seconds)).map(|_| ())
-            }
-            None => Ok(()),
-        }
+    pub(super) fn stay(&mut self, text: &str) -> Result<Then, TutorError> {
+        self.say(text)?;
+        Ok(Then::Stay)
     }
 
-    pub(super) fn current(&self) -> Option<(&Lesson, &Step)> {
+    fn open_lesson(&mut self, name: &str) -> Result<Then, TutorError> {
+        let course = Arc::clone(&self.course);
+        let by_number = name
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| course.lessons().nth(number.checked_sub(1)?));
+        let Some(lesson) = by_number.or_else(|| course.lesson(name)) else {
+            return self.stay(&format!(
+                "There is no lesson `{name}`; `outline` lists them."
+            ));
+        };
+        let access = self.state(|state| access(&course, state, lesson))?;
+        if let Access::Locked(missing) = access {
+            let needs = say::requires(&course, &missing);
+            return self.stay(&format!("{} {needs}.", lesson.title));
+        }
+        let first = lesson.steps.first();
+        let first = first.map(|step| StepRef::new(&lesson.id, &step.id));
+        self.at = self.state(|state| unfinished(state, lesson))?.or(first);
+        Ok(Then::Say)
+    }
+
+    /// The step that is open, in a course of the caller's.
+    pub(super) fn current<'c>(&self, course: &'c Course) -> Option<(&'c Lesson, &'c Step)> {
         let at = self.at.as_ref()?;
-        let lesson = self.course.lesson(&at.lesson)?;
+        let lesson = course.lesson(&at.lesson)?;
         Some((lesson, lesson.step(&at.step)?))
     }
 
-    pub(super) fn progress(&mut self) -> Result<StepProgress, TutorError> {
-        let at = self.at.clone();
-        let state = self.state()?;
-        let found = at.and_then(|at| state.step(&at.lesson, &at.step).cloned());
-        Ok(found.unwrap_or_default())
+    pub(super) fn progress(&self) -> Result<StepProgress, TutorError> {
+        let of = |state: &State| self.at.as_ref().map(|at| state.progress(at));
+        Ok(self.state(of)?.unwrap_or_default())
     }
 
-    pub(super) fn measured(&mut self) -> Result<MeasuredRuns, TutorError> {
-        let mut guard = lock(self.session);
-        let session = open(&mut guard)?;
-        let runs = session.place.runs();
-        Ok(MeasuredRuns::read(&self.course, session.state(), &runs)?)
+    pub(super) fn measured(&self) -> Result<MeasuredRuns, TutorError> {
+        let measured = self.session.with(|session| session.measured(&self.course));
+        Ok(measured.ok_or_else(closed)??)
     }
 
     /// Does something to the session. What cannot be written is said and kept; it does not end the course.
@@ -243,8 +193,7 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
         &mut self,
         act: impl FnOnce(&mut Session) -> Result<T, SessionError>,
     ) -> Result<Option<T>, TutorError> {
-        let result = act(open(&mut lock(self.session))?);
-        match result {
+        match self.session.with(act).ok_or_else(closed)? {
             Ok(value) => Ok(Some(value)),
             Err(error) => {
                 self.say(&format!("{error}. {}", error.remedy()))?;
@@ -253,8 +202,9 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
         }
     }
 
-    fn state(&self) -> Result<State, TutorError> {
-        Ok(open(&mut lock(self.session))?.state().clone())
+    pub(super) fn state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T, TutorError> {
+        let read = self.session.with(|session| read(session.state()));
+        read.ok_or_else(closed)
     }
 
     pub(super) fn say(&mut self, text: &str) -> Result<(), TutorError> {
@@ -264,7 +214,7 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
     }
 
     /// A line of the learner's; none when the input has ended.
-    pub(super) fn ask(&mut self, prompt: &str) -> Result<Option<String>, TutorError> {
+    fn ask(&mut self, prompt: &str) -> Result<Option<String>, TutorError> {
         write!(self.output, "{prompt}")
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))?;
@@ -283,63 +233,40 @@ impl<'a, I: BufRead, O: Write> Dialogue<'a, I, O> {
     /// What instructors did since the last line.
     fn say_notices(&mut self) -> Result<(), TutorError> {
         let notices = self.with(Session::poll_notices)?.unwrap_or_default();
-        for notice in notices {
+        notices.iter().try_for_each(|notice| {
             let text = notice.to_string();
-            self.say(&text.replace(char::is_control, " "))?;
-        }
-        Ok(())
-    }
-
-    fn say_outline(&mut self) -> Result<(), TutorError> {
-        let state = self.state()?;
-        let text = Page::new(&self.options).outline(&self.course, &state);
-        self.say(&text)
+            self.say(&text.replace(char::is_control, " "))
+        })
     }
 
     fn say_messages(&mut self) -> Result<(), TutorError> {
-        let messages = self.state()?.messages;
+        let messages = self.state(|state| state.messages.clone())?;
         if messages.is_empty() {
             return self.say("Nobody has written to you.");
         }
-        for message in messages {
+        messages.iter().try_for_each(|message| {
             self.say(&format!(
                 "{}, {}: {}",
                 message.from, message.time, message.text
-            ))?;
-        }
-        Ok(())
+            ))
+        })
     }
 
     fn say_page(&mut self, name: &str) -> Result<(), TutorError> {
-        let file = format!("{}.md", name.trim_end_matches(".md"));
-        match self.course.reference.get(&file) {
-            Some(text) => {
-                let text = Page::new(&self.options).markdown(text);
-                self.say(&text)
-            }
+        let pages = &self.course.reference;
+        let text = match pages.get(&format!("{}.md", name.trim_end_matches(".md"))) {
+            Some(text) => Page::new(&self.options).markdown(text),
             None => {
-                let names: Vec<&str> = self
-                    .course
-                    .reference
+                let names: Vec<&str> = pages
                     .keys()
                     .map(|name| name.trim_end_matches(".md"))
                     .collect();
-                let text = format!(
-                    "There is no page `{name}`; there are: {}.",
-                    names.join(", ")
-                );
-                self.say(&text)
+                let names = names.join(", ");
+                format!("There is no page `{name}`; there are: {names}.")
             }
-        }
+        };
+        self.say(&text)
     }
-}
-
-fn lock(session: &SharedSession) -> MutexGuard<'_, Option<Session>> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn open<'g>(guard: &'g mut MutexGuard<'_, Option<Session>>) -> Result<&'g mut Session, TutorError> {
-    guard.as_mut().ok_or_else(closed)
 }
 
 /// Only a signal closes a session under the dialogue, and then the program is about to end.

@@ -6,7 +6,7 @@ use crate::lesson::Course;
 use crate::session::State;
 use crate::session::progress::{Access, access, progress};
 use crate::tui::markdown;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 use crate::tutor::{Options, say};
 
 /// Columns of the text.
@@ -19,13 +19,8 @@ pub struct Page {
 
 impl Page {
     pub fn new(options: &Options) -> Self {
-        let glyphs = if options.ascii {
-            Glyphs::ASCII
-        } else {
-            Glyphs::UNICODE
-        };
         Self {
-            theme: Theme::new(Palette::Mono, glyphs),
+            theme: Theme::of(true, options.ascii),
         }
     }
 

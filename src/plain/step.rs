@@ -1,6 +1,7 @@
 //! One step: said, answered, checked.
 
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 
 use super::dialogue::{Dialogue, Then};
 use super::show::Page;
@@ -11,74 +12,56 @@ use crate::session::state::Status;
 use crate::tutor::outcome::Shown;
 use crate::tutor::{TutorError, say};
 
-impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
+impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// Turns to the step that is open and says it.
     pub(super) fn say_step(&mut self) -> Result<(), TutorError> {
-        let Some((lesson, step)) = self.current() else {
+        let course = Arc::clone(&self.course);
+        let Some((lesson, step)) = self.current(&course) else {
             return self.say("Everything that is open is done. `outline` lists it.");
         };
-        let (lesson, step) = (lesson.clone(), step.clone());
-        let status = self.progress()?.status;
-        self.with(|session| session.enter(&lesson, &step))?;
-        let runs = self.measured()?;
-        let number = lesson
-            .steps
-            .iter()
-            .position(|other| other.id == step.id)
-            .map_or(1, |index| index + 1);
-        let minutes = self.with(|session| Ok(progress(session.state(), &lesson)))?;
-        let minutes = minutes.map_or(String::new(), |done| say::minutes(&done, lesson.minutes));
-        let state = match status {
+        let state = match self.progress()?.status {
             Status::Done => ", done",
             Status::Skipped(_) => ", skipped",
             Status::Open => "",
         };
+        self.with(|session| session.enter(lesson, step))?;
+        let place = lesson.steps.iter().position(|other| other.id == step.id);
+        let minutes = self.state(|state| say::minutes(&progress(state, lesson), lesson.minutes))?;
         self.say(&format!(
-            "\n== {}. Step {number} of {}: {}{state} ({minutes})\n",
+            "\n== {}. Step {} of {}: {}{state} ({minutes})\n",
             lesson.title,
+            place.map_or(1, |index| index + 1),
             lesson.steps.len(),
             step.title
         ))?;
-        let page = Page::new(&self.options);
-        let text = page.markdown(&live::fill(&step.text, &lesson.id, &runs));
-        self.say(&text)?;
+        let text = live::fill(&step.text, &lesson.id, &self.measured()?);
+        self.say(&Page::new(&self.options).markdown(&text))?;
         let asked = self.what_is_asked(&step.kind)?;
         self.say(&format!("\n{asked}"))
     }
 
-    fn what_is_asked(&mut self, kind: &StepKind) -> Result<String, TutorError> {
+    fn what_is_asked(&self, kind: &StepKind) -> Result<String, TutorError> {
         let progress = self.progress()?;
-        let is_done = progress.status == Status::Done;
         Ok(match kind {
             StepKind::Read => "Enter goes on.".into(),
             StepKind::Predict { measure } => {
-                let runs = self.measured()?;
-                say::guess(measure, Some(&progress), &runs)
+                say::guess(measure, Some(&progress), &self.measured()?)
                     .unwrap_or_else(|| "Type your guess, a number.".into())
             }
             StepKind::Quiz(Quiz::Choices(choices)) => {
-                let mut text = String::new();
-                for (letter, choice) in ('a'..).zip(choices) {
-                    text.push_str(&format!("{letter}) {}\n", choice.text));
-                }
-                text.push_str("Type a letter.");
-                text
+                let choices = ('a'..).zip(choices);
+                let lines = choices.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
+                lines.chain(["Type a letter.".into()]).collect()
             }
-            StepKind::Quiz(Quiz::Number(number)) => {
-                let unit = if number.unit.is_empty() {
-                    String::new()
-                } else {
-                    format!(", in {}", number.unit)
-                };
-                format!("Type a number{unit}.")
+            StepKind::Quiz(Quiz::Number(number)) if number.unit.is_empty() => {
+                "Type a number.".into()
             }
-            StepKind::Run { target, .. } => {
-                let flags = self.flags();
+            StepKind::Quiz(Quiz::Number(number)) => format!("Type a number, in {}.", number.unit),
+            StepKind::Run { target, flags, .. } => {
                 let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
-                let then = if is_done {
-                    "goes on; `run` runs it again"
-                } else {
-                    "starts it"
+                let then = match progress.status {
+                    Status::Done => "goes on; `run` runs it again",
+                    _ => "starts it",
                 };
                 let offer = self.offer();
                 format!(
@@ -86,7 +69,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 )
             }
             StepKind::Compare { .. } => self.comparison(kind)?,
-            StepKind::Profile { .. } => self.profile_command()?,
+            StepKind::Profile { .. } => self.profile_command(kind),
             StepKind::Kernel { file } => {
                 let path = self.options.place.workbench().join(file);
                 format!("File: {}. `check` when it is ready.", path.display())
@@ -100,139 +83,121 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
 
     /// Enter: what the step waits for.
     pub(super) fn act(&mut self) -> Result<Then, TutorError> {
-        let Some((_, step)) = self.current() else {
+        let course = Arc::clone(&self.course);
+        let Some((_, step)) = self.current(&course) else {
             return Ok(Then::Stay);
         };
-        let kind = step.kind.clone();
-        let is_done = self.progress()?.status != Status::Open;
-        match kind {
-            StepKind::Run { .. } if !is_done => {
+        match step.kind {
+            _ if self.progress()?.status != Status::Open => self.go_on(),
+            StepKind::Run { .. } => {
                 self.run(None)?;
                 Ok(Then::Stay)
             }
-            StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect if !is_done => {
-                self.say("This step waits for your answer; `hint` helps, `skip` goes on without.")?;
-                Ok(Then::Stay)
+            StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => {
+                self.stay("This step waits for your answer; `hint` helps, `skip` goes on without.")
             }
-            StepKind::Compare { .. } if !is_done => {
+            StepKind::Compare { .. } => {
                 self.check()?;
                 self.go_on()
             }
-            StepKind::Profile { .. } | StepKind::Kernel { .. } if !is_done => {
-                self.say("This step is not done; `skip` goes on without it.")?;
-                Ok(Then::Stay)
+            StepKind::Profile { .. } | StepKind::Kernel { .. } => {
+                self.stay("This step is not done; `skip` goes on without it.")
             }
-            _ => self.go_on(),
+            StepKind::Read => self.go_on(),
         }
     }
 
     /// Text that is no command.
     pub(super) fn answer(&mut self, text: &str) -> Result<Then, TutorError> {
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+        let course = Arc::clone(&self.course);
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current(&course)) else {
             return Ok(Then::Stay);
         };
-        match step.kind.clone() {
+        let words = match &step.kind {
             StepKind::Predict { measure } => match say::number(text) {
                 Some(value) => {
                     self.with(|session| session.predict(at, value))?;
                     let progress = self.progress()?;
-                    let runs = self.measured()?;
-                    let words = say::guess(&measure, Some(&progress), &runs).unwrap_or_default();
-                    self.say(&words)?;
+                    say::guess(measure, Some(&progress), &self.measured()?).unwrap_or_default()
                 }
-                None => self.say(&format!("`{text}` is no number."))?,
+                None => format!("`{text}` is no number."),
             },
-            StepKind::Quiz(quiz) => self.answer_quiz(&quiz, text)?,
+            StepKind::Quiz(quiz) => match understand(quiz, text) {
+                Some(answer) => {
+                    let marked = self.with(|session| session.answer(at, quiz, answer))?;
+                    match marked.flatten() {
+                        Some(marked) if marked.correct => {
+                            format!("Right. {}", marked.because.trim())
+                        }
+                        Some(_) if matches!(quiz, Quiz::Number(_)) => {
+                            "Not so. Try again, or ask for a hint.".into()
+                        }
+                        Some(marked) => format!("Not so. {}", marked.because.trim()),
+                        None => "That is none of the choices.".into(),
+                    }
+                }
+                None if matches!(quiz, Quiz::Number(_)) => "Type a number.".into(),
+                None => "Type the letter of a choice.".into(),
+            },
             StepKind::Reflect => {
                 self.with(|session| session.reflect(at, text))?;
-                self.say("Kept for your report.")?;
+                "Kept for your report.".into()
             }
-            _ => self.say(&format!(
-                "`{text}` is not understood; `help` lists what is."
-            ))?,
-        }
-        Ok(Then::Stay)
-    }
-
-    fn answer_quiz(&mut self, quiz: &Quiz, text: &str) -> Result<(), TutorError> {
-        let Some(at) = self.at.clone() else {
-            return Ok(());
+            _ => format!("`{text}` is not understood; `help` lists what is."),
         };
-        let Some(answer) = understand(quiz, text) else {
-            return self.say(match quiz {
-                Quiz::Choices(_) => "Type the letter of a choice.",
-                Quiz::Number(_) => "Type a number.",
-            });
-        };
-        let marked = self
-            .with(|session| {
-                let marked = session.answer(at, quiz, answer)?;
-                Ok(marked.map(|marked| (marked.correct, marked.because.to_string())))
-            })?
-            .flatten();
-        let is_number = matches!(quiz, Quiz::Number(_));
-        match marked {
-            Some((true, because)) => self.say(&format!("Right. {}", because.trim())),
-            Some((false, _)) if is_number => self.say("Not so. Try again, or ask for a hint."),
-            Some((false, because)) => self.say(&format!("Not so. {}", because.trim())),
-            None => self.say("That is none of the choices."),
-        }
+        self.stay(&words)
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+        let course = Arc::clone(&self.course);
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current(&course)) else {
             return Ok(());
         };
-        let step = step.clone();
-        let hint = self.with(|session| {
-            let hint = session.next_hint(at, &step)?;
-            Ok(hint
-                .map(|hint| format!("Hint {} of {}: {}", hint.number, hint.of, hint.text.trim())))
-        })?;
+        let hint = self.with(|session| session.next_hint(at, step))?;
         match hint.flatten() {
-            Some(text) => self.say(&text),
+            Some(hint) => self.say(&format!(
+                "Hint {} of {}: {}",
+                hint.number,
+                hint.of,
+                hint.text.trim()
+            )),
             None => self.say("There are no more hints for now."),
         }
     }
 
     pub(super) fn check(&mut self) -> Result<(), TutorError> {
-        let Some((lesson, step)) = self.current() else {
+        let course = Arc::clone(&self.course);
+        let Some((lesson, step)) = self.current(&course) else {
             return Ok(());
         };
-        let (lesson, step, course) = (lesson.clone(), step.clone(), self.course.clone());
-        let outcomes = self.with(|session| session.check(&course, &lesson, &step))?;
+        let outcomes = self.with(|session| session.check(&course, lesson, step))?;
         for (check, outcome) in step.checks.iter().zip(outcomes.unwrap_or_default()) {
             let shown = Shown::new(check, &outcome);
             self.say(&format!(
                 "{}: {}. {}",
                 shown.check,
-                shown.verdict(),
+                shown.words(),
                 shown.text
             ))?;
         }
-        if self.progress()?.status == Status::Done {
-            self.say("This step is done. Enter goes on.")
-        } else {
-            self.say("This step is not done yet.")
-        }
+        self.say(match self.progress()?.status {
+            Status::Done => "This step is done. Enter goes on.",
+            _ => "This step is not done yet.",
+        })
     }
 }
 
 /// A letter, or a number counted from 1, for a choice; a number for a number.
 fn understand(quiz: &Quiz, text: &str) -> Option<Answer> {
-    match quiz {
-        Quiz::Number(_) => say::number(text).map(Answer::Number),
-        Quiz::Choices(choices) => {
-            let mut letters = text.trim_end_matches([')', '.']).chars();
-            let letter = letters.next()?.to_ascii_lowercase();
-            if letters.next().is_some() {
-                return None;
-            }
-            let index = match letter.to_digit(10) {
-                Some(digit) => usize::try_from(digit).ok()?.checked_sub(1)?,
-                None => usize::try_from(u32::from(letter).checked_sub(u32::from('a'))?).ok()?,
-            };
-            (index < choices.len()).then_some(Answer::Choice(index))
-        }
-    }
+    let Quiz::Choices(choices) = quiz else {
+        return say::number(text).map(Answer::Number);
+    };
+    let mut letters = text.trim_end_matches([')', '.']).chars();
+    let letter = letters.next()?.to_ascii_lowercase();
+    let index = match letter.to_digit(10) {
+        Some(digit) => digit.checked_sub(1)?,
+        None => u32::from(letter).checked_sub(u32::from('a'))?,
+    };
+    let index = usize::try_from(index).ok()?;
+    (letters.next().is_none() && index < choices.len()).then_some(Answer::Choice(index))
 }

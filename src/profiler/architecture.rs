@@ -42,6 +42,15 @@ const CDNA: Architecture = Architecture {
     scalar_registers: Some(800),
 };
 
+/// Before the register file was one for all.
+const GCN: Architecture = Architecture {
+    max_waves_per_simd: 10,
+    vector_registers: 256,
+    vector_register_granule: 4,
+    unified_registers: false,
+    ..CDNA
+};
+
 const RDNA: Architecture = Architecture {
     name: "gfx1030",
     wave_size: 32,
@@ -72,35 +81,12 @@ const RDNA_SMALL: Architecture = Architecture {
 };
 
 const KNOWN: &[Architecture] = &[
-    Architecture {
-        name: "gfx906",
-        max_waves_per_simd: 10,
-        vector_registers: 256,
-        vector_register_granule: 4,
-        unified_registers: false,
-        ..CDNA
-    },
-    Architecture {
-        name: "gfx908",
-        max_waves_per_simd: 10,
-        vector_registers: 256,
-        vector_register_granule: 4,
-        unified_registers: false,
-        ..CDNA
-    },
+    GCN.named("gfx906"),
+    GCN.named("gfx908"),
     CDNA,
-    Architecture {
-        name: "gfx940",
-        ..CDNA
-    },
-    Architecture {
-        name: "gfx941",
-        ..CDNA
-    },
-    Architecture {
-        name: "gfx942",
-        ..CDNA
-    },
+    CDNA.named("gfx940"),
+    CDNA.named("gfx941"),
+    CDNA.named("gfx942"),
     Architecture {
         name: "gfx950",
         lds: 160 << 10,
@@ -114,41 +100,24 @@ const KNOWN: &[Architecture] = &[
         ..RDNA
     },
     RDNA,
-    Architecture {
-        name: "gfx1031",
-        ..RDNA
-    },
-    Architecture {
-        name: "gfx1032",
-        ..RDNA
-    },
+    RDNA.named("gfx1031"),
+    RDNA.named("gfx1032"),
     RDNA_FULL,
-    Architecture {
-        name: "gfx1101",
-        ..RDNA_FULL
-    },
+    RDNA_FULL.named("gfx1101"),
     RDNA_SMALL,
-    Architecture {
-        name: "gfx1103",
-        ..RDNA_SMALL
-    },
-    Architecture {
-        name: "gfx1150",
-        ..RDNA_SMALL
-    },
-    Architecture {
-        name: "gfx1151",
-        ..RDNA_FULL
-    },
-    Architecture {
-        name: "gfx1200",
-        ..RDNA_FULL
-    },
-    Architecture {
-        name: "gfx1201",
-        ..RDNA_FULL
-    },
+    RDNA_SMALL.named("gfx1103"),
+    RDNA_SMALL.named("gfx1150"),
+    RDNA_FULL.named("gfx1151"),
+    RDNA_FULL.named("gfx1200"),
+    RDNA_FULL.named("gfx1201"),
 ];
+
+impl Architecture {
+    /// Another with the same limits.
+    const fn named(self, name: &'static str) -> Self {
+        Architecture { name, ..self }
+    }
+}
 
 /// The architecture called `name`, features such as `:sramecc+:xnack-` apart.
 pub fn find(name: &str) -> Option<&'static Architecture> {

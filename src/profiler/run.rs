@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
 use super::commands::line::CommandLine;
 
@@ -225,12 +224,4 @@ impl Drop for IgnoredInterrupts {
             signal_hook::low_level::unregister(registration);
         }
     }
-}
-
-/// Starts a command in a thread of its own, for callers that must not wait.
-pub fn in_background(
-    line: CommandLine,
-    mut each: impl FnMut(&str) + Send + 'static,
-) -> thread::JoinHandle<Result<Finished, RunError>> {
-    thread::spawn(move || run(&line, Output::Lines(&mut each)))
 }

@@ -4,7 +4,6 @@
 //! printed it. Whatever shows a figure of a recording says so with its [`label`].
 
 mod error;
-pub mod play;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -19,8 +18,9 @@ use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
 
 pub use self::error::RecordingError;
-use crate::model::Target;
-use crate::train::event::Event;
+use crate::run::spec::{Flag, split};
+use crate::run::{Line, Tape, read_line};
+use crate::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/recordings");
 
@@ -44,9 +44,6 @@ const CIRCUMSTANCES: [&str; 12] = [
     "--json",
     "--diagnose",
 ];
-
-/// Those of them that stand alone.
-const WITHOUT_VALUE: [&str; 4] = ["--flops", "--events", "--json", "--diagnose"];
 
 /// One recorded run, as the index describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,20 +118,11 @@ impl Recording {
         label(&self.origin())
     }
 
-    /// What plays it again, as a run's record has it.
-    pub fn words(&self) -> Vec<String> {
-        ["tinyllama-tutor", "recordings", "play", &self.id]
-            .map(str::to_owned)
-            .to_vec()
-    }
-
     fn switches(&self) -> Vec<String> {
         let words = shlex::split(&self.command).unwrap_or_default();
-        let flags: Vec<String> = words
-            .into_iter()
-            .skip_while(|word| !word.starts_with('-'))
-            .collect();
-        switches(&flags)
+        switches(&split(
+            words.iter().skip_while(|word| !word.starts_with('-')),
+        ))
     }
 }
 
@@ -224,19 +212,20 @@ impl Library {
     /// The recording of a run with these flags: the same target with the same switches. Of several, one of the same
     /// configuration, and then the newest.
     pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
-        let wanted = switches(flags);
-        let config = value_of(flags, "--config").unwrap_or("tiny");
+        let flags = split(flags);
+        let wanted = switches(&flags);
+        let config = flags.iter().find(|flag| flag.name() == "--config");
+        let config = config.and_then(Flag::value).unwrap_or("tiny");
         self.of_target(target)
             .filter(|recording| recording.switches() == wanted)
             .max_by_key(|recording| (recording.config == config, recording.date))
     }
 
-    /// The stream, a line of text each, with the seconds since the start it was printed at. A remark follows the first
-    /// line as a note that says it is about the recording.
+    /// Its stream, to be played. A remark follows the first line as a note that says it is about the recording.
     ///
     /// # Errors
     /// When the file is missing, is no gzip, or is too large.
-    pub fn stream(&self, recording: &Recording) -> Result<Vec<(f64, String)>, RecordingError> {
+    pub fn tape(&self, recording: &Recording) -> Result<Tape, RecordingError> {
         let file = format!("{}.jsonl.gz", recording.id);
         let place = || self.source.place(&file);
         let packed = self.source.read(&file)?;
@@ -256,7 +245,7 @@ impl Library {
                 });
             }
             // A line that is no event was printed when the one before it was.
-            if let Ok(event) = serde_json::from_str::<Event>(&line)
+            if let Line::Event(event) = read_line(&line)
                 && event.t.is_finite()
             {
                 t = t.max(event.t);
@@ -270,7 +259,11 @@ impl Library {
             let note = json!({ "t": t, "event": "note", "message": message });
             lines.insert(1.min(lines.len()), (t, note.to_string()));
         }
-        Ok(lines)
+        let command = ["tinyllama-tutor", "recordings", "play", &recording.id];
+        Ok(Tape {
+            command: command.map(str::to_owned).to_vec(),
+            lines,
+        })
     }
 }
 
@@ -301,35 +294,14 @@ fn understand(entry: Entry) -> Result<Recording, String> {
 }
 
 /// Flags that change what is run, each with its value, sorted.
-fn switches(flags: &[String]) -> Vec<String> {
-    let mut switches = Vec::new();
-    let mut words = flags.iter().peekable();
-    while let Some(word) = words.next() {
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None if WITHOUT_VALUE.contains(&word.as_str()) => (word.as_str(), None),
-            None => (
-                word.as_str(),
-                words.next_if(|next| !next.starts_with("--")).cloned(),
-            ),
-        };
-        if !CIRCUMSTANCES.contains(&name) {
-            switches.push(format!("{name} {}", value.unwrap_or_default()));
-        }
-    }
+fn switches(flags: &[Flag]) -> Vec<String> {
+    let changes = |flag: &&Flag| !CIRCUMSTANCES.contains(&flag.name());
+    let changes = flags.iter().filter(changes);
+    let mut switches: Vec<String> = changes
+        .map(|flag| format!("{} {}", flag.name(), flag.value().unwrap_or_default()))
+        .collect();
     switches.sort();
     switches
-}
-
-/// What stands behind a flag.
-fn value_of<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
-    let joined = flags
-        .iter()
-        .find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    joined.or_else(|| {
-        let place = flags.iter().position(|word| word == name)?;
-        flags.get(place + 1).map(String::as_str)
-    })
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::play::{Playhead, Speed};
 use super::*;
-use crate::train::event::Body;
+use crate::run::play::{Playhead, Speed};
+use crate::train::event::{Body, Event};
 
 fn entry(id: &str, command: &str, date: &str) -> String {
     format!(
@@ -40,7 +40,7 @@ fn flags(text: &str) -> Vec<String> {
 fn every_built_in_recording_is_whole() {
     let library = Library::load(Source::BuiltIn).unwrap();
     for recording in library.all() {
-        let lines = library.stream(recording).unwrap();
+        let lines = library.tape(recording).unwrap().lines;
         let events: Vec<Event> = lines
             .iter()
             .filter_map(|(_, line)| serde_json::from_str(line).ok())
@@ -131,14 +131,14 @@ fn a_broken_index_or_stream_is_named_with_its_place() {
     let recording = library.find("a").unwrap();
     assert!(
         library
-            .stream(recording)
+            .tape(recording)
             .unwrap_err()
             .to_string()
             .contains("a.jsonl.gz")
     );
     fs::write(folder.path().join("a.jsonl.gz"), "no gzip").unwrap();
     assert!(matches!(
-        library.stream(recording),
+        library.tape(recording),
         Err(RecordingError::Read { .. })
     ));
     pack(
@@ -146,7 +146,7 @@ fn a_broken_index_or_stream_is_named_with_its_place() {
         &vec![b'\n'; (MOST_BYTES + 5) as usize],
     );
     assert!(matches!(
-        library.stream(recording),
+        library.tape(recording),
         Err(RecordingError::TooLarge { .. })
     ));
 }
@@ -157,7 +157,7 @@ fn lines_keep_their_order_and_their_time() {
     let text = "{\"t\":0.5,\"event\":\"note\",\"message\":\"one\"}\nplain words\n{\"t\":2.0,\"event\":\"note\",\"message\":\"two\"}\n{\"t\":1.0,\"event\":\"note\",\"message\":\"late\"}\n";
     pack(&folder.path().join("a.jsonl.gz"), text.as_bytes());
     let library = load(folder.path()).unwrap();
-    let lines = library.stream(library.find("a").unwrap()).unwrap();
+    let lines = library.tape(library.find("a").unwrap()).unwrap().lines;
     let times: Vec<f64> = lines.iter().map(|(t, _)| *t).collect();
     assert_eq!(times, [0.5, 0.5, 2.0, 2.0]);
     assert_eq!(
@@ -174,7 +174,7 @@ fn a_remark_is_told_to_whoever_plays_the_recording_and_called_one() {
     let text = "{\"t\":0.5,\"event\":\"note\",\"message\":\"one\"}\nplain words\n";
     pack(&folder.path().join("a.jsonl.gz"), text.as_bytes());
     let library = load(folder.path()).unwrap();
-    let lines = library.stream(library.find("a").unwrap()).unwrap();
+    let lines = library.tape(library.find("a").unwrap()).unwrap().lines;
     assert_eq!(lines.len(), 3);
     let event: Event = serde_json::from_str(&lines[1].1).unwrap();
     let Body::Note(note) = event.body else {

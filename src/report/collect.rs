@@ -16,6 +16,7 @@ use super::anonymous;
 use super::document::{Chain, CourseName, FORMAT, LessonReport, Report, SessionFacts, Totals};
 use super::ratios;
 use crate::lesson::Course;
+use crate::run::FinishedRuns;
 use crate::session::event::{Event, Record};
 use crate::session::runs::MeasuredRuns;
 use crate::session::{Place, Scan, SessionError, State, scan};
@@ -40,9 +41,10 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
         });
     }
     let state = State::of(&scan.records);
-    let measured = MeasuredRuns::read(course, &state, &place.runs())?;
+    let files = FinishedRuns::new(place.runs());
+    let measured = MeasuredRuns::read(course, &state, &files)?;
     let calibrations = ceilings::calibrations(place);
-    let (mut runs, devices) = runs::collect(&state, &place.runs(), &calibrations);
+    let (mut runs, devices) = runs::collect(&state, &files, &calibrations);
     ratios::compare_with_baselines(&mut runs);
     let lessons = lessons::collect(&state, course, &measured);
     let mut report = Report {
@@ -59,7 +61,7 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
         totals: totals(&lessons, course),
         predictions: predictions::collect(&state, course, &measured),
         stages: ratios::stages(&runs),
-        profiles: profiles::collect(&state, &place.runs()),
+        profiles: profiles::collect(&state, &files),
         lessons,
         devices,
         runs,

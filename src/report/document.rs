@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::parts::{PartSum, by_kind};
+use crate::lesson::Verdict;
 use crate::model::ModelConfig;
 use crate::train::event::{Kernel, PartWork, Parts};
 
@@ -150,7 +151,8 @@ pub struct AnswerReport {
 pub struct CheckReport {
     pub id: String,
     /// `passed`, `not yet`, `inconclusive` or `not evaluated`.
-    pub verdict: String,
+    #[schemars(with = "String")]
+    pub verdict: Verdict,
     /// Whether missing it keeps the step open.
     pub required: bool,
     /// How often it was missed.
@@ -270,12 +272,13 @@ pub struct Work {
     /// Lines of the roofline; of each kind the first is the one that counts. Empty where the device was not calibrated and is
     /// in no table.
     #[serde(default)]
-    pub ceilings: Vec<Ceiling>,
+    pub ceilings: Vec<CeilingLine>,
 }
 
 /// What arithmetic or memory reaches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ceiling {
+#[schemars(rename = "Ceiling")]
+pub struct CeilingLine {
     pub kind: CeilingKind,
     pub label: String,
     /// FLOP/s for arithmetic, bytes/s for a bandwidth.
@@ -301,17 +304,6 @@ impl Work {
             bytes_per_step: self.bytes_per_step,
             achieved_flops_per_s: self.achieved_flops_per_s,
         })
-    }
-
-    /// Milliseconds that work of so many FLOP and bytes takes at the ceilings; none where they are not known.
-    pub fn least_ms(&self, flops: f64, bytes: f64) -> Option<f64> {
-        let first = |kind| {
-            let line = self.ceilings.iter().find(|line| line.kind == kind)?;
-            Some(line.value)
-        };
-        let arithmetic = flops / first(CeilingKind::Arithmetic)?;
-        let memory = bytes / first(CeilingKind::Bandwidth)?;
-        Some(1e3 * arithmetic.max(memory))
     }
 }
 

@@ -14,9 +14,9 @@ use super::collect::progress;
 use super::document::{FORMAT, Report, RunReport};
 use super::words;
 use crate::analysis::Metric;
+use crate::base::file::hexadecimal;
 use crate::base::statistics::Series;
-use crate::lesson::Course;
-use crate::session::chain::hexadecimal;
+use crate::lesson::{Course, Verdict};
 use crate::session::event::RunExit;
 use crate::session::runs::events_file;
 use crate::session::{Place, Scan, SessionError, State, archive, scan, scan_text};
@@ -309,9 +309,9 @@ fn compare_lessons(report: &Report, state: &State, course: &Course, found: &mut 
         };
         for step in &lesson.steps {
             let same = recorded.steps.iter().find(|other| other.id == step.id).is_some_and(|other| {
-                let verdicts = |step: &super::document::StepReport| -> Vec<(String, String, Option<f64>, u32)> {
+                let verdicts = |step: &super::document::StepReport| -> Vec<(String, Verdict, Option<f64>, u32)> {
                     let of = |check: &super::document::CheckReport| {
-                        (check.id.clone(), check.verdict.clone(), check.value, check.missed)
+                        (check.id.clone(), check.verdict, check.value, check.missed)
                     };
                     step.checks.iter().map(of).collect()
                 };

@@ -5,6 +5,7 @@ use quick_junit::{
 };
 
 use super::document::{CheckReport, Report};
+use crate::lesson::Verdict;
 
 /// A check that is not met fails where it is required; one that is undecided, optional or not evaluated counts as skipped.
 ///
@@ -29,11 +30,11 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
 }
 
 fn status(check: &CheckReport) -> TestCaseStatus {
-    let mut status = match check.verdict.as_str() {
-        "passed" => return TestCaseStatus::success(),
-        "not yet" if check.required => TestCaseStatus::non_success(NonSuccessKind::Failure),
+    let mut status = match check.verdict {
+        Verdict::Passed => return TestCaseStatus::success(),
+        Verdict::NotYet if check.required => TestCaseStatus::non_success(NonSuccessKind::Failure),
         _ => TestCaseStatus::skipped(),
     };
-    status.set_message(format!("{}: {}", check.verdict, check.explanation));
+    status.set_message(format!("{}: {}", check.verdict.name(), check.explanation));
     status
 }

@@ -220,7 +220,7 @@ fn checks(out: &mut String, report: &Report) -> fmt::Result {
         .map(|(lesson, step, check)| {
             vec![
                 format!("{} / {} / {}", lesson.id, step.id, check.id),
-                check.verdict.clone(),
+                check.verdict.name().into(),
                 check.missed.to_string(),
                 check.explanation.clone(),
             ]

@@ -11,7 +11,7 @@ pub mod html;
 pub mod junit;
 pub mod markdown;
 mod ratios;
-mod run_files;
+mod roofline;
 pub(crate) mod words;
 
 pub use collect::{Options, collect};

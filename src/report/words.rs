@@ -1,14 +1,13 @@
 //! Values in words, the same in every format.
 
-use super::document::{
-    Ceiling, CeilingKind, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
-};
+use super::document::{Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work};
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
+use crate::base::roofline::Ceiling;
 use crate::base::units::human_bytes;
-use crate::run::folder::Joules;
+use crate::run::energy::Joules;
+use crate::run::finished::ENERGY;
 use crate::session::event::RunExit;
-use crate::session::runs::ENERGY;
 
 /// What stands for a figure that a backend cannot report.
 pub use crate::base::units::NOT_REPORTED;
@@ -227,17 +226,24 @@ pub const WORK_HEAD: [&str; 7] = [
 
 /// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
 pub fn work_rows(work: &Work) -> Vec<Vec<String>> {
+    let roofline = work.roofline();
+    let share = |part: &PartSum| {
+        roofline
+            .points
+            .iter()
+            .find(|point| point.name == part.part)?
+            .share
+    };
     work.by_kind()
         .iter()
-        .map(|part| work_row(part, work))
+        .map(|part| work_row(part, share(part)))
         .collect()
 }
 
-fn work_row(part: &PartSum, work: &Work) -> Vec<String> {
+/// `limit` is the share of what the ceilings allow.
+fn work_row(part: &PartSum, limit: Option<f64>) -> Vec<String> {
     let ms = part.device_ms.filter(|ms| *ms > 0.0);
     let rate = ms.map(|ms| part.flops / (ms / 1e3));
-    let least = work.least_ms(part.flops, part.bytes);
-    let limit = least.zip(ms).map(|(least, ms)| least / ms);
     vec![
         part.part.clone(),
         Metric::FlopsPerStep.unit().show(part.flops),
@@ -255,21 +261,17 @@ fn work_row(part: &PartSum, work: &Work) -> Vec<String> {
     ]
 }
 
-/// `memory 4.0 TB/s (measured)`.
-pub fn ceiling(line: &Ceiling) -> String {
-    let value = match line.kind {
-        CeilingKind::Arithmetic => Metric::AchievedFlopsPerS.unit().show(line.value),
-        CeilingKind::Bandwidth => format!("{:.0} GB/s", line.value / 1e9),
-    };
-    format!("{} {value} ({})", line.label, line.source)
-}
-
 /// The ceilings in a sentence.
 pub fn ceilings(work: &Work) -> String {
-    if work.ceilings.is_empty() {
+    let lines: Vec<String> = work
+        .roofline()
+        .ceilings
+        .iter()
+        .map(Ceiling::to_string)
+        .collect();
+    if lines.is_empty() {
         return "No ceilings are known: `calibrate` measures them.".into();
     }
-    let lines: Vec<String> = work.ceilings.iter().map(ceiling).collect();
     format!("Ceilings: {}.", lines.join(", "))
 }
 

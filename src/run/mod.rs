@@ -1,10 +1,28 @@
-//! Starting a training run as a child process, reading its event stream, keeping its files.
+//! Runs: what to run, starting it, hearing it until its end, keeping its files, and reading what they say.
+//!
+//! A run's start is a value ([`Start`]): a command behind a launcher, or a recording that is played. [`supervise`] makes
+//! either into a [`FinishedRun`] with a folder of its own, whoever looks on.
 
-mod asynchronous;
-mod child;
+mod control;
+pub mod energy;
+mod exit;
+pub mod finished;
 pub mod folder;
-mod reader;
+mod line;
+pub mod measurements;
+pub mod metric;
+pub mod play;
+pub mod spec;
+mod start;
+mod supervise;
 
-pub use asynchronous::AsyncRun;
-pub use child::{Exited, RunChild, RunCommand, signal_group};
-pub use reader::{Line, read_line};
+pub use control::{Control, Processes, signal_group};
+pub use exit::{RunExit, signal_name};
+pub use finished::{FinishedRun, FinishedRuns};
+pub use folder::RunFolder;
+pub use line::{Line, read_line};
+pub use measurements::Measurements;
+pub use metric::{Metric, Statistic, Unit};
+pub use spec::{RunSpec, UsageError};
+pub use start::{Launcher, Start, Tape};
+pub use supervise::{Ended, Told, supervise};

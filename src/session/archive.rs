@@ -12,6 +12,7 @@ use tar::{Archive, Builder, EntryType, Header};
 use super::error::SessionError;
 use super::log;
 use super::place::Place;
+use crate::base::file;
 
 /// What belongs to a session; the lock and the cache do not travel.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
@@ -107,7 +108,7 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
             fs::rename(&source, &target).map_err(SessionError::io("moving to", &target))?;
         }
     }
-    log::sync_folder(&place.events()).map_err(SessionError::io("saving", &place.folder))?;
+    file::sync_folder(&place.events()).map_err(SessionError::io("saving", &place.folder))?;
     Ok(scan.damage)
 }
 

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SessionError;
 use super::event::{Event, Scope};
-use super::log::{now, replace};
+use super::log::{now, replace, replace_json};
 use super::place::{check_name, create_private};
 use super::store::Session;
 
-/// backups/ID/backup.json
+const MANIFEST: &str = "backup.json";
+
+/// What a backup holds.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     scope: Scope,
@@ -60,10 +62,7 @@ impl Session {
             time: now(),
             workbench: kept,
         };
-        let path = folder.join("backup.json");
-        let text = serde_json::to_vec_pretty(&manifest)
-            .map_err(|error| SessionError::io("writing", &path)(error.into()))?;
-        replace(&path, &text)?;
+        replace_json(&folder.join(MANIFEST), &manifest)?;
         let event = Event::Reset {
             backup: name.clone(),
             scope,
@@ -132,7 +131,7 @@ impl Session {
 }
 
 fn read_manifest(folder: &Path) -> Result<Manifest, SessionError> {
-    let path = folder.join("backup.json");
+    let path = folder.join(MANIFEST);
     let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
     serde_json::from_slice(&text).map_err(|error| SessionError::io("reading", &path)(error.into()))
 }

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::base::file::hexadecimal;
+
 /// `previous` of the first line.
 pub const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -67,14 +69,6 @@ fn hash(previous: &str, record: &str) -> String {
     digest.update("\n");
     digest.update(record);
     hexadecimal(&digest.finalize())
-}
-
-/// Lower-case digits.
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits =
-        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
-    bytes.iter().flat_map(digits).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::SessionError;
-use super::log::replace;
+use super::log::replace_json;
 use super::place::Place;
 
 /// No learner can be called this: names do not begin with a dot.
@@ -32,9 +32,7 @@ fn path(class: &Path) -> PathBuf {
 /// Pins the class to a lesson, or sets it free.
 pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
     let path = path(class);
-    let text = serde_json::to_vec(pin)
-        .map_err(|error| SessionError::io("writing", &path)(error.into()))?;
-    replace(&path, &text)?;
+    replace_json(&path, pin)?;
     // Learners are other users.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644))
         .map_err(SessionError::io("writing", &path))

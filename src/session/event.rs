@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::Error as Unread;
+use serde::de::{Deserializer, IgnoredAny, Visitor};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+
+use crate::lesson::Verdict;
+pub use crate::run::RunExit;
 
 /// Version of the records. A reader upgrades older ones and refuses newer ones.
 pub const FORMAT: u32 = 1;
@@ -24,19 +29,50 @@ impl Record {
         struct Outside {
             n: u64,
             time: String,
+            event: BTreeMap<String, IgnoredAny>,
         }
-        match serde_json::from_str(text) {
-            Err(error) if error.is_data() && error.to_string().starts_with("unknown variant") => {
-                let Outside { n, time } = serde_json::from_str(text)?;
+        serde_json::from_str(text).or_else(|error| match serde_json::from_str(text) {
+            Ok(Outside { n, time, event }) if !event.keys().any(|kind| is_known(kind)) => {
                 Ok(Self {
                     n,
                     time,
                     event: Event::Unknown,
                 })
             }
-            read => read,
+            _ => Err(error),
+        })
+    }
+}
+
+/// Whether this program knows events of this kind, by asking [`Event`] which it can be read from.
+fn is_known(kind: &str) -> bool {
+    struct Kinds<'a>(&'a mut &'static [&'static str]);
+    impl<'de> Deserializer<'de> for Kinds<'_> {
+        type Error = Unread;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
+            Err(serde::de::Error::custom("only the kinds are asked for"))
+        }
+
+        fn deserialize_enum<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            kinds: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Unread> {
+            *self.0 = kinds;
+            self.deserialize_any(visitor)
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
         }
     }
+    let mut kinds: &[&str] = &[];
+    // It fails as it should: nothing is read.
+    let _ = Event::deserialize(Kinds(&mut kinds));
+    kinds.contains(&kind)
 }
 
 /// A step of a lesson.
@@ -109,7 +145,7 @@ pub enum Event {
     Checked {
         at: StepRef,
         check: String,
-        verdict: String,
+        verdict: Verdict,
         value: Option<f64>,
     },
     Answered {
@@ -181,16 +217,6 @@ pub enum Event {
     /// An event of a newer program, kept in the log and otherwise passed over.
     #[serde(skip)]
     Unknown,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunExit {
-    Status(i32),
-    Signal(i32),
-    /// The tutor ended first.
-    Lost,
 }
 
 /// What a reset takes back.

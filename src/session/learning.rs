@@ -1,21 +1,25 @@
 //! What a learner does at a step, with its consequences: the same for the full screen, the plain dialogue and scripts.
 
+use std::time::Duration;
+
 use super::error::SessionError;
 use super::event::{Event, StepRef};
 use super::progress::is_complete;
-use super::runs::MeasuredRuns;
-use super::state::{CheckResult, Status, StepProgress};
+use super::state::{CheckResult, Status};
 use super::store::Session;
 use crate::lesson::quiz::{Answer, Marked, Quiz};
-use crate::lesson::{Course, Lesson, Outcome, Step, StepKind};
+use crate::lesson::{Course, Lesson, Outcome, Step, StepKind, Verdict};
+
+/// A longer pause is a break, whatever the learner looks at: only this much of it counts as attention.
+pub const LONGEST_LOOK: Duration = Duration::from_secs(120);
 
 /// A hint: "2 of 3".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HintStage<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintStage {
     pub number: usize,
     /// On offer now; a check that is missed can add more.
     pub of: usize,
-    pub text: &'a str,
+    pub text: String,
 }
 
 impl Session {
@@ -36,7 +40,7 @@ impl Session {
 
     /// Notes a guess. A later guess does not replace one that was made before the measurement.
     pub fn predict(&mut self, at: StepRef, value: f64) -> Result<(), SessionError> {
-        if self.step_at(&at).prediction.is_none() {
+        if self.state().progress(&at).prediction.is_none() {
             self.record(Event::Predicted {
                 at: at.clone(),
                 value,
@@ -46,22 +50,18 @@ impl Session {
     }
 
     /// Marks an answer; a right one completes the step. None when it is no answer to this quiz.
-    pub fn answer<'a>(
+    pub fn answer(
         &mut self,
         at: StepRef,
-        quiz: &'a Quiz,
+        quiz: &Quiz,
         answer: Answer,
-    ) -> Result<Option<Marked<'a>>, SessionError> {
+    ) -> Result<Option<Marked>, SessionError> {
         let Some(marked) = quiz.mark(answer) else {
             return Ok(None);
         };
-        let number = match answer {
-            Answer::Choice(index) => index as f64,
-            Answer::Number(value) => value,
-        };
         self.record(Event::Answered {
             at: at.clone(),
-            answer: number,
+            answer: answer.as_number(),
             correct: marked.correct,
         })?;
         if marked.correct {
@@ -91,7 +91,7 @@ impl Session {
         step: &Step,
     ) -> Result<Vec<Outcome>, SessionError> {
         let at = StepRef::new(&lesson.id, &step.id);
-        let runs = MeasuredRuns::read(course, self.state(), &self.place.runs())?;
+        let runs = self.measured(course)?;
         let outcomes: Vec<Outcome> = step
             .checks
             .iter()
@@ -104,25 +104,25 @@ impl Session {
             .map(|(check, outcome)| Event::Checked {
                 at: at.clone(),
                 check: check.id.clone(),
-                verdict: outcome.verdict.name().into(),
+                verdict: outcome.verdict,
                 value: outcome.value,
             });
         self.record_all(checked.collect())?;
-        if is_complete(step, &self.step_at(&at), self.state()) {
+        if is_complete(step, &self.state().progress(&at), self.state()) {
             self.complete(at)?;
         }
         Ok(outcomes)
     }
 
     /// The next stage of help; none when there is no more.
-    pub fn next_hint<'a>(
+    pub fn next_hint(
         &mut self,
         at: StepRef,
-        step: &'a Step,
-    ) -> Result<Option<HintStage<'a>>, SessionError> {
-        let progress = self.step_at(&at);
+        step: &Step,
+    ) -> Result<Option<HintStage>, SessionError> {
+        let progress = self.state().progress(&at);
         let missed = |(check, result): (&String, &CheckResult)| {
-            (result.verdict != "passed").then(|| check.clone())
+            (result.verdict != Verdict::Passed).then(|| check.clone())
         };
         let failed: Vec<String> = progress.checks.iter().filter_map(missed).collect();
         let on_offer = step.hints_after(&failed);
@@ -137,7 +137,7 @@ impl Session {
         Ok(Some(HintStage {
             number: index + 1,
             of: on_offer.len(),
-            text: &hint.text,
+            text: hint.text.clone(),
         }))
     }
 
@@ -150,17 +150,10 @@ impl Session {
     }
 
     fn complete(&mut self, at: StepRef) -> Result<(), SessionError> {
-        if self.step_at(&at).status == Status::Done {
+        if self.state().progress(&at).status == Status::Done {
             Ok(())
         } else {
             self.record(Event::StepDone { at })
         }
-    }
-
-    fn step_at(&self, at: &StepRef) -> StepProgress {
-        self.state()
-            .step(&at.lesson, &at.step)
-            .cloned()
-            .unwrap_or_default()
     }
 }

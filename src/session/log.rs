@@ -12,6 +12,7 @@ use super::chain::{self, START};
 use super::error::SessionError;
 use super::event::{Event, FORMAT, Record};
 use super::place::create_private;
+use crate::base::file;
 
 /// The time now, in UTC and RFC 3339, to the second.
 pub(super) fn now() -> String {
@@ -165,7 +166,7 @@ impl Log {
         // What was found whole needs no waiting for the disk.
         if note.is_some() || scan.whole_bytes == 0 {
             file.sync_all().map_err(io("saving"))?;
-            sync_folder(path).map_err(io("saving"))?;
+            file::sync_folder(path).map_err(io("saving"))?;
         }
         let next = scan.records.last().map_or(0, |record| record.n) + 1;
         let log = Self {
@@ -240,20 +241,14 @@ fn keep_torn(path: &Path, scan: &Scan, backups: &Path) -> Result<String, Session
     Ok(format!("backups/{name}"))
 }
 
-/// Makes a new or renamed file in its folder survive a power cut.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent()
-        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-}
-
 /// Replaces a file in one step: readers see the old content or the new one.
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SessionError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let io = |action| SessionError::io(action, path);
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io("writing"))?;
-    file.write_all(content).map_err(io("writing"))?;
-    file.as_file().sync_all().map_err(io("saving"))?;
-    file.persist(path)
-        .map_err(|error| io("replacing")(error.error))?;
-    sync_folder(path).map_err(io("saving"))
+    file::replace(path, content).map_err(SessionError::io("writing", path))
+}
+
+/// The same with a value as JSON.
+pub(super) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), SessionError> {
+    let text = serde_json::to_vec(value);
+    let text = text.map_err(|error| SessionError::io("writing", path)(error.into()))?;
+    replace(path, &text)
 }

@@ -1,8 +1,8 @@
 //! What is open, what is done, and what comes next: the course's rules applied to a learner's state.
 
-use super::event::RunExit;
+use super::event::{RunExit, StepRef};
 use super::state::{State, Status, StepProgress};
-use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
 
 /// Whether a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
         progress
             .checks
             .get(id)
-            .is_some_and(|result| result.verdict == "passed")
+            .is_some_and(|result| result.verdict == Verdict::Passed)
     };
     step.checks
         .iter()
@@ -118,23 +118,25 @@ pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool 
 
 /// The first unfinished step of the lesson the class is pinned to, else of the first open lesson; none when everything
 /// open is finished.
-pub fn next<'a>(course: &'a Course, state: &State) -> Option<(&'a Lesson, &'a Step)> {
-    let unfinished = |lesson: &str, step: &Step| {
-        state
-            .step(lesson, &step.id)
-            .is_none_or(|progress| progress.status == Status::Open)
-    };
+pub fn next(course: &Course, state: &State) -> Option<StepRef> {
     let pinned = state.pinned.iter().filter_map(|id| course.lesson(id));
     pinned
         .chain(course.lessons())
         .filter(|lesson| access(course, state, lesson) == Access::Open)
-        .find_map(|lesson| {
-            Some((
-                lesson,
-                lesson
-                    .steps
-                    .iter()
-                    .find(|step| unfinished(&lesson.id, step))?,
-            ))
-        })
+        .find_map(|lesson| unfinished(state, lesson))
+}
+
+/// The first unfinished step of a lesson.
+pub fn unfinished(state: &State, lesson: &Lesson) -> Option<StepRef> {
+    let steps = lesson.steps.iter();
+    let mut steps = steps.map(|step| StepRef::new(&lesson.id, &step.id));
+    steps.find(|at| state.progress(at).status == Status::Open)
+}
+
+/// The step that stands `by` places behind this one in its lesson.
+pub fn beside(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
+    let lesson = course.lesson(&at.lesson)?;
+    let place = lesson.steps.iter().position(|step| step.id == at.step)?;
+    let step = lesson.steps.get(place.checked_add_signed(by)?)?;
+    Some(StepRef::new(&lesson.id, &step.id))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Record, RunExit, Scope, StepRef};
+use crate::lesson::Verdict;
 
 /// The sum of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ pub struct AnswerGiven {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
-    pub verdict: String,
+    pub verdict: Verdict,
     pub value: Option<f64>,
     /// How often the verdict was `not yet`.
     #[serde(default)]
@@ -133,6 +134,11 @@ impl State {
 
     pub fn step(&self, lesson: &str, step: &str) -> Option<&StepProgress> {
         self.lessons.get(lesson)?.get(step)
+    }
+
+    /// One step, untouched where nothing happened yet.
+    pub fn progress(&self, at: &StepRef) -> StepProgress {
+        self.step(&at.lesson, &at.step).cloned().unwrap_or_default()
     }
 
     pub fn apply(&mut self, record: &Record) {
@@ -198,7 +204,7 @@ impl State {
             }
             Event::RunFinished { run, exit, values } => {
                 if let Some(run) = self.runs.get_mut(run) {
-                    run.exit = Some(exit.clone());
+                    run.exit = Some(*exit);
                     run.values.clone_from(values);
                 }
             }
@@ -209,9 +215,9 @@ impl State {
                 value,
             } => {
                 let result = self.at(at).checks.entry(check.clone()).or_default();
-                result.verdict.clone_from(verdict);
+                result.verdict = *verdict;
                 result.value = *value;
-                result.missed += u32::from(verdict == "not yet");
+                result.missed += u32::from(*verdict == Verdict::NotYet);
             }
             Event::Answered {
                 at,

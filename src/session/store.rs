@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
-use std::path::Path;
-
-use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 use super::chain::{self, START};
 use super::error::SessionError;
@@ -13,17 +10,23 @@ use super::event::{Event, FORMAT, Record, RunExit, StepRef};
 use super::lock::{self, Lock};
 use super::log::{self, Damage, Log};
 use super::place::{Place, check_name, host_name};
-use super::runs::events_file;
+use super::runs::{MeasuredRuns, events_file, known};
 use super::state::State;
+use crate::lesson::Course;
+use crate::run::FinishedRuns;
 
 /// A session this process holds. Dropping it writes the cache and lets the lock go.
 #[derive(Debug)]
 pub struct Session {
     pub place: Place,
     state: State,
+    /// Its finished runs, as far as they were heard or read.
+    runs: Arc<FinishedRuns>,
     log: Log,
     /// Events that happened but could not be written yet; they go first with the next write.
     unsaved: Vec<Event>,
+    /// What happened since somebody who follows last asked.
+    news: Option<Vec<Record>>,
     damage: Vec<Damage>,
     /// The lock outlives the log: fields are dropped in this order.
     _lock: Lock,
@@ -39,8 +42,10 @@ impl Session {
         place.share(&place.events())?;
         let mut session = Self {
             state: State::of(&scan.records),
+            runs: Arc::new(FinishedRuns::new(place.runs())),
             log,
             unsaved: Vec::new(),
+            news: None,
             damage: scan.damage,
             _lock: lock,
             place,
@@ -83,6 +88,20 @@ impl Session {
         &self.state
     }
 
+    pub fn runs(&self) -> &Arc<FinishedRuns> {
+        &self.runs
+    }
+
+    /// What the runs of a course's steps measured.
+    pub fn measured(&self, course: &Course) -> Result<MeasuredRuns, SessionError> {
+        MeasuredRuns::read(course, &self.state, &self.runs)
+    }
+
+    /// The records since this was called before, for whoever keeps a [`State`] of their own up to date.
+    pub fn news(&mut self) -> Vec<Record> {
+        self.news.replace(Vec::new()).unwrap_or_default()
+    }
+
     /// Lines of the log that are not what was written; everything else was kept.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
@@ -112,6 +131,9 @@ impl Session {
                 event,
             };
             self.state.apply(&record);
+            if let Some(news) = &mut self.news {
+                news.push(record.clone());
+            }
             self.unsaved.push(record.event);
         }
         self.save()
@@ -157,6 +179,12 @@ impl Session {
         })
     }
 
+    /// Notes how a run ended, with what it reported and what was measured beside it.
+    pub fn run_ended(&mut self, run: &str, exit: RunExit) -> Result<(), SessionError> {
+        let figures = known(&self.runs, run)?.map(|run| run.figures());
+        self.finish_run(run, exit, figures.unwrap_or_default())
+    }
+
     /// Notes how a run ended. A figure that is no finite number is left out, as one that was not reported.
     pub fn finish_run(
         &mut self,
@@ -171,9 +199,9 @@ impl Session {
             exit,
             values,
         };
-        let sealed = seal(&self.place.runs(), run)?.map(|sha256| Event::Sealed {
+        let sealed = known(&self.runs, run)?.map(|known| Event::Sealed {
             run: run.into(),
-            sha256,
+            sha256: known.sha256.clone(),
         });
         self.record_all([finished].into_iter().chain(sealed).collect())
     }
@@ -191,7 +219,7 @@ impl Session {
 
     /// Writes `state.json` for other readers. Cheap enough for the end of a step, not for every event.
     pub fn write_cache(&self) -> Result<(), SessionError> {
-        write_cache(&self.place.state(), &self.state)
+        log::replace_json(&self.place.state(), &self.state)
     }
 
     /// Hash of the last line: what a report quotes so that a hand-in can be checked.
@@ -231,17 +259,6 @@ impl Session {
     }
 }
 
-/// SHA-256 of a run's event stream, so that a report can be checked against it; none where there is no stream.
-fn seal(runs: &Path, run: &str) -> Result<Option<String>, SessionError> {
-    let path = events_file(runs, run);
-    let mut digest = Sha256::new();
-    match File::open(&path).and_then(|mut file| io::copy(&mut file, &mut digest)) {
-        Ok(_) => Ok(Some(chain::hexadecimal(&digest.finalize()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(SessionError::io("reading", &path)(error)),
-    }
-}
-
 /// JSON has no NaN and no infinity: an event that holds one would be written and never be read again, or read as one
 /// without the number. Comparing what was read would ask too much: a number's last digit may change on the way.
 fn reads_back(event: &Event) -> Result<(), SessionError> {
@@ -264,12 +281,6 @@ impl Drop for Session {
         drop(self.save());
         drop(self.write_cache());
     }
-}
-
-fn write_cache(path: &Path, state: &State) -> Result<(), SessionError> {
-    let text = serde_json::to_vec(state)
-        .map_err(|error| SessionError::io("writing", path)(error.into()))?;
-    log::replace(path, &text)
 }
 
 /// The state of a session that may be open elsewhere, from its events; nothing is written.

@@ -35,17 +35,14 @@ impl CompileProgress {
     pub fn start(
         reporter: Reporter,
         key: String,
-        launches: impl Fn() -> Option<u64> + Send + 'static,
+        launches: impl Fn() -> u64 + Send + 'static,
     ) -> Self {
         let started = Instant::now();
         let expected = History::load().expected_seconds(&key);
         let report = move || {
             let elapsed = started.elapsed().as_secs_f64();
             let tuned = device::tuned_operations().unwrap_or(0);
-            let issued = match launches() {
-                Some(count) => format!("{count} launches, "),
-                None => String::new(),
-            };
+            let issued = launches();
             let experience = match expected {
                 Some(_) => "",
                 None => EXPERIENCE,
@@ -59,7 +56,7 @@ impl CompileProgress {
                 progress: expected.map(|total| (elapsed / total).min(0.99)),
                 eta_s: expected.map(|total| (total - elapsed).max(0.0)),
                 message: format!(
-                    "first step: compiling and tuning kernels ({issued}{tuned} operations tuned, {elapsed:.0} s{experience})"
+                    "first step: compiling and tuning kernels ({issued} launches, {tuned} operations tuned, {elapsed:.0} s{experience})"
                 ),
             }));
         };

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::matrix_products::MatrixProducts;
+use crate::base::device_facts::DeviceFacts;
 use crate::model::{ModelConfig, Recipe};
 
 /// Version of the event stream; it changes when a reader of the old one would misread the new one.
@@ -65,7 +67,7 @@ pub struct Hello {
     pub parameter_tensors: usize,
     pub dtype: String,
     /// How float32 matrix products are carried out: `f32`, `tf32`, ….
-    pub matmul_precision: String,
+    pub matmul_precision: MatrixProducts,
     pub learning_rate: f64,
     pub weight_decay: f64,
     pub steps: usize,
@@ -77,6 +79,19 @@ pub struct Hello {
     /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub block_sizes: BTreeMap<String, usize>,
+}
+
+impl Hello {
+    /// The device it runs on.
+    pub fn facts(&self) -> DeviceFacts {
+        DeviceFacts {
+            backend: self.backend.clone(),
+            device: self.device.clone(),
+            arch: self.arch.clone(),
+            driver: self.driver.clone(),
+            memory: self.device_memory,
+        }
+    }
 }
 
 /// What the model is trained on.
@@ -260,7 +275,7 @@ pub struct Activation {
 }
 
 /// The forward pass of a transformer block in one launch, beside the launches that V4's schedule has for it.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Milliseconds of the one launch.
     pub single_ms: f64,

@@ -5,30 +5,37 @@ use std::collections::HashMap;
 use burn::cubecl::config::{TypeNameFormatLevel, type_name_format};
 
 use super::event::{Kernel, Kernels, PartWork, Parts};
-use super::telemetry::{KernelLaunch, Recording};
+use super::telemetry::{KernelLaunch, Trace};
+use crate::model::Part;
 use crate::model::work::Work;
-use crate::model::{Part, work};
 
 /// Sums a pass per kernel and part, the longest first.
-pub fn kernels(recording: &Recording) -> Kernels {
-    let steps = recording.steps.max(1) as f64;
-    let mut groups: HashMap<(&'static str, Part), Vec<&KernelLaunch>> = HashMap::new();
-    for launch in &recording.launches {
+pub fn kernels(trace: &Trace) -> Kernels {
+    let steps = trace.steps.max(1) as f64;
+    let mut groups: HashMap<(&'static str, String), Vec<&KernelLaunch>> = HashMap::new();
+    for launch in &trace.launches {
+        let part = match (launch.part, launch.within) {
+            (Part::Backward, Some(within)) => format!("{within} backward"),
+            (part, within) => within.unwrap_or(part).to_string(),
+        };
         groups
-            .entry((launch.kernel, launch.part))
+            .entry((launch.kernel, part))
             .or_default()
             .push(launch);
     }
     let mut kernels: Vec<Kernel> = groups
         .into_iter()
-        .map(|((kernel, part), launches)| Kernel {
-            name: short_name(kernel),
-            part: part.to_string(),
-            launches_per_step: launches.len() as f64 / steps,
-            device_ms_per_step: device_ms(&launches).map(|total| total / steps),
-            fused_operations: mean(launches.iter().filter_map(|l| l.fused_operations)),
-            flops_per_step: None,
-            bytes_per_step: None,
+        .map(|((kernel, part), launches)| {
+            let work: Option<Work> = launches.iter().map(|launch| launch.work).sum();
+            Kernel {
+                name: short_name(kernel),
+                part,
+                launches_per_step: launches.len() as f64 / steps,
+                device_ms_per_step: device_ms(&launches).map(|total| total / steps),
+                fused_operations: mean(launches.iter().filter_map(|l| l.fused_operations)),
+                flops_per_step: work.map(|work| work.flops / steps),
+                bytes_per_step: work.map(|work| work.bytes / steps),
+            }
         })
         .collect();
     kernels.sort_by(|a, b| {
@@ -39,44 +46,49 @@ pub fn kernels(recording: &Recording) -> Kernels {
             .then(a.name.cmp(&b.name))
             .then(a.part.cmp(&b.part))
     });
-    let all: Vec<&KernelLaunch> = recording.launches.iter().collect();
+    let all: Vec<&KernelLaunch> = trace.launches.iter().collect();
+    let span = if trace.one_by_one {
+        None
+    } else {
+        span_ms(&all)
+    };
     Kernels {
-        steps: recording.steps,
+        steps: trace.steps,
         launches_per_step: all.len() as f64 / steps,
         device_ms_per_step: device_ms(&all).map(|total| total / steps),
-        span_ms_per_step: span_ms(&all).map(|total| total / steps),
+        span_ms_per_step: span.map(|total| total / steps),
         kernels,
     }
 }
 
 /// Joins counted work with the device time the pass attributes to each part.
-pub fn parts(counted: &[Work], recording: Option<&Recording>, median_ms: Option<f64>) -> Parts {
+pub fn parts(counted: &[(Part, Work)], trace: Option<&Trace>, median_ms: Option<f64>) -> Parts {
     let device_ms = |part: Part| {
-        let recording = recording?;
-        let launches: Vec<&KernelLaunch> = recording
+        let trace = trace?;
+        let launches: Vec<&KernelLaunch> = trace
             .launches
             .iter()
             .filter(|launch| launch.part == part)
             .collect();
-        device_ms(&launches).map(|total| total / recording.steps.max(1) as f64)
+        device_ms(&launches).map(|total| total / trace.steps.max(1) as f64)
     };
-    let flops: f64 = counted.iter().map(|work| work.flops).sum();
+    let total: Work = counted.iter().map(|(_, work)| *work).sum();
     Parts {
         source: "counted from shapes".into(),
         parts: counted
             .iter()
-            .map(|work: &work::Work| PartWork {
-                part: work.part.to_string(),
+            .map(|(part, work)| PartWork {
+                part: part.to_string(),
                 flops: work.flops,
                 bytes: work.bytes,
-                device_ms: device_ms(work.part),
+                device_ms: device_ms(*part),
             })
             .collect(),
-        flops_per_step: flops,
-        bytes_per_step: counted.iter().map(|work| work.bytes).sum(),
+        flops_per_step: total.flops,
+        bytes_per_step: total.bytes,
         achieved_flops_per_s: median_ms
             .filter(|ms| *ms > 0.0)
-            .map(|ms| flops / (ms / 1e3)),
+            .map(|ms| total.flops / (ms / 1e3)),
     }
 }
 
@@ -117,23 +129,25 @@ mod tests {
         KernelLaunch {
             kernel,
             part,
+            within: None,
             fused_operations: None,
+            work: None,
             device,
         }
     }
 
     #[test]
     fn kernels_are_summed_per_part_and_the_longest_comes_first() {
-        let recording = Recording {
+        let trace = Trace {
             steps: 2,
             launches: vec![
                 launch("a::matmul<f32>", Part::Head, Some((0.0, 0.001))),
                 launch("a::matmul<f32>", Part::Head, Some((0.002, 0.004))),
                 launch("a::matmul<f32>", Part::Backward, Some((0.004, 0.010))),
             ],
-            host: vec![],
+            ..Trace::default()
         };
-        let table = kernels(&recording);
+        let table = kernels(&trace);
         assert_eq!(table.launches_per_step, 1.5);
         assert_eq!(table.kernels[0].part, "backward");
         assert_eq!(table.kernels[0].name, "matmul");
@@ -143,14 +157,14 @@ mod tests {
 
     #[test]
     fn a_launch_without_stamps_makes_the_sum_unknown() {
-        let recording = Recording {
+        let trace = Trace {
             steps: 1,
             launches: vec![
                 launch("k", Part::Loss, Some((0.0, 0.001))),
                 launch("k", Part::Loss, None),
             ],
-            host: vec![],
+            ..Trace::default()
         };
-        assert_eq!(kernels(&recording).device_ms_per_step, None);
+        assert_eq!(kernels(&trace).device_ms_per_step, None);
     }
 }

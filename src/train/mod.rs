@@ -1,30 +1,29 @@
 //! Training a target and reporting what really happened.
 
-mod activations;
 mod compile_progress;
 mod data;
+mod engine;
 pub mod event;
-pub mod gradient_check;
 mod kernel_table;
-mod optimizer;
+mod matrix_products;
 mod options;
 mod repeatability;
 mod reporter;
 mod sample;
-mod session;
 mod stop;
 mod tally;
-pub mod telemetry;
+pub(crate) mod telemetry;
 mod trace;
-mod trainer;
-pub mod ultra;
+mod training;
 
-pub use data::{BYTE_TOKENS, Batch, Data, DataError, order_0_entropy};
-pub use kernel_table::short_name;
-pub use options::{Ending, Options, hello, matmul_precision};
-pub use reporter::{EventSink, Reporter};
-pub use session::train;
-pub use stop::{StopReason, StopSignal};
-pub use tally::Tally;
-pub use trace::write_chrome_trace;
-pub use trainer::{DeviceBatch, StepResult, StepTimes, Synchronize, Trainer};
+pub(crate) use data::{Batch, Data, DataError};
+pub(crate) use engine::{Engine, EngineDevice, Evaluation, Profiling, StepResult, StepTimes};
+pub use matrix_products::MatrixProducts;
+pub(crate) use matrix_products::Operands;
+pub(crate) use options::{
+    BlockForm, Gemm, MatmulPrecision, Options, Synchronize, TrainingEnd, adamw, dtype_name, hello,
+};
+pub(crate) use reporter::{EventSink, Reporter};
+pub(crate) use stop::{StopReason, StopSignal};
+pub(crate) use tally::Tally;
+pub(crate) use training::train;

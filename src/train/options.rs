@@ -4,21 +4,84 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use burn::tensor::FloatDType;
+use tinyllama_kernels::adamw::Hyperparameters;
 
 use super::data::Data;
 use super::event::{self, Hello};
+use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
-use super::trainer::Synchronize;
-use super::ultra::UltraOptions;
-use crate::device::{DeviceFacts, OpenDevice};
-use crate::model::{ModelConfig, Recipe, Target};
+use crate::base::device_facts::DeviceFacts;
+use crate::device::BackendChoice;
+use crate::model::{LibraryKernels, ModelConfig, Recipe};
+
+/// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
+const BETAS: [f64; 2] = [0.9, 0.999];
+const EPSILON: f64 = 1e-8;
+
+/// What a step waits for before it reads the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Synchronize {
+    /// After forward, backward and update: true times of each, three waits a step
+    Phases,
+    /// After the whole step: true totals, parts not reported
+    Step,
+    /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+    HostParts,
+    /// Never: the host's clock alone, which does not know when the device is done
+    Never,
+}
+
+impl Synchronize {
+    /// As `--sync` and the event stream have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Synchronize::Phases => "phases",
+            Synchronize::Step => "step",
+            Synchronize::HostParts => "host-parts",
+            Synchronize::Never => "never",
+        }
+    }
+}
+
+/// How f32 products are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum MatmulPrecision {
+    /// tf32 where the device's matrix library offers it, f32 elsewhere: most AMD GPUs; through burn what tuning prefers
+    Auto,
+    /// Operands keep all their bits; through burn by its plainest product, which is slow
+    F32,
+    /// Operands are rounded to 11 bits for the matrix units; through burn as auto
+    Tf32,
+}
+
+/// Whose matrix products a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Gemm {
+    /// What the target has: the vendor's for v4 on CUDA or HIP, burn's own for v4 on Vulkan and all others
+    Auto,
+    /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; v4 on CUDA or HIP
+    Vendor,
+    /// burn's own, called cubek; v4 then goes through burn as the others do, and without a graph
+    Cubek,
+}
+
+/// How a block is computed beside the way the target has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum BlockForm {
+    /// The whole forward pass of a block in one launch
+    Single,
+}
 
 /// Everything that fixes a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub target: Target,
+    /// Its name.
+    pub target: &'static str,
     pub recipe: Recipe,
     pub config: ModelConfig,
+    /// Where it computes: a backend, and which of its devices.
+    pub backend: BackendChoice,
+    pub device: Option<String>,
     /// Counted steps.
     pub steps: usize,
     /// Steps before them that are not counted.
@@ -27,11 +90,17 @@ pub struct Options {
     pub weight_decay: f32,
     pub seed: u64,
     pub operand_dtype: FloatDType,
+    pub matmul_precision: MatmulPrecision,
+    pub gemm: Gemm,
+    /// How burn's kernels are chosen, its products among them.
+    pub library: LibraryKernels,
     pub synchronize: Synchronize,
+    /// Whether the step is captured as a graph and replayed, where the target can.
+    pub capture: bool,
+    /// Compare this form of a block with the target's at the end.
+    pub block: Option<BlockForm>,
     /// Steps of the profile pass; 0 for none.
     pub profile_steps: usize,
-    /// What only v4 is told.
-    pub ultra: UltraOptions,
     /// Whether every layer is looked at before the first step.
     pub diagnose: bool,
     pub deterministic: bool,
@@ -45,9 +114,27 @@ pub struct Options {
     pub count_work: bool,
 }
 
-/// How a run ended, errors apart.
+impl Options {
+    /// What AdamW is told.
+    pub fn hyperparameters(&self) -> Hyperparameters {
+        adamw(self.learning_rate, f64::from(self.weight_decay))
+    }
+}
+
+/// AdamW with the moments of every target.
+pub fn adamw(learning_rate: f64, weight_decay: f64) -> Hyperparameters {
+    Hyperparameters {
+        learning_rate,
+        beta1: BETAS[0],
+        beta2: BETAS[1],
+        epsilon: EPSILON,
+        weight_decay,
+    }
+}
+
+/// How a training ended, errors apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum TrainingEnd {
     Complete,
     Stopped(StopReason),
     /// The loss is no longer finite since this step.
@@ -59,25 +146,24 @@ pub enum Ending {
 /// The first line of a run.
 pub fn hello(
     options: &Options,
-    open: &DeviceFacts,
+    device: &DeviceFacts,
     data: &Data,
-    parameter_tensors: usize,
-    matmul_precision: String,
+    matmul_precision: MatrixProducts,
 ) -> Hello {
     Hello {
         stream: event::VERSION,
         version: env!("CARGO_PKG_VERSION").into(),
-        target: options.target.to_string(),
+        target: options.target.into(),
         recipe: options.recipe,
-        backend: open.backend.to_string(),
-        device: open.name.clone(),
-        arch: open.arch.clone(),
-        driver: open.driver.clone(),
-        device_memory: open.memory,
+        backend: device.backend.clone(),
+        device: device.device.clone(),
+        arch: device.arch.clone(),
+        driver: device.driver.clone(),
+        device_memory: device.memory,
         config: options.config,
         seed: options.seed,
         parameters: options.config.parameters(),
-        parameter_tensors,
+        parameter_tensors: options.recipe.tensors(&options.config),
         dtype: dtype_name(options.operand_dtype).into(),
         matmul_precision,
         learning_rate: options.learning_rate,
@@ -91,22 +177,11 @@ pub fn hello(
     }
 }
 
-pub(super) fn dtype_name(dtype: FloatDType) -> &'static str {
+/// As flags and streams have it.
+pub fn dtype_name(dtype: FloatDType) -> &'static str {
     match dtype {
         FloatDType::BF16 => "bf16",
         FloatDType::F16 => "f16",
         _ => "f32",
-    }
-}
-
-/// What carries out f32 products: the CPU does them in f32; on GPUs burn's tuned matmul may round operands to tf32.
-pub fn matmul_precision(dtype: FloatDType, open: &OpenDevice) -> &'static str {
-    match dtype {
-        FloatDType::F32 if open.backend.is_asynchronous() => {
-            "f32, operands rounded to tf32 where tuning finds it faster"
-        }
-        FloatDType::F32 => "f32",
-        FloatDType::BF16 => "bf16 operands",
-        _ => "f16 operands",
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::event::{Body, Event, Failure, Step};
+use super::event::{Body, Event, Failure, Note, Phase, PhaseName, Step};
 use super::stop::{StopReason, StopSignal};
 use super::tally::Tally;
 
@@ -70,6 +70,21 @@ impl Reporter {
             shared.closed = true;
             self.stop.request(StopReason::OutputClosed(error.kind()));
         }
+    }
+
+    /// Emits what the run is busy with from now on.
+    pub fn phase(&self, phase: PhaseName, message: String) {
+        self.emit(Body::Phase(Phase {
+            phase,
+            progress: None,
+            eta_s: None,
+            message,
+        }));
+    }
+
+    /// Emits something that a reader should know.
+    pub fn note(&self, message: String) {
+        self.emit(Body::Note(Note { message }));
     }
 
     /// Emits a step and takes it into the tally.

@@ -1,29 +1,31 @@
 //! Letting the trained model continue a text, token by token.
 
+use anyhow::Result;
+
+use super::data::BYTE_TOKENS;
+use super::engine::Engine;
 use super::event::Sample;
-use super::trainer::Trainer;
-use burn::tensor::ExecutionError;
 
 /// Bytes of the text shown to the model before it goes on by itself.
 pub const PROMPT_BYTES: usize = 32;
 
 /// Continues `prompt` by `length` bytes, always taking the most likely one.
 ///
-/// The model sees at most a sequence length of context. Its vocabulary may be larger than the bytes it was trained on;
+/// The model sees at most `window` bytes of context. Its vocabulary may be larger than the bytes it was trained on;
 /// tokens that are no byte are never chosen.
 ///
 /// # Errors
 /// What the device reports when logits are read back.
 pub fn continue_text(
-    trainer: &Trainer,
+    engine: &mut dyn Engine,
     prompt: &[u8],
+    window: usize,
     length: usize,
-) -> Result<Sample, ExecutionError> {
-    let window = trainer.context().config.sequence_length;
+) -> Result<Sample> {
     let mut tokens: Vec<i32> = prompt.iter().map(|byte| i32::from(*byte)).collect();
     for _ in 0..length {
         let start = tokens.len().saturating_sub(window);
-        let next = most_likely(trainer, &tokens[start..])?;
+        let next = most_likely(engine, &tokens[start..])?;
         tokens.push(next);
     }
     let bytes: Vec<u8> = tokens[prompt.len()..]
@@ -36,14 +38,12 @@ pub fn continue_text(
     })
 }
 
-fn most_likely(trainer: &Trainer, tokens: &[i32]) -> Result<i32, ExecutionError> {
-    let logits = trainer.logits(tokens);
-    let [rows, vocabulary] = logits.dims();
-    let last = logits.narrow(0, rows - 1, 1).reshape([vocabulary]);
-    let values: Vec<f32> = last.try_into_data()?.iter::<f32>().collect();
-    let best = values
+fn most_likely(engine: &mut dyn Engine, tokens: &[i32]) -> Result<i32> {
+    let logits = engine.logits(tokens)?;
+    let vocabulary = logits.len() / tokens.len();
+    let best = logits[logits.len() - vocabulary..]
         .iter()
-        .take(super::data::BYTE_TOKENS)
+        .take(BYTE_TOKENS)
         .enumerate()
         .max_by(|a, b| a.1.total_cmp(b.1))
         .map_or(0, |(token, _)| token);

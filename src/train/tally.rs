@@ -4,25 +4,12 @@ use super::event::{Repeatability, Spread, Step, Summary};
 use crate::base::statistics::quantile;
 use crate::model::ModelConfig;
 
-/// Figures of the steps done so far.
+/// The steps done so far.
 #[derive(Clone, Debug)]
 pub struct Tally {
     config: ModelConfig,
-    parameters: u64,
     parameter_tensors: usize,
-    steps: usize,
-    first_step_ms: Option<f64>,
-    first_loss: Option<f64>,
-    final_loss: Option<f64>,
-    synchronized: bool,
-    total: Vec<f64>,
-    forward: Vec<f64>,
-    backward: Vec<f64>,
-    optimizer: Vec<f64>,
-    launches: Vec<f64>,
-    captured: Vec<f64>,
-    peak_in_use: Option<u64>,
-    peak_reserved: Option<u64>,
+    steps: Vec<Step>,
     pub parameters_with_gradient: Option<usize>,
     pub repeatability: Option<Repeatability>,
 }
@@ -31,21 +18,8 @@ impl Tally {
     pub fn new(config: ModelConfig, parameter_tensors: usize) -> Self {
         Tally {
             config,
-            parameters: config.parameters(),
             parameter_tensors,
-            steps: 0,
-            first_step_ms: None,
-            first_loss: None,
-            final_loss: None,
-            synchronized: true,
-            total: Vec::new(),
-            forward: Vec::new(),
-            backward: Vec::new(),
-            optimizer: Vec::new(),
-            launches: Vec::new(),
-            captured: Vec::new(),
-            peak_in_use: None,
-            peak_reserved: None,
+            steps: Vec::new(),
             parameters_with_gradient: None,
             repeatability: None,
         }
@@ -53,55 +27,57 @@ impl Tally {
 
     /// Takes a step in; only measured ones count for the times.
     pub fn add(&mut self, step: &Step) {
-        self.steps += 1;
-        self.first_step_ms.get_or_insert(step.total_ms);
-        self.first_loss.get_or_insert(step.loss);
-        self.final_loss = Some(step.loss);
-        self.peak_in_use = self.peak_in_use.max(step.bytes_in_use);
-        self.peak_reserved = self.peak_reserved.max(step.bytes_reserved);
-        if !step.measured {
-            return;
-        }
-        self.synchronized = step.synchronized;
-        self.total.push(step.total_ms);
-        self.forward.extend(step.forward_ms);
-        self.backward.extend(step.backward_ms);
-        self.optimizer.extend(step.optimizer_ms);
-        self.launches.extend(step.launches.map(|n| n as f64));
-        self.captured.extend(step.captured.map(|n| n as f64));
+        self.steps.push(step.clone());
+    }
+
+    fn measured(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.measured)
+    }
+
+    /// Of what the measured steps report.
+    fn spread(&self, figure: impl Fn(&Step) -> Option<f64>) -> Option<Spread> {
+        let reported: Vec<f64> = self.measured().filter_map(figure).collect();
+        Spread::of(&reported)
     }
 
     /// Median total of the measured steps, in milliseconds.
     pub fn median_ms(&self) -> Option<f64> {
-        Spread::of(&self.total).map(|spread| spread.median)
+        self.spread(|step| Some(step.total_ms))
+            .map(|spread| spread.median)
     }
 
     /// The summary of the steps so far.
     pub fn summary(&self, complete: bool) -> Summary {
-        let measured = self.total.len();
-        let seconds = self.total.iter().sum::<f64>() / 1e3;
+        let measured = self.measured().count();
+        let seconds = self.measured().map(|step| step.total_ms).sum::<f64>() / 1e3;
         let samples = (measured * self.config.batch_size) as u64;
         let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
+        let median = |figure: fn(&Step) -> Option<u64>| {
+            let counts = self.spread(|step| figure(step).map(|count| count as f64));
+            counts.map(|spread| spread.median)
+        };
+        let most = |figure: fn(&Step) -> Option<u64>| self.steps.iter().filter_map(figure).max();
+        let (first, last) = (self.steps.first(), self.steps.last());
         Summary {
             complete,
-            steps: self.steps,
+            steps: self.steps.len(),
             measured_steps: measured,
             samples,
             samples_per_s: rate(samples),
             tokens_per_s: rate(samples * self.config.sequence_length as u64),
-            total_ms: Spread::of(&self.total),
-            forward_ms: Spread::of(&self.forward),
-            backward_ms: Spread::of(&self.backward),
-            optimizer_ms: Spread::of(&self.optimizer),
-            synchronized: self.synchronized,
-            first_step_ms: self.first_step_ms,
-            launches_per_step: Spread::of(&self.launches).map(|spread| spread.median),
-            captured_per_step: Spread::of(&self.captured).map(|spread| spread.median),
-            peak_bytes_in_use: self.peak_in_use,
-            peak_bytes_reserved: self.peak_reserved,
-            first_loss: self.first_loss,
-            final_loss: self.final_loss,
-            parameters: self.parameters,
+            total_ms: self.spread(|step| Some(step.total_ms)),
+            forward_ms: self.spread(|step| step.forward_ms),
+            backward_ms: self.spread(|step| step.backward_ms),
+            optimizer_ms: self.spread(|step| step.optimizer_ms),
+            synchronized: self.measured().last().is_none_or(|step| step.synchronized),
+            first_step_ms: first.map(|step| step.total_ms),
+            launches_per_step: median(|step| step.launches),
+            captured_per_step: median(|step| step.captured),
+            peak_bytes_in_use: most(|step| step.bytes_in_use),
+            peak_bytes_reserved: most(|step| step.bytes_reserved),
+            first_loss: first.map(|step| step.loss),
+            final_loss: last.map(|step| step.loss),
+            parameters: self.config.parameters(),
             parameter_tensors: self.parameter_tensors,
             parameters_with_gradient: self.parameters_with_gradient,
             repeatability: self.repeatability.clone(),

@@ -7,43 +7,39 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::kernel_table::short_name;
-use super::telemetry::Recording;
+use super::telemetry::Trace;
 
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
-/// Writes `recording` to `path`: one track for the host's phases, one for the device's kernels.
+/// Writes `trace` to `path`: one track for the host's phases, one for the device's kernels.
 ///
 /// Kernels without time stamps are left out; how many is said in the trace's metadata.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_chrome_trace(path: &Path, recording: &Recording) -> Result<()> {
+pub fn write_chrome_trace(path: &Path, trace: &Trace) -> Result<()> {
     let file = std::fs::File::create(path)
         .with_context(|| format!("cannot write the trace {}", path.display()))?;
     let mut out = BufWriter::new(file);
-    write(&mut out, recording)
+    write(&mut out, trace)
         .and_then(|()| out.flush())
         .with_context(|| format!("cannot write the trace {}", path.display()))
 }
 
-fn write(out: &mut impl Write, recording: &Recording) -> std::io::Result<()> {
-    let without_stamps = recording
-        .launches
-        .iter()
-        .filter(|l| l.device.is_none())
-        .count();
+fn write(out: &mut impl Write, trace: &Trace) -> std::io::Result<()> {
+    let without_stamps = trace.launches.iter().filter(|l| l.device.is_none()).count();
     let mut events = vec![
         json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": HOST, "args": {"name": "host"}}),
         json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": DEVICE, "args": {"name": "device kernels"}}),
     ];
-    for span in &recording.host {
+    for span in &trace.host {
         events.push(json!({
             "ph": "X", "name": span.name, "cat": "host", "pid": 1, "tid": HOST,
             "ts": span.start * 1e6, "dur": (span.end - span.start) * 1e6,
         }));
     }
-    for launch in &recording.launches {
+    for launch in &trace.launches {
         let Some((start, end)) = launch.device else {
             continue;
         };
@@ -57,12 +53,12 @@ fn write(out: &mut impl Write, recording: &Recording) -> std::io::Result<()> {
             },
         }));
     }
-    let trace = json!({
+    let document = json!({
         "displayTimeUnit": "ms",
         "traceEvents": events,
-        "otherData": {"steps": recording.steps, "launches_without_time_stamps": without_stamps},
+        "otherData": {"steps": trace.steps, "launches_without_time_stamps": without_stamps},
     });
-    serde_json::to_writer(out, &trace)?;
+    serde_json::to_writer(out, &document)?;
     Ok(())
 }
 
@@ -77,10 +73,12 @@ mod tests {
         let launch = |device| KernelLaunch {
             kernel: "a::matmul<f32>",
             part: Part::Attention(3),
+            within: None,
             fused_operations: None,
+            work: None,
             device,
         };
-        let recording = Recording {
+        let trace = Trace {
             steps: 1,
             launches: vec![launch(Some((0.001, 0.0015))), launch(None)],
             host: vec![HostSpan {
@@ -88,17 +86,18 @@ mod tests {
                 start: 0.0,
                 end: 0.002,
             }],
+            one_by_one: false,
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");
-        write_chrome_trace(&path, &recording).unwrap();
-        let trace: serde_json::Value =
+        write_chrome_trace(&path, &trace).unwrap();
+        let written: serde_json::Value =
             serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        let kernel = trace["traceEvents"].as_array().unwrap().last().unwrap();
+        let kernel = written["traceEvents"].as_array().unwrap().last().unwrap();
         assert_eq!(kernel["name"], "matmul");
         assert_eq!(kernel["args"]["part"], "layer 3 attention");
         assert!((kernel["dur"].as_f64().unwrap() - 500.0).abs() < 1e-6);
-        assert_eq!(trace["otherData"]["launches_without_time_stamps"], 1);
-        assert!(write_chrome_trace(&folder.path().join("no/such/trace.json"), &recording).is_err());
+        assert_eq!(written["otherData"]["launches_without_time_stamps"], 1);
+        assert!(write_chrome_trace(&folder.path().join("no/such/trace.json"), &trace).is_err());
     }
 }

@@ -3,20 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::Event;
 
+use super::desk::{Desk, Work};
 use super::highlight::Highlighter;
-use super::panels::roofline::RooflineInput;
-use crate::lesson::course::Tool;
-use crate::lesson::quiz::Answer;
+use super::panel::Panel;
+use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::live::GpuStatus;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
-use crate::recording::play::Speed;
 use crate::run::Line;
-use crate::session::State;
+use crate::run::play::Speed;
+use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
+use crate::session::learning::HintStage;
 use crate::session::runs::MeasuredRuns;
 use crate::tutor::Ending;
 use crate::tutor::outcome::Shown;
@@ -29,11 +30,8 @@ pub struct RunId(pub u64);
 /// What happened.
 #[derive(Debug)]
 pub enum Message {
-    Key(KeyEvent),
-    Paste(String),
-    /// Lines the wheel of a mouse turned, downwards positive.
-    Wheel(i16),
-    Resize(u16, u16),
+    /// A key, a paste, the wheel of a mouse, another size.
+    Input(Event),
     /// The session answered a [`Request`], or was told of something from outside.
     Session(Box<Reply>),
     RunStarted {
@@ -68,25 +66,15 @@ pub enum Message {
     Profile(StepRef, ProfileMessage),
     /// The editor was closed; the text is that of a reflection.
     Edited(StepRef, Result<String, String>),
-    /// A report was collected, as it would be written.
-    Report(Result<Box<Preview>, String>),
-    /// A report was written.
-    Exported(Result<Vec<PathBuf>, String>),
-    /// Where the last run that counted its work stands.
-    Roofline(Result<Box<RooflineInput>, String>),
+    /// A panel was asked for, and its files were read.
+    Opened(Result<Box<dyn Panel>, String>),
+    /// What came of some work, in words.
+    Told(Result<String, String>),
     Highlighter(Arc<Highlighter>),
     /// The tutor has its terminal back after a stop from outside.
     Continued,
-    /// Something went wrong that nobody waited for.
-    Trouble(String),
-}
-
-/// A report before it is written.
-#[derive(Debug)]
-pub struct Preview {
-    pub markdown: String,
-    /// Where it would be written.
-    pub folder: PathBuf,
+    /// The program that had the terminal has ended.
+    Back,
 }
 
 /// From the profiler of a profile step.
@@ -139,7 +127,8 @@ pub enum Request {
 /// What the session answers.
 #[derive(Debug)]
 pub struct Reply {
-    pub state: Arc<State>,
+    /// What was recorded since the last one.
+    pub records: Vec<Record>,
     /// Events that are not on the disk yet.
     pub unsaved: usize,
     /// Read again where runs may have changed.
@@ -153,19 +142,14 @@ pub enum News {
     None,
     /// A step was skipped.
     Skipped(StepRef),
-    Marked {
-        at: StepRef,
-        answer: Answer,
-        correct: bool,
-        because: String,
-    },
+    Marked(StepRef, Marked),
     Checked {
         at: StepRef,
         outcomes: Vec<Shown>,
     },
     Hint {
         at: StepRef,
-        hint: Option<HintText>,
+        hint: Option<HintStage>,
     },
     /// From outside: an instructor wrote, unlocked or reset something.
     Notices(Vec<String>),
@@ -175,16 +159,8 @@ pub enum News {
     },
 }
 
-/// "Hint 2 of 3".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HintText {
-    pub number: usize,
-    pub of: usize,
-    pub text: String,
-}
-
 /// What is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Effect {
     Session(Request),
     StartRun {
@@ -202,31 +178,20 @@ pub enum Effect {
     StopRun(RunId),
     /// Gives the terminal to another program until it ends.
     HandOver(HandOver),
-    PrepareProfile {
-        at: StepRef,
-        tool: Tool,
-        target: String,
-        flags: Vec<String>,
-    },
-    RunProfile {
-        at: StepRef,
-        target: String,
-        line: CommandLine,
-    },
-    ImportProfile {
-        at: StepRef,
-        target: String,
-        path: PathBuf,
-    },
-    /// Collects the session's report.
-    PreviewReport,
-    ExportReport,
-    /// Places the run of this id, or the last one that counted its work, under the device's ceilings.
-    PlaceUnderRoofline(Option<String>),
-    LoadHighlighter,
+    Work(Work),
     Suspend,
     Redraw,
-    Quit,
+}
+
+impl Effect {
+    /// Work that comes to one message.
+    pub fn work(
+        meanwhile: &'static str,
+        job: impl FnOnce(&Desk) -> Message + Send + 'static,
+    ) -> Self {
+        let job = Box::new(|desk: &Desk| desk.tell(job(desk)));
+        Effect::Work(Work { meanwhile, job })
+    }
 }
 
 /// Who gets the terminal.

@@ -28,6 +28,19 @@ impl Theme {
         Self { palette, glyphs }
     }
 
+    /// As far as colours and characters outside ASCII may be used.
+    pub fn of(no_color: bool, ascii: bool) -> Self {
+        let palette = match no_color {
+            true => Palette::Mono,
+            false => Palette::Ansi16,
+        };
+        let glyphs = match ascii {
+            true => Glyphs::ASCII,
+            false => Glyphs::UNICODE,
+        };
+        Self::new(palette, glyphs)
+    }
+
     /// Running text.
     pub fn text(&self) -> Style {
         Style::new()

@@ -3,11 +3,9 @@
 
 pub mod ending;
 pub mod error;
-pub mod finish;
 pub mod gpu;
 pub mod options;
 pub mod outcome;
-pub mod processes;
 pub mod profile;
 pub mod recordings;
 pub mod say;
@@ -16,4 +14,3 @@ pub mod signals;
 pub use ending::Ending;
 pub use error::TutorError;
 pub use options::Options;
-pub use processes::Processes;

@@ -1,16 +1,13 @@
 //! How a tutor is started.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-
-use anyhow::Result;
 
 use crate::analysis::roofline::KernelWork;
 use crate::base::locale;
 use crate::lesson::Source;
 use crate::model::ModelConfig;
 use crate::recording;
-use crate::run::RunCommand;
+use crate::run::Launcher;
 use crate::session::Place;
 
 /// What the command line and the environment say.
@@ -20,10 +17,8 @@ pub struct Options {
     pub place: Place,
     /// Whether the session lies in a class folder, where an instructor may act on it.
     pub in_class: bool,
-    /// The program that trains; this very one unless something else is named.
-    pub program: Option<PathBuf>,
-    /// Words in front of it, such as `srun --gres=gpu:1`.
-    pub launcher: Vec<OsString>,
+    /// How runs are started.
+    pub launcher: Launcher,
     /// Attributes instead of colours.
     pub no_color: bool,
     /// ASCII instead of lines and symbols.
@@ -45,24 +40,5 @@ impl Options {
         self.no_color |= locale::no_color(&variable);
         self.ascii |= !locale::is_utf8(variable);
         self
-    }
-
-    /// A run of `target` with `flags`.
-    ///
-    /// # Errors
-    /// When the path of this program cannot be found out.
-    pub fn run_command(&self, target: &str, flags: &[String]) -> Result<RunCommand> {
-        let flags = flags.iter().map(OsString::from).collect();
-        let mut command = match &self.program {
-            Some(program) => RunCommand {
-                launcher: Vec::new(),
-                program: program.clone(),
-                target: target.into(),
-                flags,
-            },
-            None => RunCommand::local(target.into(), flags)?,
-        };
-        command.launcher.clone_from(&self.launcher);
-        Ok(command)
     }
 }

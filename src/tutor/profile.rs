@@ -1,23 +1,20 @@
 //! A profile step's command, filled in for this machine.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-
 use super::options::Options;
-use crate::lesson::course::Tool as LessonTool;
-use crate::profiler::commands::installed::{Installed, OLDEST_COMPUTE, find};
+use crate::profiler::commands::installed::{Installed, find};
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::version::Version;
-use crate::profiler::commands::{Request, Task, Tool, build};
+use crate::profiler::commands::{Request, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{ReportOptions, report};
 use crate::run::folder::RunRecord;
+use crate::run::{FinishedRuns, RunExit, RunFolder, RunSpec, UsageError};
 use crate::session::event::StepRef;
+use crate::session::{Session, SessionError};
 
 /// Lines of each table of an import.
 const TABLE_ROWS: usize = 15;
@@ -38,36 +35,27 @@ pub struct Prepared {
 /// not for a thread that draws.
 ///
 /// # Errors
-/// When the path of this program cannot be found out.
+/// When `run` does not take the flags.
 pub fn prepare(
     options: &Options,
-    tool: LessonTool,
+    tool: Tool,
     target: &str,
     flags: &[String],
     folder: PathBuf,
-) -> Result<Prepared> {
-    let task = task(tool);
-    let tool = task.tool();
+) -> Result<Prepared, UsageError> {
+    let task = tool.usual_task();
     let found = find(tool);
     let is_installed = found.is_some();
-    let installed = found.unwrap_or_else(|| Installed::assumed(tool, newest_common(tool)));
-    let command = options.run_command(target, flags)?;
-    let mut words: Vec<OsString> = vec![command.program.into(), "run".into(), target.into()];
-    let says_steps = flags.iter().any(|flag| flag.starts_with("--num-steps"));
-    if let Some(steps) = task.steps().filter(|_| !says_steps) {
-        words.extend(["--num-steps".into(), steps.to_string().into()]);
-    }
-    words.extend(command.flags);
+    let installed = found.unwrap_or_else(|| Installed::assumed(tool));
+    let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
+    let launcher = &options.launcher;
     let request = Request {
         task: task.clone(),
-        target: words,
-        launcher: command.launcher,
+        target: launcher.program_for(spec.target.name, spec.words()),
+        launcher: launcher.words.clone(),
         folder,
         name: target.into(),
-        architecture: sysfs::gpus(Path::new("/sys"))
-            .into_iter()
-            .next()
-            .map(|gpu| gpu.architecture),
+        architecture: sysfs::architecture_here(),
     };
     Ok(Prepared {
         line: build(&request, &installed),
@@ -75,22 +63,6 @@ pub fn prepare(
         is_installed,
         shows: task.shows(),
     })
-}
-
-fn task(tool: LessonTool) -> Task {
-    match tool {
-        LessonTool::Rocprofv3 => Task::Hotspots,
-        LessonTool::RocprofSys => Task::SystemTrace,
-        LessonTool::RocprofCompute => Task::Profile,
-    }
-}
-
-/// The version a command line is shown for where the tool is not installed.
-fn newest_common(tool: Tool) -> Version {
-    match tool {
-        Tool::RocprofV3 | Tool::RocprofSys => Version(7, 0),
-        Tool::RocprofCompute => OLDEST_COMPUTE,
-    }
 }
 
 /// A folder for a step's profile that is not there yet: `profiles/lesson-step`, or with a number behind it.
@@ -108,21 +80,36 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 
 /// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
 /// there is none. Kernels are called the same in every run of a target on a machine.
-pub fn parts_of(root: &Path, target: &str) -> Parts {
-    let Ok(folders) = std::fs::read_dir(root.join("runs")) else {
-        return Parts::default();
-    };
-    let mut runs: Vec<PathBuf> = folders.flatten().map(|folder| folder.path()).collect();
+pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
+    let folders = std::fs::read_dir(runs.folder());
+    let mut folders: Vec<PathBuf> = folders
+        .map(|folders| folders.flatten().map(|folder| folder.path()).collect())
+        .unwrap_or_default();
     // Their names begin with the time.
-    runs.sort();
-    let mut told = runs.iter().rev().filter_map(|run| {
-        let record = std::fs::read(run.join("run.json")).ok()?;
-        let record: RunRecord = serde_json::from_slice(&record).ok()?;
-        (record.hello?.target == target).then_some(())?;
-        let events = std::fs::read_to_string(run.join("events.jsonl")).ok()?;
-        Some(Parts::from_events(&events)).filter(|parts| !parts.is_empty())
+    folders.sort();
+    let told = folders.iter().rev().find_map(|folder| {
+        let hello = RunRecord::read(folder)?.hello?;
+        let id = folder.file_name()?.to_str()?;
+        let run = (hello.target == target).then(|| runs.get(id))?.ok()??;
+        run.kernels.is_some().then_some(run)
     });
-    told.next().unwrap_or_default()
+    Parts::of_kernels(told.iter().filter_map(|run| run.kernels.as_ref()))
+}
+
+/// Notes a profile that was made or imported for a step: it counts as a run, with a folder that says where it came from.
+pub fn note_profile(
+    session: &mut Session,
+    at: StepRef,
+    target: &str,
+    command: Vec<String>,
+) -> Result<(), SessionError> {
+    let folder = RunFolder::create(&session.place.folder, command.clone())
+        .and_then(|folder| folder.finish(&RunExit::SUCCESS.to_string(), None));
+    let run = folder.map_err(|error| SessionError::NoPlace {
+        why: format!("{error:#}"),
+    })?;
+    session.start_run(&run.id(), Some(at), target, command)?;
+    session.run_ended(&run.id(), RunExit::SUCCESS)
 }
 
 /// What was imported, as tables.

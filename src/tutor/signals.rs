@@ -5,18 +5,46 @@
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, TryLockError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::processes::Processes;
+use crate::run::Processes;
 use crate::session::Session;
 
 /// A session that whoever ends the tutor can close; empty once it was.
-pub type SharedSession = Arc<Mutex<Option<Session>>>;
+#[derive(Clone, Debug, Default)]
+pub struct SharedSession(Arc<Mutex<Option<Session>>>);
+
+impl SharedSession {
+    pub fn new(session: Session) -> Self {
+        Self(Arc::new(Mutex::new(Some(session))))
+    }
+
+    /// Does something to the session; none once it is closed.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        session.as_mut().map(act)
+    }
+
+    /// Writes its cache and lets go of its lock. All acknowledged events are on the disk already.
+    pub fn close(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// The same where nobody is at it just now; true when nothing is left to wait for.
+    pub fn try_close(&self) -> bool {
+        match self.0.try_lock() {
+            Ok(mut session) => drop(session.take()),
+            Err(TryLockError::Poisoned(_)) => {}
+            Err(TryLockError::WouldBlock) => return false,
+        }
+        true
+    }
+}
 
 /// What depends on the face of the tutor.
 pub trait Face: Send + Sync {
@@ -135,7 +163,10 @@ fn end(
         let processes = processes.clone();
         thread::spawn(move || processes.end(GRACE))
     };
-    save(session);
+    let until = Instant::now() + SAVING;
+    while !session.try_close() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(10));
+    }
     if signal != SIGHUP {
         let (done, restored) = mpsc::channel();
         let face = Arc::clone(face);
@@ -148,19 +179,4 @@ fn end(
     }
     let _ = children.join();
     std::process::exit(128 + signal);
-}
-
-/// Closes the session, which writes its cache and lets go of its lock. All acknowledged events are on the disk already.
-fn save(session: &SharedSession) {
-    let until = Instant::now() + SAVING;
-    while Instant::now() < until {
-        match session.try_lock() {
-            Ok(mut session) => {
-                drop(session.take());
-                return;
-            }
-            Err(TryLockError::Poisoned(_)) => return,
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
-        }
-    }
 }

@@ -7,12 +7,10 @@ use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tinyllama_tutor::analysis::Measurements;
 use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
 use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind};
-use tinyllama_tutor::model::{Preset, Target};
+use tinyllama_tutor::model::{Preset, Recipe};
 use tinyllama_tutor::session::event::{RunExit, StepRef};
-use tinyllama_tutor::session::runs::figures;
 use tinyllama_tutor::session::{Place, Session};
 use tinyllama_tutor::train::event::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
@@ -61,7 +59,7 @@ impl MadeUp {
             stream: 1,
             version: "0.0.0".into(),
             target: self.target.into(),
-            recipe: Target::V1.recipe(),
+            recipe: Recipe::BASELINE,
             backend: "imagined".into(),
             device: self.device.clone(),
             arch: Some("gfx000".into()),
@@ -72,7 +70,7 @@ impl MadeUp {
             parameters: config.parameters(),
             parameter_tensors: 38,
             dtype: "f32".into(),
-            matmul_precision: "f32".into(),
+            matmul_precision: "f32".to_string().into(),
             learning_rate: 3e-4,
             weight_decay: 0.01,
             steps: self.steps,
@@ -157,9 +155,7 @@ pub fn make_up(session: &mut Session, id: &str, at: Option<StepRef>, run: &MadeU
     let words = ["tinyllama-tutor", "run", run.target, "--data", "a text.txt"];
     let command = words.map(str::to_string).to_vec();
     session.start_run(id, at, run.target, command).unwrap();
-    let measured = Measurements::collect(&events);
-    let values = figures(&measured);
-    session.finish_run(id, RunExit::Status(0), values).unwrap();
+    session.run_ended(id, RunExit::SUCCESS).unwrap();
 }
 
 /// Walks the first `lessons` lessons of the course, as somebody of this seed would.

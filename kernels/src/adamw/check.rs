@@ -3,12 +3,13 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use super::{
-    AdamwBlock, Dtypes, F32, FactorSource, Factors, Hyperparameters, KERNEL, Parameter,
+    AdamwBlock, Dtypes, F32, FACTORS, FactorSource, Factors, Hyperparameters, NAME, Parameter,
     STATE_ALIGNMENT, State, reference, state_elements, step,
 };
 use crate::{
     KernelError,
-    check::{Check, Trial, upload},
+    check::{Check, Trial},
+    kernel::{Content, Room},
 };
 
 const LENGTHS: [usize; 9] = [1, 7, 129, 96, 777, 4096, 5000, 8, 260];
@@ -17,7 +18,7 @@ const STEPS: u64 = 3;
 /// Three steps over parameters of awkward lengths against the reference, with gradients of type `dtype`: factors passed
 /// and read from a buffer, few and all parameters to a launch, every second one with a copy.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
-    let whole = AdamwBlock::for_device(client);
+    let whole = AdamwBlock::new(client, None);
     let small = AdamwBlock {
         units: 32.min(whole.units),
         vectors_per_unit: 2,
@@ -57,39 +58,46 @@ fn check_case(
         gradient: dtype,
         copy: dtype,
     };
-    let mut trial = Trial::new(client, KERNEL, case, dtype, seed);
-    let (mut values, handles): (Vec<Vec<f64>>, Vec<Handle>) = LENGTHS
-        .iter()
-        .map(|length| trial.input_of(*length, 0.0, F32))
-        .unzip();
-    let copies: Vec<Option<Handle>> = LENGTHS
-        .iter()
-        .enumerate()
-        .map(|(index, length)| (index % 2 == 0).then(|| trial.output(*length)))
+    let mut trial = Trial::new(client, NAME, case, dtype, seed);
+    let value_of = |index: usize| format!("value {index}");
+    let copy_of = |index: usize| format!("copy {index}");
+    let each = || LENGTHS.iter().copied().enumerate();
+    let handles: Vec<Handle> = each()
+        .map(|(index, length)| trial.input(&value_of(index), length, F32))
+        .collect();
+    let copies: Vec<Option<Handle>> = each()
+        .map(|(index, length)| {
+            (index % 2 == 0).then(|| trial.output(&copy_of(index), length, dtype))
+        })
         .collect();
     let state = state_elements(LENGTHS);
-    let zeros = vec![0.0; state];
-    let moments = [upload(client, &zeros, F32), upload(client, &zeros, F32)];
-    let mut expected_moments = [zeros.clone(), zeros];
+    let moments = ["first", "second"].map(|name| trial.buffer(name, state, F32, Content::Zeros));
+    let mut expected: Vec<Vec<f64>> = each()
+        .map(|(index, _)| trial.values(&value_of(index)).to_vec())
+        .collect();
+    let mut expected_moments = [vec![0.0; state], vec![0.0; state]];
 
     for number in 1..=STEPS {
         let (gradients, gradient_handles): (Vec<Vec<f64>>, Vec<Handle>) = LENGTHS
             .iter()
-            .map(|length| trial.input(*length, 0.0))
+            .map(|length| {
+                let handle = trial.input("gradient", *length, dtype);
+                (trial.values("gradient").to_vec(), handle)
+            })
             .unzip();
-        let parameters: Vec<Parameter<'_>> = (0..LENGTHS.len())
-            .map(|index| Parameter {
+        let parameters: Vec<Parameter<'_>> = each()
+            .map(|(index, elements)| Parameter {
                 value: &handles[index],
                 gradient: &gradient_handles[index],
                 copy: copies[index].as_ref(),
-                elements: LENGTHS[index],
+                elements,
             })
             .collect();
         let factors = Factors::new(&hyper, number);
-        let factor_values = factors.to_array().map(f64::from);
-        let factor_buffer = upload(client, &factor_values, F32);
+        let values = Content::Given(&factors.0.map(f64::from));
+        let buffer = trial.buffer("factors", FACTORS, F32, values);
         let source = match stored {
-            true => FactorSource::Buffer(&factor_buffer),
+            true => FactorSource::Buffer(&buffer),
             false => FactorSource::Values(factors),
         };
         let moment_buffers = State {
@@ -100,7 +108,7 @@ fn check_case(
 
         let mut start = 0;
         let [first, second] = &mut expected_moments;
-        for (value, gradient) in values.iter_mut().zip(&gradients) {
+        for (value, gradient) in expected.iter_mut().zip(&gradients) {
             let end = start + value.len();
             let (m, v) = (&mut first[start..end], &mut second[start..end]);
             reference(value, m, v, gradient, &hyper, number);
@@ -108,16 +116,13 @@ fn check_case(
         }
     }
 
-    for (value, handle) in values.iter().zip(handles) {
-        trial.compare_of("parameter", handle, value, F32)?;
-    }
-    for (value, copy) in values.iter().zip(copies) {
-        if let Some(copy) = copy {
-            trial.compare("copy", copy, value)?;
+    for (index, value) in expected.iter().enumerate() {
+        trial.compare_as("parameter", &value_of(index), value)?;
+        if copies[index].is_some() {
+            trial.compare_as("copy", &copy_of(index), value)?;
         }
     }
-    let [first, second] = moments;
-    trial.compare_of("first moment", first, &expected_moments[0], F32)?;
-    trial.compare_of("second moment", second, &expected_moments[1], F32)?;
+    trial.compare_as("first moment", "first", &expected_moments[0])?;
+    trial.compare_as("second moment", "second", &expected_moments[1])?;
     Ok(trial.finish())
 }

@@ -2,36 +2,32 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::kernel::adamw_step;
+use super::kernels::adamw_step;
 use super::plan::{Launch, plan};
-use super::{F32, FACTORS, Factors, KERNEL, state_elements};
+use super::{F32, FACTORS, Factors, NAME, state_elements};
 use crate::{
     KernelError,
-    launch::{
-        buffer, check_buffer, check_elements, check_float, check_units, cube_count, units_per_cube,
-    },
+    launch::{Buffer, CubeBlock, check_elements, check_float, check_units, cube_count},
 };
 
 /// More would leave most of a device idle on any parameter.
 const MOST_VECTORS_PER_UNIT: usize = 1024;
 
-/// Block sizes; comptime values of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AdamwBlock {
-    /// Units of a cube.
-    pub units: usize,
-    /// Vectors that each unit updates, one after the other.
-    pub vectors_per_unit: usize,
-    /// Parameters of one launch at most; 1 gives every parameter a launch of its own.
-    pub parameters_per_launch: usize,
+block! {
+    /// Block sizes; comptime values of the kernel.
+    AdamwBlock {
+        units: "units of a cube (threads of a workgroup)",
+        vectors_per_unit: "vectors each unit updates, one after the other",
+        parameters_per_launch: "parameters of one launch at most",
+    }
 }
 
 impl AdamwBlock {
-    /// Block sizes for this device: enough loads in flight for each unit, small enough that a small tensor does not
-    /// leave most of a cube idle.
-    pub fn for_device(client: &Client) -> AdamwBlock {
+    /// With what was chosen, or what suits this device: enough loads in flight for each unit, small enough that a small
+    /// tensor does not leave most of a cube idle.
+    pub fn new(client: &Client, chosen: Option<usize>) -> AdamwBlock {
         AdamwBlock {
-            units: units_per_cube(KERNEL, client),
+            units: CubeBlock::new(NAME, client, chosen).units_per_cube,
             vectors_per_unit: 4,
             parameters_per_launch: usize::MAX,
         }
@@ -61,7 +57,7 @@ pub struct State<'a> {
 pub enum FactorSource<'a> {
     /// Passed with the launch.
     Values(Factors),
-    /// Read from a buffer that holds [`Factors::to_array`], which the host rewrites before each step: a captured graph
+    /// Read from a buffer that holds them, which the host rewrites before each step: a captured graph
     /// repeats its arguments, but reads buffers anew.
     Buffer(&'a Handle),
 }
@@ -89,106 +85,58 @@ pub fn step(
     dtypes: Dtypes,
     block: &AdamwBlock,
 ) -> Result<usize, KernelError> {
-    check_arguments(client, parameters, state, factors, dtypes, block)?;
-    let launches = plan(client, parameters, state, factors, dtypes, block)?;
-    for launch in &launches {
-        launch.run(client, parameters, state, factors, dtypes, block);
-    }
-    Ok(launches.len())
-}
-
-fn check_arguments(
-    client: &Client,
-    parameters: &[Parameter<'_>],
-    state: State<'_>,
-    factors: FactorSource<'_>,
-    dtypes: Dtypes,
-    block: &AdamwBlock,
-) -> Result<(), KernelError> {
-    check_float(KERNEL, dtypes.gradient)?;
-    check_float(KERNEL, dtypes.copy)?;
-    check_units(KERNEL, client, block.units)?;
-    let reason = if block.parameters_per_launch == 0 {
-        Some("parameters_per_launch must be at least 1".to_string())
-    } else if !(1..=MOST_VECTORS_PER_UNIT).contains(&block.vectors_per_unit) {
-        Some(format!(
-            "vectors_per_unit is {}, not 1 to {MOST_VECTORS_PER_UNIT}",
-            block.vectors_per_unit
-        ))
-    } else {
-        None
-    };
-    if let Some(reason) = reason {
-        return Err(KernelError::Block {
-            kernel: KERNEL,
-            reason,
-        });
-    }
-    for parameter in parameters {
-        let elements = parameter.elements;
-        check_buffer(KERNEL, "value", parameter.value, elements, F32)?;
-        check_buffer(
-            KERNEL,
-            "gradient",
-            parameter.gradient,
-            elements,
-            dtypes.gradient,
-        )?;
-        if let Some(copy) = parameter.copy {
-            check_buffer(KERNEL, "copy", copy, elements, dtypes.copy)?;
-        }
-    }
+    check_block(client, dtypes, block)?;
     let total = state_elements(parameters.iter().map(|parameter| parameter.elements));
-    check_elements(KERNEL, &[total])?;
-    check_buffer(KERNEL, "first_moment", state.first_moment, total, F32)?;
-    check_buffer(KERNEL, "second_moment", state.second_moment, total, F32)?;
-    if let FactorSource::Buffer(stored) = factors {
-        check_buffer(KERNEL, "factors", stored, FACTORS, F32)?;
-    }
-    Ok(())
-}
-
-impl Launch {
-    fn run(
-        &self,
-        client: &Client,
-        parameters: &[Parameter<'_>],
-        state: State<'_>,
-        factors: FactorSource<'_>,
-        dtypes: Dtypes,
-        block: &AdamwBlock,
-    ) {
-        let vector = self.vector;
+    check_elements(NAME, &[total])?;
+    let bound: Vec<Bound<'_>> = parameters
+        .iter()
+        .map(|parameter| parameter.bind(dtypes))
+        .collect::<Result<_, _>>()?;
+    let moments = [
+        Buffer::new(NAME, "first_moment", state.first_moment, total, F32)?,
+        Buffer::new(NAME, "second_moment", state.second_moment, total, F32)?,
+    ];
+    let (stored, passed) = match factors {
+        FactorSource::Values(factors) => (None, factors),
+        FactorSource::Buffer(stored) => {
+            let stored = Buffer::new(NAME, "factors", stored, FACTORS, F32)?;
+            (Some(stored), Factors([0.0; FACTORS]))
+        }
+    };
+    let launches = plan(
+        client,
+        &bound,
+        moments,
+        usize::from(stored.is_some()),
+        block,
+    )?;
+    for launch in &launches {
+        let Launch { vector, cubes, .. } = *launch;
         let mut values = SequenceArg::new();
         let mut gradients = SequenceArg::new();
         let mut copies = SequenceArg::new();
-        let members = self.members.iter().map(|member| &parameters[*member]);
-        let (stored, values_of_step) = match factors {
-            FactorSource::Values(factors) => (None, factors),
-            FactorSource::Buffer(stored) => (Some(stored), Factors::UNUSED),
-        };
-        // SAFETY: every buffer was checked against its length, and the kernel stays inside the segments.
-        unsafe {
-            for parameter in members {
-                values.push(buffer(parameter.value, parameter.elements, vector));
-                gradients.push(buffer(parameter.gradient, parameter.elements, vector));
-                if let Some(copy) = parameter.copy {
-                    copies.push(buffer(copy, parameter.elements, vector));
-                }
+        for parameter in launch.members.iter().map(|member| &bound[*member]) {
+            values.push(parameter.value.argument(vector));
+            gradients.push(parameter.gradient.argument(vector));
+            if let Some(copy) = parameter.copy {
+                copies.push(copy.argument(vector));
             }
+        }
+        // SAFETY: every buffer holds what its parameter says, and the kernel stays inside the segments.
+        unsafe {
             adamw_step::launch_unchecked(
                 client,
-                cube_count(client, self.cubes),
+                cube_count(client, cubes),
                 CubeDim::new_1d(block.units as u32),
                 vector,
                 values,
                 gradients,
                 copies,
-                buffer(state.first_moment, self.state, vector),
-                buffer(state.second_moment, self.state, vector),
-                stored.map(|stored| buffer(stored, FACTORS, 1)).into(),
-                values_of_step.argument(),
-                self.segments.clone(),
+                moments[0].argument(vector),
+                moments[1].argument(vector),
+                stored.map(|stored| stored.argument(1)).into(),
+                passed.argument(),
+                launch.segments.clone(),
                 block.units,
                 block.vectors_per_unit,
                 dtypes.gradient,
@@ -196,4 +144,50 @@ impl Launch {
             );
         }
     }
+    Ok(launches.len())
+}
+
+/// A parameter whose buffers were found long enough.
+pub(super) struct Bound<'a> {
+    pub elements: usize,
+    pub value: Buffer<'a>,
+    pub gradient: Buffer<'a>,
+    pub copy: Option<Buffer<'a>>,
+}
+
+impl<'a> Parameter<'a> {
+    fn bind(&self, dtypes: Dtypes) -> Result<Bound<'a>, KernelError> {
+        let buffer = |name, handle, dtype| Buffer::new(NAME, name, handle, self.elements, dtype);
+        Ok(Bound {
+            elements: self.elements,
+            value: buffer("value", self.value, F32)?,
+            gradient: buffer("gradient", self.gradient, dtypes.gradient)?,
+            copy: self
+                .copy
+                .map(|copy| buffer("copy", copy, dtypes.copy))
+                .transpose()?,
+        })
+    }
+}
+
+fn check_block(client: &Client, dtypes: Dtypes, block: &AdamwBlock) -> Result<(), KernelError> {
+    check_float(NAME, dtypes.gradient)?;
+    check_float(NAME, dtypes.copy)?;
+    check_units(NAME, client, block.units)?;
+    let refuse = |reason: String| {
+        Err(KernelError::Block {
+            kernel: NAME,
+            reason,
+        })
+    };
+    if block.parameters_per_launch == 0 {
+        return refuse("parameters_per_launch must be at least 1".to_string());
+    }
+    if !(1..=MOST_VECTORS_PER_UNIT).contains(&block.vectors_per_unit) {
+        let given = block.vectors_per_unit;
+        return refuse(format!(
+            "vectors_per_unit is {given}, not 1 to {MOST_VECTORS_PER_UNIT}"
+        ));
+    }
+    Ok(())
 }

@@ -12,29 +12,97 @@
 //! Parameters and moments are f32 (master weights). Gradients may be 16-bit, and a parameter may name a 16-bit copy that
 //! the same pass refreshes, which saves reading it again for a cast.
 
+mod binding;
 mod check;
-mod kernel;
+mod kernels;
 mod launch;
 mod plan;
 mod reference;
 
-pub use check::check;
-pub use kernel::{Segment, StepFactors, adamw_step};
-pub use launch::{AdamwBlock, Dtypes, FactorSource, Parameter, State, step};
+pub use binding::AdamW;
+use launch::{AdamwBlock, Dtypes, FactorSource, Parameter, State, step};
 pub use reference::reference;
 
-use cubecl::ir::{ElemType, FloatKind};
+use cubecl::server::Handle;
 
-use crate::Cost;
+use crate::kernel::{Budget, Content, Kernel, Role, Sizes, UNITS_PER_CUBE};
+use crate::launch::F32;
 
-const KERNEL: &str = "adamw";
-const F32: ElemType = ElemType::Float(FloatKind::F32);
+const NAME: &str = "adamw";
 
 /// Elements that a tensor's moments are padded to, so that those of the next one are aligned to 16 bytes.
 const STATE_ALIGNMENT: usize = 4;
 
-/// Values in [`Factors`].
-const FACTORS: usize = 8;
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "updates every parameter in place with one launch",
+    launches: "1",
+    role: Role::Operations,
+    shape: "parameters, gradients of g bytes, copies of c bytes",
+    passes: passes!(|sizes| { parameters = lengths(sizes).iter().sum::<usize>(), g = 4, c = 0 } =>
+        ("update", runs: 1, reads: parameters * (12 + g), writes: parameters * (12 + c), flops: 15 * parameters),
+    ),
+    block_size: Some(UNITS_PER_CUBE),
+    block: AdamwBlock::FIELDS,
+    budgets: &[Budget::new("adamw_step", 64, 0)],
+    // All parameters of a model in one launch, its factors in a buffer. Weights are f32; with a 16-bit type, gradients are of it
+    // and a copy is kept.
+    sample: |room, sizes, dtype, chosen| {
+        let client = room.client().clone();
+        let block = AdamwBlock::new(&client, chosen);
+        let lengths = lengths(sizes);
+        let mut make = |what, dtype| -> Vec<Handle> {
+            let each = lengths.iter().enumerate();
+            each.map(|(index, length)| room.input(&format!("{what} {index}"), *length, dtype))
+                .collect()
+        };
+        let (values, gradients) = (make("value", F32), make("gradient", dtype));
+        let copies = (dtype != F32).then(|| make("copy", dtype));
+        let state = state_elements(lengths.iter().copied());
+        let [first_moment, second_moment] = ["first_moment", "second_moment"]
+            .map(|name| room.buffer(name, state, F32, Content::Zeros));
+        let factors = room.input("factors", FACTORS, F32);
+        Box::new(move |_| {
+            let parameters: Vec<Parameter<'_>> = (0..lengths.len())
+                .map(|index| Parameter {
+                    value: &values[index],
+                    gradient: &gradients[index],
+                    copy: copies.as_ref().map(|copies| &copies[index]),
+                    elements: lengths[index],
+                })
+                .collect();
+            let state = State {
+                first_moment: &first_moment,
+                second_moment: &second_moment,
+            };
+            let dtypes = Dtypes {
+                gradient: dtype,
+                copy: dtype,
+            };
+            let factors = FactorSource::Buffer(&factors);
+            step(&client, &parameters, state, factors, dtypes, &block).map(drop)
+        })
+    },
+    check: check::check,
+};
+
+/// Of the parameters of v3: embedding; norm, joint query-key-value, output, norm, joint gate-up and down a layer; norm.
+fn lengths(sizes: &Sizes) -> Vec<usize> {
+    let Sizes { hidden, ffn, .. } = *sizes;
+    let qkv = hidden * (sizes.heads + 2 * sizes.key_heads) * sizes.head_dim();
+    let layer = [
+        hidden,
+        qkv,
+        hidden * hidden,
+        hidden,
+        2 * hidden * ffn,
+        hidden * ffn,
+    ];
+    let mut lengths = vec![sizes.vocabulary * hidden];
+    lengths.extend(layer.repeat(sizes.layers));
+    lengths.push(hidden);
+    lengths
+}
 
 /// What the user of an optimizer chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,62 +114,33 @@ pub struct Hyperparameters {
     pub weight_decay: f64,
 }
 
-/// What a step multiplies with: worked out on the host in f64, where `1 - b2` and the bias corrections keep their digits.
+/// Values in [`Factors`].
+pub const FACTORS: usize = 8;
+
+/// What a step multiplies with, in the order of [`kernels::StepFactors`]: worked out on the host in f64, where `1 - b2` and the
+/// bias corrections keep their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factors {
-    keep_first: f32,
-    add_first: f32,
-    keep_second: f32,
-    add_second: f32,
-    /// `lr / (1 - b1^t)`.
-    rate: f32,
-    /// `1 / (1 - b2^t)`.
-    correction: f32,
-    /// `lr wd`.
-    decay: f32,
-    epsilon: f32,
-}
+pub struct Factors([f32; FACTORS]);
 
 impl Factors {
     /// The factors of step `step`, counted from 1; 0 is taken as 1.
     pub fn new(hyper: &Hyperparameters, step: u64) -> Factors {
         let step = step.max(1) as f64;
-        Factors {
-            keep_first: hyper.beta1 as f32,
-            add_first: (1.0 - hyper.beta1) as f32,
-            keep_second: hyper.beta2 as f32,
-            add_second: (1.0 - hyper.beta2) as f32,
-            rate: (hyper.learning_rate / (1.0 - hyper.beta1.powf(step))) as f32,
-            correction: (1.0 / (1.0 - hyper.beta2.powf(step))) as f32,
-            decay: (hyper.learning_rate * hyper.weight_decay) as f32,
-            epsilon: hyper.epsilon as f32,
-        }
+        let factors = [
+            hyper.beta1,
+            1.0 - hyper.beta1,
+            hyper.beta2,
+            1.0 - hyper.beta2,
+            hyper.learning_rate / (1.0 - hyper.beta1.powf(step)),
+            1.0 / (1.0 - hyper.beta2.powf(step)),
+            hyper.learning_rate * hyper.weight_decay,
+            hyper.epsilon,
+        ];
+        Factors(factors.map(|factor| factor as f32))
     }
 
-    /// Stands in where the kernel reads its factors from a buffer.
-    const UNUSED: Factors = Factors {
-        keep_first: 0.0,
-        add_first: 0.0,
-        keep_second: 0.0,
-        add_second: 0.0,
-        rate: 0.0,
-        correction: 0.0,
-        decay: 0.0,
-        epsilon: 0.0,
-    };
-
-    /// The factors as a kernel reads them from a buffer.
     pub fn to_array(&self) -> [f32; FACTORS] {
-        [
-            self.keep_first,
-            self.add_first,
-            self.keep_second,
-            self.add_second,
-            self.rate,
-            self.correction,
-            self.decay,
-            self.epsilon,
-        ]
+        self.0
     }
 }
 
@@ -113,16 +152,6 @@ pub fn state_elements(lengths: impl IntoIterator<Item = usize>) -> usize {
         .sum()
 }
 
-/// What a step over `elements` parameters must move and compute, of which `copied` have a copy.
-pub fn cost(elements: usize, copied: usize, dtypes: Dtypes) -> Cost {
-    let (elements, copied) = (elements as u64, copied as u64);
-    Cost {
-        bytes_read: elements * (3 * F32.size() + dtypes.gradient.size()) as u64,
-        bytes_written: elements * (3 * F32.size()) as u64 + copied * dtypes.copy.size() as u64,
-        flops: 15 * elements,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,15 +160,5 @@ mod tests {
     fn moments_are_padded_to_whole_vectors() {
         assert_eq!(state_elements([1, 4, 5]), 4 + 4 + 8);
         assert_eq!(state_elements([]), 0);
-    }
-
-    #[test]
-    fn cost_is_what_the_module_says() {
-        let dtypes = Dtypes {
-            gradient: F32,
-            copy: ElemType::Float(FloatKind::BF16),
-        };
-        assert_eq!(cost(10, 0, dtypes).bytes(), 280);
-        assert_eq!(cost(10, 10, dtypes).bytes(), 300);
     }
 }

@@ -2,10 +2,13 @@
 
 use cubecl::prelude::*;
 
-use super::kernel::Segment;
-use super::launch::{AdamwBlock, Dtypes, FactorSource, Parameter, State};
-use super::{F32, KERNEL, STATE_ALIGNMENT};
-use crate::{KernelError, launch::vector_size};
+use super::kernels::Segment;
+use super::launch::{AdamwBlock, Bound};
+use super::{F32, NAME, STATE_ALIGNMENT};
+use crate::{
+    KernelError,
+    launch::{Buffer, vector_size},
+};
 
 /// Buffers of one launch at most: beyond 4 KiB of kernel arguments not every driver follows.
 const MOST_BUFFERS: usize = 480;
@@ -16,25 +19,22 @@ pub(super) struct Launch {
     pub members: Vec<usize>,
     pub segments: Vec<Segment>,
     pub cubes: usize,
-    /// Elements of a moment buffer.
-    pub state: usize,
 }
 
-/// As few launches as the device allows.
+/// As few launches as the device allows, each of which binds both moments and `shared` buffers besides.
 pub(super) fn plan(
     client: &Client,
-    parameters: &[Parameter<'_>],
-    state: State<'_>,
-    factors: FactorSource<'_>,
-    dtypes: Dtypes,
+    parameters: &[Bound<'_>],
+    moments: [Buffer<'_>; 2],
+    shared: usize,
     block: &AdamwBlock,
 ) -> Result<Vec<Launch>, KernelError> {
     let bindable = client.properties().hardware.max_bindings as usize;
-    let shared = 2 + usize::from(matches!(factors, FactorSource::Buffer(_)));
+    let shared = moments.len() + shared;
     let room = bindable.min(MOST_BUFFERS).saturating_sub(shared);
     let widths: Vec<VectorSize> = parameters
         .iter()
-        .map(|parameter| width(client, parameter, state, dtypes))
+        .map(|parameter| width(client, parameter, moments))
         .collect();
     let buffers: Vec<usize> = parameters
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn plan(
         .collect();
     if buffers.iter().any(|buffers| *buffers > room) {
         return Err(KernelError::Block {
-            kernel: KERNEL,
+            kernel: NAME,
             reason: format!(
                 "one parameter needs {} buffers in a launch, this device binds {bindable}",
                 shared + 3
@@ -83,7 +83,6 @@ pub(super) fn plan(
                 members,
                 segments,
                 cubes,
-                state: total,
             }
         })
         .collect();
@@ -91,22 +90,12 @@ pub(super) fn plan(
 }
 
 /// The widest vector in which a parameter, its gradient, copy and moments can all be read; 0 for an empty parameter.
-fn width(
-    client: &Client,
-    parameter: &Parameter<'_>,
-    state: State<'_>,
-    dtypes: Dtypes,
-) -> VectorSize {
+fn width(client: &Client, parameter: &Bound<'_>, [first, second]: [Buffer<'_>; 2]) -> VectorSize {
     if parameter.elements == 0 {
         return 0;
     }
-    let mut buffers = vec![
-        (parameter.value, F32),
-        (parameter.gradient, dtypes.gradient),
-        (state.first_moment, F32),
-        (state.second_moment, F32),
-    ];
-    buffers.extend(parameter.copy.map(|copy| (copy, dtypes.copy)));
+    let mut buffers = vec![parameter.value, parameter.gradient, first, second];
+    buffers.extend(parameter.copy);
     // The moments are aligned to four elements and no more.
     let length = match parameter.elements % STATE_ALIGNMENT {
         0 => STATE_ALIGNMENT,

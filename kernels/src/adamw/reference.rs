@@ -76,7 +76,7 @@ mod tests {
             let v = random.uniform().abs();
             let (mut p, mut first, mut second) = (vec![old], vec![m], vec![v]);
             reference(&mut p, &mut first, &mut second, &[g], &HYPER, number);
-            let f = Factors::new(&HYPER, number).to_array().map(f64::from);
+            let f = Factors::new(&HYPER, number).0.map(f64::from);
             let m = f[0] * m + f[1] * g;
             let v = f[2] * v + f[3] * g * g;
             let new = old - (f[6] * old + f[4] * m / ((f[5] * v).sqrt() + f[7]));

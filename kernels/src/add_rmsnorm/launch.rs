@@ -1,11 +1,11 @@
-//! The host side: block sizes, buffers, launches.
+//! The host side: buffers, launches.
 
 use cubecl::{prelude::*, server::Handle};
 
-use super::{KERNEL, add_rmsnorm_forward};
+use super::{NAME, kernels::add_rmsnorm_forward};
 use crate::{
     KernelError,
-    launch::{buffer, check_buffer, cube_count, vector_size},
+    launch::{Buffer, cube_count, vector_size},
     rmsnorm::{self, Dtypes, RmsNormBlock, Shape},
     team::Team,
 };
@@ -29,7 +29,7 @@ pub struct Backward<'a> {
     /// The gradient of x and of residual.
     pub gradient: &'a Handle,
     pub weight_gradient: &'a Handle,
-    /// Scratch memory, [`rmsnorm::workspace_bytes`] long.
+    /// Scratch memory for [`rmsnorm::workspace`] f32.
     pub workspace: &'a Handle,
 }
 
@@ -42,37 +42,31 @@ pub fn forward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = rmsnorm::check_shape(KERNEL, shape, dtypes)?;
-    let sum = buffers.sum.unwrap_or(buffers.residual);
-    let mut aligned = vec![(buffers.weight, dtypes.weight)];
-    for (name, handle) in [
-        ("x", buffers.x),
-        ("residual", buffers.residual),
-        ("sum", sum),
-        ("y", buffers.y),
-    ] {
-        check_buffer(KERNEL, name, handle, elements, dtypes.activation)?;
-        aligned.push((handle, dtypes.activation));
-    }
-    check_buffer(KERNEL, "weight", buffers.weight, shape.width, dtypes.weight)?;
-    let team = Team::new(KERNEL, client, block.units_per_row, block.rows_per_cube)?;
-    let vector = vector_size(client, dtypes.activation, shape.width, &aligned);
-
-    // SAFETY: the lengths were checked above, and the kernel stays within `rows` and `vectors`.
+    let elements = shape.check(NAME, dtypes)?;
+    let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
+    let x = rows("x", buffers.x)?;
+    let residual = rows("residual", buffers.residual)?;
+    let weight = Buffer::new(NAME, "weight", buffers.weight, shape.width, dtypes.weight)?;
+    let sum = rows("sum", buffers.sum.unwrap_or(buffers.residual))?;
+    let y = rows("y", buffers.y)?;
+    let team = Team::new(NAME, client, block.team)?;
+    let all = [x, residual, weight, sum, y];
+    let vector = vector_size(client, dtypes.activation, shape.width, &all);
+    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
     unsafe {
         add_rmsnorm_forward::launch_unchecked(
             client,
             cube_count(client, shape.rows.div_ceil(team.rows)),
             team.cube_dim(),
             vector,
-            buffer(buffers.x, elements, vector),
-            buffer(buffers.residual, elements, vector),
-            buffer(buffers.weight, shape.width, vector),
+            x.argument(vector),
+            residual.argument(vector),
+            weight.argument(vector),
             match buffers.sum {
-                Some(sum) => buffer(sum, elements, vector),
-                None => BufferArg::alias(1, elements / vector),
+                Some(_) => sum.argument(vector),
+                None => sum.alias(1, vector),
             },
-            buffer(buffers.y, elements, vector),
+            y.argument(vector),
             shape.rows as u32,
             epsilon,
             shape.width / vector,

@@ -12,37 +12,82 @@ mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::add_rmsnorm_forward;
-pub use launch::{Backward, Forward, backward, forward};
-pub use reference::{reference_backward, reference_forward};
+use launch::{Backward, Forward, backward, forward};
+use reference::{reference_backward, reference_forward};
 
-use crate::{
-    Cost,
-    rmsnorm::{self, Dtypes, Shape},
+use crate::kernel::{Budget, Content, Kernel, Role, Room, Sample};
+use crate::launch::F32;
+use crate::rmsnorm::{self, Dtypes, EPSILON, RmsNormBlock, Shape};
+
+const NAME: &str = "add_rmsnorm";
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "residual sum and its norm in one pass over memory",
+    launches: "1 forward, 2 backward",
+    role: Role::None,
+    shape: "rows (tokens) of width features, s bytes an element",
+    passes: passes!(|sizes| { rows = sizes.tokens(), width = sizes.hidden, s = 4 } =>
+        ("forward", runs: 0, reads: (2 * rows * width + width) * s, writes: 2 * rows * width * s,
+         flops: 5 * rows * width + 3 * rows),
+        ("backward", runs: 0, reads: (3 * rows * width + width) * s, writes: (rows * width + width) * s,
+         flops: 12 * rows * width + 8 * rows),
+    ),
+    block_size: None,
+    block: RmsNormBlock::FIELDS,
+    budgets: &[Budget::new("add_rmsnorm_forward", 64, 16)],
+    sample: |room, sizes, dtype, chosen| {
+        let dtypes = Dtypes {
+            activation: dtype,
+            weight: dtype,
+        };
+        sample(room, Shape::of(sizes), dtypes, EPSILON, true, chosen)
+    },
+    check: check::check,
 };
 
-const KERNEL: &str = "add_rmsnorm";
-
-/// What [`forward`] must move and compute.
-pub fn forward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.width) as u64;
-    let activations = elements * dtypes.activation.size() as u64;
-    rmsnorm::forward_cost(shape, dtypes)
-        + Cost {
-            bytes_read: activations,
-            bytes_written: activations,
-            flops: elements,
+/// Both passes on buffers of `room`; with the sum in the residual's place where asked for.
+fn sample(
+    room: &mut dyn Room,
+    shape: Shape,
+    dtypes: Dtypes,
+    epsilon: f32,
+    in_place: bool,
+    chosen: Option<usize>,
+) -> Sample {
+    let client = room.client().clone();
+    let block = RmsNormBlock::new(&client, shape, chosen);
+    let elements = shape.rows * shape.width;
+    let [x, residual, sum_gradient, y_gradient] = ["x", "residual", "sum_gradient", "y_gradient"]
+        .map(|name| room.input(name, elements, dtypes.activation));
+    let weight = room.buffer("weight", shape.width, dtypes.weight, Content::Around(1.0));
+    let [y, gradient] =
+        ["y", "gradient"].map(|name| room.output(name, elements, dtypes.activation));
+    let sum = (!in_place).then(|| room.output("sum", elements, dtypes.activation));
+    let weight_gradient = room.output("weight_gradient", shape.width, dtypes.weight);
+    let workspace = room.output("workspace", rmsnorm::workspace(shape, &block), F32);
+    Box::new(move |pass| match pass {
+        "forward" => {
+            let buffers = Forward {
+                x: &x,
+                residual: &residual,
+                weight: &weight,
+                sum: sum.as_ref(),
+                y: &y,
+            };
+            forward(&client, buffers, shape, epsilon, dtypes, &block)
         }
-}
-
-/// What [`backward`] must move and compute, without its workspace.
-pub fn backward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.width) as u64;
-    rmsnorm::backward_cost(shape, dtypes)
-        + Cost {
-            bytes_read: elements * dtypes.activation.size() as u64,
-            bytes_written: 0,
-            flops: elements,
+        _ => {
+            let buffers = Backward {
+                sum: sum.as_ref().unwrap_or(&residual),
+                weight: &weight,
+                sum_gradient: &sum_gradient,
+                y_gradient: &y_gradient,
+                gradient: &gradient,
+                weight_gradient: &weight_gradient,
+                workspace: &workspace,
+            };
+            backward(&client, buffers, shape, epsilon, dtypes, &block)
         }
+    })
 }

@@ -2,11 +2,11 @@
 
 use cubecl::{prelude::*, server::Handle};
 
-use super::{device_seconds, median};
+use super::{device_seconds, repeated};
 use crate::KernelError;
-use crate::launch::{buffer, cube_count, default_units};
+use crate::launch::{Buffer, F32, default_units, linear};
 
-const KERNEL: &str = "ceilings";
+const NAME: &str = "ceilings";
 
 /// Floats in a copy: 256 MiB each way, more than any cache holds.
 const COPIED: usize = 64 << 20;
@@ -40,21 +40,24 @@ impl Flush {
         }
     }
 
-    pub(super) fn run(&self, client: &Client) {
-        let units = default_units(client);
+    pub(super) fn run(&self, client: &Client) -> Result<(), KernelError> {
         let vector = 4;
+        let (cubes, dim) = linear(client, COPIED / vector, default_units(client));
+        let from = Buffer::new(NAME, "from", &self.from, COPIED, F32)?;
+        let to = Buffer::new(NAME, "to", &self.to, COPIED, F32)?;
         // SAFETY: both buffers hold COPIED floats, and the kernel stops there.
         unsafe {
             copy::launch_unchecked(
                 client,
-                cube_count(client, (COPIED / vector).div_ceil(units)),
-                CubeDim::new_1d(units as u32),
+                cubes,
+                dim,
                 vector,
-                buffer(&self.from, COPIED, vector),
-                buffer(&self.to, COPIED, vector),
+                from.argument(vector),
+                to.argument(vector),
                 (COPIED / vector) as u32,
             );
         }
+        Ok(())
     }
 }
 
@@ -63,38 +66,27 @@ pub(super) fn measure(
     flush: &Flush,
     repeats: usize,
 ) -> Result<Ceilings, KernelError> {
-    let units = default_units(client);
     let results = client.empty(COMPUTING * size_of::<f32>());
     let compute = || {
+        let (cubes, dim) = linear(client, COMPUTING, default_units(client));
+        let results = Buffer::new(NAME, "results", &results, COMPUTING, F32)?;
         // SAFETY: the buffer holds a float for every unit.
         unsafe {
             multiply_add::launch_unchecked(
                 client,
-                cube_count(client, COMPUTING.div_ceil(units)),
-                CubeDim::new_1d(units as u32),
-                buffer(&results, COMPUTING, 1),
+                cubes,
+                dim,
+                results.argument(1),
                 COMPUTING as u32,
                 0.5,
             );
         }
         Ok(())
     };
-    let seconds = |launch: &dyn Fn() -> Result<(), KernelError>| -> Result<f64, KernelError> {
-        let mut seconds = Vec::new();
-        for repeat in 0..=repeats {
-            let duration = device_seconds(client, KERNEL, launch)?;
-            // The first launch compiles.
-            if repeat > 0 {
-                seconds.push(duration);
-            }
-        }
-        Ok(median(seconds))
-    };
-    let copying = seconds(&|| {
-        flush.run(client);
-        Ok(())
+    let copying = repeated(repeats, || {
+        device_seconds(client, NAME, || flush.run(client))
     })?;
-    let computing = seconds(&compute)?;
+    let computing = repeated(repeats, || device_seconds(client, NAME, compute))?;
     Ok(Ceilings {
         bytes_per_s: 2.0 * (COPIED * size_of::<f32>()) as f64 / copying,
         flops_per_s: 2.0 * (COMPUTING * CHAINS * LINKS) as f64 / computing,

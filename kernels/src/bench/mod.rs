@@ -4,31 +4,17 @@
 //! plain kernels reach here ([`Ceilings`]). Between two launches a copy of more memory than any cache holds runs, so that
 //! no launch finds its input where the one before left it.
 
-mod cases;
 mod ceilings;
 
 pub use ceilings::Ceilings;
 
 use cubecl::future::block_on;
-use cubecl::prelude::Client;
+use cubecl::{ir::ElemType, prelude::Client, server::Handle};
 
-use crate::{Cost, KernelError};
-use cases::Case;
+use crate::kernel::{Content, Room};
+use crate::launch::F32;
+use crate::{Cost, KERNELS, KernelError, Sizes};
 use ceilings::Flush;
-
-/// Sizes of a model's step.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    pub batch: usize,
-    pub sequence: usize,
-    pub heads: usize,
-    pub key_heads: usize,
-    pub head_dim: usize,
-    pub ffn: usize,
-    pub vocabulary: usize,
-    /// Numbers the optimizer updates.
-    pub parameters: usize,
-}
 
 /// A kernel's pass, timed.
 #[derive(Clone, Debug)]
@@ -49,7 +35,20 @@ impl Timed {
     }
 }
 
-/// Times every kernel `repeats` times, with the device's block sizes or those chosen.
+/// Room for zeros on a device. What is in the buffers does not matter for the time.
+struct Zeros<'a>(&'a Client);
+
+impl Room for Zeros<'_> {
+    fn client(&self) -> &Client {
+        self.0
+    }
+
+    fn buffer(&mut self, _: &str, elements: usize, dtype: ElemType, _: Content<'_>) -> Handle {
+        self.0.create_from_slice(&vec![0; elements * dtype.size()])
+    }
+}
+
+/// Times every kernel `repeats` times in f32, with the device's block sizes or those chosen.
 ///
 /// # Errors
 /// Launches that are refused, and devices without time stamps.
@@ -61,28 +60,35 @@ pub fn run(
     let flush = Flush::new(client);
     let ceilings = ceilings::measure(client, &flush, repeats)?;
     let mut timed = Vec::new();
-    for case in cases::all(client, sizes) {
-        timed.push(time(client, &case, &flush, repeats)?);
+    for kernel in KERNELS {
+        let launch = (kernel.sample)(&mut Zeros(client), sizes, F32, None);
+        for (pass, _) in kernel.of_step(sizes) {
+            let seconds = repeated(repeats, || {
+                flush.run(client)?;
+                device_seconds(client, kernel.name, || launch(pass.name))
+            })?;
+            timed.push(Timed {
+                kernel: kernel.name,
+                pass: pass.name,
+                cost: (pass.cost)(sizes),
+                seconds,
+            });
+        }
     }
     Ok((ceilings, timed))
 }
 
-fn time(client: &Client, case: &Case, flush: &Flush, repeats: usize) -> Result<Timed, KernelError> {
-    let mut seconds = Vec::with_capacity(repeats);
-    // The first launch compiles.
-    for repeat in 0..=repeats {
-        flush.run(client);
-        let duration = device_seconds(client, case.kernel, || (case.launch)(client))?;
-        if repeat > 0 {
-            seconds.push(duration);
-        }
-    }
-    Ok(Timed {
-        kernel: case.kernel,
-        pass: case.pass,
-        cost: case.cost,
-        seconds: median(seconds),
-    })
+/// The median of what is measured `repeats` times, after a first time that compiles.
+fn repeated(
+    repeats: usize,
+    mut measure: impl FnMut() -> Result<f64, KernelError>,
+) -> Result<f64, KernelError> {
+    measure()?;
+    let mut seconds = (0..repeats)
+        .map(|_| measure())
+        .collect::<Result<Vec<f64>, _>>()?;
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds.get(repeats / 2).copied().unwrap_or(f64::NAN))
 }
 
 /// Seconds the device needs for what `launch` issues.
@@ -105,9 +111,4 @@ fn device_seconds(
     let ticks = block_on(duration.resolve())
         .ok_or_else(|| failed("the device gave no time stamps".into()))?;
     Ok(ticks.duration().as_secs_f64())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

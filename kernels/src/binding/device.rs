@@ -4,9 +4,9 @@ use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::Client;
 
-use crate::bench::{self, Ceilings, Sizes, Timed};
+use crate::bench::{self, Ceilings, Timed};
 use crate::check::Check;
-use crate::{Entry, KernelError};
+use crate::{Kernel, KernelError, Sizes};
 
 /// Times every kernel on a GPU device; `None` for a device that runs no kernels.
 pub fn bench(
@@ -19,7 +19,7 @@ pub fn bench(
 
 /// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels.
 pub fn check(
-    entry: &Entry,
+    kernel: &Kernel,
     device: &Device,
     dtype: FloatDType,
     seed: u64,
@@ -30,7 +30,7 @@ pub fn check(
         FloatDType::F16 => FloatKind::F16,
         _ => FloatKind::F32,
     });
-    Some((entry.check)(&client, dtype, seed))
+    Some((kernel.check)(&client, dtype, seed))
 }
 
 #[cfg(gpu)]

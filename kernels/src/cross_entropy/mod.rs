@@ -5,27 +5,64 @@
 //! into the gradient on the spot, which may overwrite the logits. That moves 2 · rows · classes elements, where
 //! log-softmax, gather and their backward passes written as separate operations move six or more.
 //!
-//! Three launches to choose from: [`forward`] (losses and log-sum-exps), [`backward`] (the gradient from those), and
-//! [`fused`] (losses and gradient at once, for a training step in which the loss is the last word). [`mean`] adds the
-//! losses up in a fixed order.
+//! Two launches to choose from: [`rows`] gives losses and gradient at once, for a training step in which the loss is the
+//! last word, or losses and log-sum-exps, from which [`backward`] makes the gradient. [`mean`] adds the losses up in a
+//! fixed order.
 //!
 //! A target outside the classes is no memory error: that row's loss and gradient are NaN, which no check lets pass.
 
+mod binding;
 mod check;
 mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::{cross_entropy_backward, cross_entropy_rows, mean_of};
-pub use launch::{Backward, CrossEntropyBlock, Forward, Fused, backward, forward, fused, mean};
+pub use binding::{cross_entropy, cross_entropy_with_gradient};
+pub(crate) use launch::{Backward, RowOutput, Rows, backward, mean, rows};
 pub use reference::{reference_backward, reference_forward};
 
 use cubecl::ir::ElemType;
 
-use crate::{Cost, launch::F32};
+use crate::check::INDEX;
+use crate::kernel::{Budget, Content, Kernel, Role, Room, Sample, UNITS_PER_ROW};
+use crate::launch::F32;
+use crate::team::TeamBlock;
 
-const KERNEL: &str = "cross_entropy";
+const NAME: &str = "cross_entropy";
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "softmax, loss and gradient from one reading of the logits",
+    launches: "2 forward with the gradient, 0 backward",
+    role: Role::Operations,
+    shape: "rows (tokens) of classes logits, s bytes a logit, t bytes a target",
+    passes: passes!(|sizes| { rows = sizes.tokens(), classes = sizes.vocabulary, s = 4, t = 4 } =>
+        // Maximum, difference, exponential, sum; a logarithm, a sum and a difference once a row. Then difference,
+        // exponential and product for the gradient.
+        ("both", runs: 1, reads: rows * classes * s + rows * t, writes: rows * classes * s + 4 * rows,
+         flops: 7 * rows * classes + 4 * rows),
+        ("loss only", reads: rows * classes * s + rows * t, writes: 8 * rows, flops: 4 * rows * classes + 3 * rows),
+        ("gradient only", reads: rows * classes * s + rows * (t + 4), writes: rows * classes * s,
+         flops: 3 * rows * classes + rows),
+        ("mean", reads: 4 * rows, writes: 4, flops: rows),
+    ),
+    block_size: Some(UNITS_PER_ROW),
+    block: TeamBlock::FIELDS,
+    budgets: &[
+        Budget::new("cross_entropy_rows", 72, 256),
+        Budget::new("cross_entropy_backward", 48, 0),
+        Budget::new("mean_of", 16, 64),
+    ],
+    sample: |room, sizes, dtype, chosen| {
+        let shape = Shape {
+            rows: sizes.tokens(),
+            classes: sizes.vocabulary,
+        };
+        let block = TeamBlock::new(NAME, room.client(), shape.classes, chosen);
+        sample(room, shape, dtype, 0.0, block)
+    },
+    check: check::check,
+};
 
 /// `rows` tokens of `classes` logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,39 +78,55 @@ pub struct Dtypes {
     pub targets: ElemType,
 }
 
-/// What [`forward`] must move and compute.
-pub fn forward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.classes) as u64;
-    let rows = shape.rows as u64;
-    Cost {
-        bytes_read: elements * dtypes.logits.size() as u64 + rows * dtypes.targets.size() as u64,
-        bytes_written: rows * 2 * F32.size() as u64,
-        // Maximum, difference, exponential, sum; a logarithm, a sum and a difference once a row.
-        flops: 4 * elements + 3 * rows,
-    }
-}
-
-/// What [`fused`] must move and compute.
-pub fn fused_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.classes) as u64;
-    let rows = shape.rows as u64;
-    let logits = elements * dtypes.logits.size() as u64;
-    Cost {
-        bytes_read: logits + rows * dtypes.targets.size() as u64,
-        bytes_written: logits + rows * F32.size() as u64,
-        // As forward, then difference, exponential and product for the gradient.
-        flops: 7 * elements + 4 * rows,
-    }
-}
-
-/// What [`backward`] must move and compute.
-pub fn backward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.classes) as u64;
-    let rows = shape.rows as u64;
-    let logits = elements * dtypes.logits.size() as u64;
-    Cost {
-        bytes_read: logits + rows * (dtypes.targets.size() + F32.size()) as u64,
-        bytes_written: logits,
-        flops: 3 * elements + rows,
-    }
+/// Every launch on buffers of `room`, for the mean of the losses; logits lie around `center`.
+fn sample(
+    room: &mut dyn Room,
+    shape: Shape,
+    dtype: ElemType,
+    center: f64,
+    block: TeamBlock,
+) -> Sample {
+    let client = room.client().clone();
+    let dtypes = Dtypes {
+        logits: dtype,
+        targets: INDEX,
+    };
+    let elements = shape.rows * shape.classes;
+    let scale = 1.0 / shape.rows as f32;
+    let logits = room.buffer("logits", elements, dtype, Content::Around(center));
+    let targets = room.buffer("targets", shape.rows, INDEX, Content::Below(shape.classes));
+    let upstream = room.input("upstream", 1, F32);
+    let gradient = room.output("gradient", elements, dtype);
+    let [losses, log_sums] = ["losses", "log_sums"].map(|name| room.output(name, shape.rows, F32));
+    let average = room.output("mean", 1, F32);
+    Box::new(move |pass| match pass {
+        "gradient only" => {
+            let buffers = Backward {
+                logits: &logits,
+                targets: &targets,
+                log_sums: &log_sums,
+                upstream: &upstream,
+                gradient: &gradient,
+            };
+            backward(&client, buffers, shape, scale, dtypes)
+        }
+        "mean" => mean(&client, &losses, &average, shape.rows),
+        _ => {
+            let output = match pass {
+                "loss only" => RowOutput::LogSums(&log_sums),
+                "in place" => RowOutput::Gradient { to: None, scale },
+                _ => RowOutput::Gradient {
+                    to: Some(&gradient),
+                    scale,
+                },
+            };
+            let buffers = Rows {
+                logits: &logits,
+                targets: &targets,
+                losses: &losses,
+                output,
+            };
+            rows(&client, buffers, shape, dtypes, &block)
+        }
+    })
 }

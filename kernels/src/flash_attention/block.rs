@@ -3,9 +3,10 @@
 use cubecl::prelude::*;
 
 use super::tile::Tiling;
-use super::{KERNEL, Shape};
+use super::{NAME, Shape};
 use crate::{
     KernelError,
+    kernel::Sizes,
     launch::{compute_units, plane_size},
     tunables,
 };
@@ -24,19 +25,18 @@ pub struct FlashAttentionBlock {
     pub key_gradient: AttentionTile,
 }
 
-/// How a cube is built and what each of its units works on.
-///
-/// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and
-/// `units_x * columns_per_unit` columns. Rows are queries in the forward kernel and in the one for query gradients, keys
-/// in the one for key and value gradients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AttentionTile {
-    /// Units that share a row; a power of two.
-    pub units_x: usize,
-    pub units_y: usize,
-    pub rows_per_unit: usize,
-    /// 1, 2 or 4: a unit's weights of one row are one vector.
-    pub columns_per_unit: usize,
+block! {
+    /// How a cube is built and what each of its units works on.
+    ///
+    /// A cube has `units_x * units_y` units and works on score tiles of `units_y * rows_per_unit` rows and
+    /// `units_x * columns_per_unit` columns. Rows are queries in the forward kernel and in the one for query gradients, keys
+    /// in the one for key and value gradients.
+    AttentionTile {
+        units_x: "units that share a row of the tile; a power of two",
+        units_y: "rows of units in a cube",
+        rows_per_unit: "rows each unit works on",
+        columns_per_unit: "columns each unit works on; 1, 2 or 4, since its weights of one row are one vector",
+    }
 }
 
 /// The three kernels, as far as block sizes care.
@@ -47,14 +47,74 @@ pub(super) enum Pass {
     KeyGradient,
 }
 
+impl Pass {
+    /// Heads whose rows the kernel's cubes share out.
+    fn heads(self, shape: Shape) -> usize {
+        match self {
+            Pass::Forward | Pass::QueryGradient => shape.heads,
+            Pass::KeyGradient => shape.key_heads,
+        }
+    }
+}
+
 impl FlashAttentionBlock {
-    /// Block sizes for this device and shape.
-    pub fn for_device(client: &Client, shape: Shape) -> FlashAttentionBlock {
+    /// The same tile for every kernel.
+    pub fn of(tile: AttentionTile) -> FlashAttentionBlock {
+        FlashAttentionBlock {
+            forward: tile,
+            query_gradient: tile,
+            key_gradient: tile,
+        }
+    }
+
+    /// Candidate number `tile` for every kernel, or for each the block sizes for this device and shape.
+    pub fn new(client: &Client, shape: Shape, tile: Option<usize>) -> FlashAttentionBlock {
+        let candidates = candidates(shape.head_dim);
+        if let Some(tile) = tile.and_then(|tile| candidates.get(tile)) {
+            return FlashAttentionBlock::of(*tile);
+        }
         FlashAttentionBlock {
             forward: AttentionTile::pick(client, shape, Pass::Forward),
             query_gradient: AttentionTile::pick(client, shape, Pass::QueryGradient),
             key_gradient: AttentionTile::pick(client, shape, Pass::KeyGradient),
         }
+    }
+}
+
+/// How a kernel is launched: one cube for each block of rows of each head of each sequence.
+pub(super) struct Grid {
+    pub count: CubeCount,
+    pub dim: CubeDim,
+    pub tiling: Tiling,
+}
+
+impl Grid {
+    /// Refuses a tile that the kernels or the device cannot run, and more cubes than it launches at once.
+    pub fn new(
+        client: &Client,
+        tile: AttentionTile,
+        shape: Shape,
+        size: VectorSize,
+        pass: Pass,
+    ) -> Result<Grid, KernelError> {
+        tile.check(client, shape, size, pass)?;
+        let (heads, blocks) = (pass.heads(shape), shape.seq.div_ceil(tile.rows()));
+        let limit = client.properties().hardware.max_cube_count;
+        if heads > limit.0 as usize || shape.batch > limit.1 as usize || blocks > limit.2 as usize {
+            return Err(KernelError::Shape {
+                kernel: NAME,
+                reason: format!(
+                    "{heads} heads x {} sequences x {blocks} blocks is more than the {limit:?} cubes this device launches at once",
+                    shape.batch
+                ),
+            });
+        }
+        let tiling = tile.tiling(client, shape.head_dim / size);
+        Ok(Grid {
+            count: CubeCount::Static(heads as u32, shape.batch as u32, blocks as u32),
+            dim: CubeDim::new_1d(tiling.units() as u32),
+            tiling,
+        })
     }
 }
 
@@ -64,12 +124,7 @@ impl AttentionTile {
         self.units_y * self.rows_per_unit
     }
 
-    /// Columns of a score tile.
-    pub fn columns(&self) -> usize {
-        self.units_x * self.columns_per_unit
-    }
-
-    pub(super) fn tiling(&self, client: &Client, vectors: usize) -> Tiling {
+    fn tiling(&self, client: &Client, vectors: usize) -> Tiling {
         Tiling {
             units_x: self.units_x,
             units_y: self.units_y,
@@ -81,7 +136,7 @@ impl AttentionTile {
     }
 
     /// Refuses a block that the kernels or the device cannot run.
-    pub(super) fn check(
+    fn check(
         &self,
         client: &Client,
         shape: Shape,
@@ -89,45 +144,38 @@ impl AttentionTile {
         pass: Pass,
     ) -> Result<(), KernelError> {
         let hardware = &client.properties().hardware;
-        let refuse = |reason: String| {
-            Err(KernelError::Block {
-                kernel: KERNEL,
-                reason,
-            })
-        };
-        if !self.units_x.is_power_of_two() {
-            return refuse(format!("units_x is {}, not a power of two", self.units_x));
-        }
-        if self.units_y == 0 {
-            return refuse("units_y must be at least 1".to_string());
-        }
-        if !(1..=MOST_ROWS_PER_UNIT).contains(&self.rows_per_unit) {
-            return refuse(format!(
-                "rows_per_unit is {}, not 1 to {MOST_ROWS_PER_UNIT}",
-                self.rows_per_unit
-            ));
-        }
-        if ![1, 2, 4].contains(&self.columns_per_unit) {
-            return refuse(format!(
-                "columns_per_unit is {}, not 1, 2 or 4",
-                self.columns_per_unit
-            ));
-        }
         let units = self.units_x.saturating_mul(self.units_y);
-        if units > hardware.max_units_per_cube as usize {
-            return refuse(format!(
-                "{units} units a cube, the device allows {}",
-                hardware.max_units_per_cube
-            ));
-        }
-        let bytes = self.shared_memory(client, shape, vector_size, pass);
-        if bytes > hardware.max_shared_memory_size {
-            return refuse(format!(
-                "{bytes} bytes of shared memory, the device has {}; use fewer rows or columns",
-                hardware.max_shared_memory_size
-            ));
-        }
-        Ok(())
+        let AttentionTile {
+            units_x,
+            units_y,
+            rows_per_unit,
+            columns_per_unit,
+        } = *self;
+        let reason = if !units_x.is_power_of_two() {
+            format!("units_x is {units_x}, not a power of two")
+        } else if units_y == 0 {
+            "units_y must be at least 1".to_string()
+        } else if !(1..=MOST_ROWS_PER_UNIT).contains(&rows_per_unit) {
+            format!("rows_per_unit is {rows_per_unit}, not 1 to {MOST_ROWS_PER_UNIT}")
+        } else if ![1, 2, 4].contains(&columns_per_unit) {
+            format!("columns_per_unit is {columns_per_unit}, not 1, 2 or 4")
+        } else if units > hardware.max_units_per_cube as usize {
+            let most = hardware.max_units_per_cube;
+            format!("{units} units a cube, the device allows {most}")
+        } else {
+            let bytes = self.shared_memory(client, shape, vector_size, pass);
+            let most = hardware.max_shared_memory_size;
+            if bytes <= most {
+                return Ok(());
+            }
+            format!(
+                "{bytes} bytes of shared memory, the device has {most}; use fewer rows or columns"
+            )
+        };
+        Err(KernelError::Block {
+            kernel: NAME,
+            reason,
+        })
     }
 
     /// Bytes of shared memory a cube takes.
@@ -152,13 +200,11 @@ impl AttentionTile {
         (values + weights + scratch) * size_of::<f32>()
     }
 
-    /// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute unit room for a second cube, is no taller than the sequence and still
-    /// makes a cube for each compute unit; where none does all of that, the smallest one that fits.
+    /// The tile with the rows chosen for this process, if there is one. Otherwise the largest tile that leaves a compute
+    /// unit room for a second cube, is no taller than the sequence and still makes a cube for each compute unit; where none
+    /// does all of that, the smallest one that fits.
     fn pick(client: &Client, shape: Shape, pass: Pass) -> AttentionTile {
-        let heads = match pass {
-            Pass::Forward | Pass::QueryGradient => shape.heads,
-            Pass::KeyGradient => shape.key_heads,
-        };
+        let heads = pass.heads(shape);
         let available = client.properties().hardware.max_shared_memory_size;
         let comfortable = (available / 2).min(MOST_SHARED_MEMORY);
         let wanted = compute_units(client);
@@ -169,7 +215,7 @@ impl AttentionTile {
                 && tile.rows() <= shape.seq.next_power_of_two()
                 && tile.shared_memory(client, shape, 4, pass) <= comfortable
         };
-        if let Some(rows) = tunables::chosen(KERNEL)
+        if let Some(rows) = tunables::or_chosen(NAME, None)
             && let Some(tile) = candidates(shape.head_dim)
                 .into_iter()
                 .find(|tile| tile.rows() == rows)
@@ -184,9 +230,21 @@ impl AttentionTile {
     }
 }
 
+/// The numbers of all candidates, and what they are.
+pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
+    let described = |tile: AttentionTile| {
+        format!(
+            "tile of {}x{} units, {} rows and {} columns each",
+            tile.units_x, tile.units_y, tile.rows_per_unit, tile.columns_per_unit
+        )
+    };
+    let candidates = candidates(sizes.head_dim());
+    candidates.into_iter().map(described).enumerate().collect()
+}
+
 /// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
 /// last one is for devices with little shared memory.
-pub(crate) fn candidates(head_dim: usize) -> [AttentionTile; 6] {
+fn candidates(head_dim: usize) -> [AttentionTile; 6] {
     let tile = |units_x, units_y, rows_per_unit, columns_per_unit| AttentionTile {
         units_x,
         units_y,

@@ -31,20 +31,22 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
     #[comptime] tiling: Tiling,
     #[define(E)] _element: ElemType,
 ) {
+    let tile_rows = comptime!(tiling.rows());
+    let tile_columns = comptime!(tiling.columns());
     let x = UNIT_POS as usize % tiling.units_x;
     let y = UNIT_POS as usize / tiling.units_x;
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
-    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * comptime!(tiling.rows());
+    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
 
-    let query_rows = query_at.rows(sequence, head);
-    let key_rows = key_at.rows(sequence, head / group);
-    let value_rows = value_at.rows(sequence, head / group);
-    let output_rows = output_at.rows(sequence, head);
+    let query_rows = query_at.rows(sequence, head, seq);
+    let key_rows = key_at.rows(sequence, head / group, seq);
+    let value_rows = value_at.rows(sequence, head / group, seq);
+    let output_rows = output_at.rows(sequence, head, seq);
 
     let value_size = comptime!(tiling.columns() * tiling.stride());
     let mut query_tile =
-        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tiling.rows() * tiling.stride()));
+        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tile_rows * tiling.stride()));
     let mut key_tile = Shared::<[Vector<f32, N>]>::new_slice(value_size);
     let mut value_tile = Shared::<[Vector<f32, N>]>::new_slice(value_size);
     let mut weights =
@@ -73,25 +75,23 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         &mut query_tile,
         query_rows,
         first_query,
-        seq,
         scale,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
 
     // No query of the block sees a key behind its last query.
-    let keys = min(first_query + comptime!(tiling.rows()), seq);
-    let blocks = keys.div_ceil(comptime!(tiling.columns()));
+    let keys = min(first_query + tile_rows, seq);
+    let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
-        let first_key = block * comptime!(tiling.columns());
+        let first_key = block * tile_columns;
         load_tile::<E, N>(
             key,
             &mut key_tile,
             key_rows,
             first_key,
-            seq,
             1.0f32,
-            comptime!(tiling.columns()),
+            tile_columns,
             tiling,
         );
         load_tile::<E, N>(
@@ -99,9 +99,8 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
             &mut value_tile,
             value_rows,
             first_key,
-            seq,
             1.0f32,
-            comptime!(tiling.columns()),
+            tile_columns,
             tiling,
         );
         sync_cube();
@@ -155,7 +154,6 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         output,
         output_rows,
         first_query,
-        seq,
         x,
         y,
         tiling,

@@ -33,18 +33,20 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
     #[comptime] tiling: Tiling,
     #[define(E)] _element: ElemType,
 ) {
+    let tile_rows = comptime!(tiling.rows());
+    let tile_columns = comptime!(tiling.columns());
     let x = UNIT_POS as usize % tiling.units_x;
     let y = UNIT_POS as usize / tiling.units_x;
     let key_head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
-    let first_key = CUBE_POS_Z as usize * comptime!(tiling.rows());
+    let first_key = CUBE_POS_Z as usize * tile_rows;
 
-    let key_rows = key_at.rows(sequence, key_head);
-    let value_rows = value_at.rows(sequence, key_head);
-    let key_gradient_rows = key_gradient_at.rows(sequence, key_head);
-    let value_gradient_rows = value_gradient_at.rows(sequence, key_head);
+    let key_rows = key_at.rows(sequence, key_head, seq);
+    let value_rows = value_at.rows(sequence, key_head, seq);
+    let key_gradient_rows = key_gradient_at.rows(sequence, key_head, seq);
+    let value_gradient_rows = value_gradient_at.rows(sequence, key_head, seq);
 
-    let row_size = comptime!(tiling.rows() * tiling.stride());
+    let row_size = comptime!(tile_rows * tiling.stride());
     let column_size = comptime!(tiling.columns() * tiling.stride());
     let weight_size = comptime!(tiling.rows() * tiling.weight_stride());
     let mut key_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
@@ -59,9 +61,8 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
         &mut key_tile,
         key_rows,
         first_key,
-        seq,
         1.0f32,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
     load_tile::<E, N>(
@@ -69,9 +70,8 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
         &mut value_tile,
         value_rows,
         first_key,
-        seq,
         1.0f32,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
 
@@ -94,24 +94,23 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
     }
 
     // Earlier queries see none of these keys.
-    let first_block = first_key / comptime!(tiling.columns());
-    let blocks = seq.div_ceil(comptime!(tiling.columns()));
+    let first_block = first_key / tile_columns;
+    let blocks = seq.div_ceil(tile_columns);
     for member in 0..group {
         let head = key_head * group + member;
         let first_row = (sequence * CUBE_COUNT_X as usize * group + head) * seq;
-        let query_rows = query_at.rows(sequence, head);
-        let output_gradient_rows = output_gradient_at.rows(sequence, head);
+        let query_rows = query_at.rows(sequence, head, seq);
+        let output_gradient_rows = output_gradient_at.rows(sequence, head, seq);
 
         for block in first_block..blocks {
-            let first_query = block * comptime!(tiling.columns());
+            let first_query = block * tile_columns;
             load_tile::<E, N>(
                 query,
                 &mut query_tile,
                 query_rows,
                 first_query,
-                seq,
                 scale,
-                comptime!(tiling.columns()),
+                tile_columns,
                 tiling,
             );
             load_tile::<E, N>(
@@ -119,9 +118,8 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
                 &mut gradient_tile,
                 output_gradient_rows,
                 first_query,
-                seq,
                 1.0f32,
-                comptime!(tiling.columns()),
+                tile_columns,
                 tiling,
             );
             sync_cube();
@@ -197,7 +195,6 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
         key_gradient,
         key_gradient_rows,
         first_key,
-        seq,
         x,
         y,
         tiling,
@@ -208,7 +205,6 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
         value_gradient,
         value_gradient_rows,
         first_key,
-        seq,
         x,
         y,
         tiling,

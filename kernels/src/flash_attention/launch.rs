@@ -1,24 +1,18 @@
 //! Launches: checks first, then one kernel forward and two backward; or the log-sum-exp alone.
 
-use cubecl::{
-    ir::{ElemType, FloatKind},
-    prelude::*,
-    server::Handle,
-};
+use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::block::{AttentionTile, FlashAttentionBlock, Pass};
+use super::block::{FlashAttentionBlock, Grid, Pass};
 use super::forward_kernel::flash_attention_forward;
 use super::key_gradient::flash_attention_key_gradient;
 use super::log_sum_exp_kernel::flash_attention_log_sum_exp;
 use super::query_gradient::flash_attention_query_gradient;
 use super::view::{HeadView, common_vector_size};
-use super::{KERNEL, Shape};
+use super::{NAME, Shape};
 use crate::{
     KernelError,
-    launch::{buffer, check_buffer, check_float},
+    launch::{Buffer, F32, check_float},
 };
-
-const STATISTIC: ElemType = ElemType::Float(FloatKind::F32);
 
 /// What the forward pass reads and writes. `log_sum_exp` is f32 `[batch, heads, seq]`, the rest has the element type of
 /// the launch.
@@ -47,6 +41,14 @@ pub struct Backward<'a> {
     pub value_gradient: &'a HeadView,
 }
 
+/// What [`log_sum_exp`] reads and writes; the result is f32 `[batch, heads, seq]`.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSumExp<'a> {
+    pub query: &'a HeadView,
+    pub key: &'a HeadView,
+    pub log_sum_exp: &'a Handle,
+}
+
 /// Causal attention, one launch. Softmax and sums are in f32 whatever the element type.
 ///
 /// # Errors
@@ -58,40 +60,29 @@ pub fn forward(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let Forward {
-        query,
-        key,
-        value,
-        output,
-        log_sum_exp,
-    } = tensors;
     let statistics = shape.check()?;
-    check_float(KERNEL, dtype)?;
+    check_float(NAME, dtype)?;
     let (heads, key_heads) = (shape.heads, shape.key_heads);
-    query.check(KERNEL, "query", shape, heads, dtype)?;
-    key.check(KERNEL, "key", shape, key_heads, dtype)?;
-    value.check(KERNEL, "value", shape, key_heads, dtype)?;
-    output.check(KERNEL, "output", shape, heads, dtype)?;
-    check_buffer(KERNEL, "log_sum_exp", log_sum_exp, statistics, STATISTIC)?;
-
+    let query = tensors.query.bind("query", shape, heads, dtype)?;
+    let key = tensors.key.bind("key", shape, key_heads, dtype)?;
+    let value = tensors.value.bind("value", shape, key_heads, dtype)?;
+    let output = tensors.output.bind("output", shape, heads, dtype)?;
+    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key, value, output]);
-    let block = block.forward;
-    block.check(client, shape, size, Pass::Forward)?;
-    let tiling = block.tiling(client, shape.head_dim / size);
-    let count = cube_count(client, shape, heads, block)?;
-    // SAFETY: every view and buffer was checked against the shape, and the kernel stays inside them.
+    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
     unsafe {
         flash_attention_forward::launch_unchecked(
             client,
             count,
-            CubeDim::new_1d(tiling.units() as u32),
+            dim,
             size,
-            block.columns_per_unit,
-            query.buffer(shape, heads, size),
-            key.buffer(shape, key_heads, size),
-            value.buffer(shape, key_heads, size),
-            output.buffer(shape, heads, size),
-            buffer(log_sum_exp, statistics, 1),
+            tiling.columns_per_unit,
+            query.argument(size),
+            key.argument(size),
+            value.argument(size),
+            output.argument(size),
+            sums.argument(1),
             query.place(size),
             key.place(size),
             value.place(size),
@@ -118,32 +109,20 @@ pub fn backward(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let Backward {
-        query,
-        key,
-        value,
-        output,
-        output_gradient,
-        log_sum_exp,
-        delta,
-        query_gradient,
-        key_gradient,
-        value_gradient,
-    } = tensors;
     let statistics = shape.check()?;
-    check_float(KERNEL, dtype)?;
+    check_float(NAME, dtype)?;
+    let bind = |view, name, heads| HeadView::bind(view, name, shape, heads, dtype);
     let (heads, key_heads) = (shape.heads, shape.key_heads);
-    query.check(KERNEL, "query", shape, heads, dtype)?;
-    key.check(KERNEL, "key", shape, key_heads, dtype)?;
-    value.check(KERNEL, "value", shape, key_heads, dtype)?;
-    output.check(KERNEL, "output", shape, heads, dtype)?;
-    output_gradient.check(KERNEL, "output_gradient", shape, heads, dtype)?;
-    query_gradient.check(KERNEL, "query_gradient", shape, heads, dtype)?;
-    key_gradient.check(KERNEL, "key_gradient", shape, key_heads, dtype)?;
-    value_gradient.check(KERNEL, "value_gradient", shape, key_heads, dtype)?;
-    check_buffer(KERNEL, "log_sum_exp", log_sum_exp, statistics, STATISTIC)?;
-    check_buffer(KERNEL, "delta", delta, statistics, STATISTIC)?;
-
+    let query = bind(tensors.query, "query", heads)?;
+    let key = bind(tensors.key, "key", key_heads)?;
+    let value = bind(tensors.value, "value", key_heads)?;
+    let output = bind(tensors.output, "output", heads)?;
+    let output_gradient = bind(tensors.output_gradient, "output_gradient", heads)?;
+    let query_gradient = bind(tensors.query_gradient, "query_gradient", heads)?;
+    let key_gradient = bind(tensors.key_gradient, "key_gradient", key_heads)?;
+    let value_gradient = bind(tensors.value_gradient, "value_gradient", key_heads)?;
+    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
+    let delta = Buffer::new(NAME, "delta", tensors.delta, statistics, F32)?;
     let views = [
         query,
         key,
@@ -155,29 +134,32 @@ pub fn backward(
         value_gradient,
     ];
     let size = common_vector_size(client, dtype, shape.head_dim, &views);
-    let (query_block, key_block) = (block.query_gradient, block.key_gradient);
-    query_block.check(client, shape, size, Pass::QueryGradient)?;
-    key_block.check(client, shape, size, Pass::KeyGradient)?;
-    let query_count = cube_count(client, shape, heads, query_block)?;
-    let key_count = cube_count(client, shape, key_heads, key_block)?;
+    let queries = Grid::new(
+        client,
+        block.query_gradient,
+        shape,
+        size,
+        Pass::QueryGradient,
+    )?;
+    let keys = Grid::new(client, block.key_gradient, shape, size, Pass::KeyGradient)?;
 
-    let tiling = query_block.tiling(client, shape.head_dim / size);
-    // SAFETY: every view and buffer was checked against the shape, and the kernel stays inside them.
+    let Grid { count, dim, tiling } = queries;
+    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
     unsafe {
         flash_attention_query_gradient::launch_unchecked(
             client,
-            query_count,
-            CubeDim::new_1d(tiling.units() as u32),
+            count,
+            dim,
             size,
-            query_block.columns_per_unit,
-            query.buffer(shape, heads, size),
-            key.buffer(shape, key_heads, size),
-            value.buffer(shape, key_heads, size),
-            output.buffer(shape, heads, size),
-            output_gradient.buffer(shape, heads, size),
-            buffer(log_sum_exp, statistics, 1),
-            buffer(delta, statistics, 1),
-            query_gradient.buffer(shape, heads, size),
+            tiling.columns_per_unit,
+            query.argument(size),
+            key.argument(size),
+            value.argument(size),
+            output.argument(size),
+            output_gradient.argument(size),
+            sums.argument(1),
+            delta.argument(1),
+            query_gradient.argument(size),
             query.place(size),
             key.place(size),
             value.place(size),
@@ -192,23 +174,23 @@ pub fn backward(
             dtype,
         );
     }
-    let tiling = key_block.tiling(client, shape.head_dim / size);
+    let Grid { count, dim, tiling } = keys;
     // SAFETY: as above.
     unsafe {
         flash_attention_key_gradient::launch_unchecked(
             client,
-            key_count,
-            CubeDim::new_1d(tiling.units() as u32),
+            count,
+            dim,
             size,
-            key_block.columns_per_unit,
-            query.buffer(shape, heads, size),
-            key.buffer(shape, key_heads, size),
-            value.buffer(shape, key_heads, size),
-            output_gradient.buffer(shape, heads, size),
-            buffer(log_sum_exp, statistics, 1),
-            buffer(delta, statistics, 1),
-            key_gradient.buffer(shape, key_heads, size),
-            value_gradient.buffer(shape, key_heads, size),
+            tiling.columns_per_unit,
+            query.argument(size),
+            key.argument(size),
+            value.argument(size),
+            output_gradient.argument(size),
+            sums.argument(1),
+            delta.argument(1),
+            key_gradient.argument(size),
+            value_gradient.argument(size),
             query.place(size),
             key.place(size),
             value.place(size),
@@ -226,14 +208,6 @@ pub fn backward(
     Ok(())
 }
 
-/// What [`log_sum_exp`] reads and writes; the result is f32 `[batch, heads, seq]`.
-#[derive(Clone, Copy, Debug)]
-pub struct LogSumExp<'a> {
-    pub query: &'a HeadView,
-    pub key: &'a HeadView,
-    pub log_sum_exp: &'a Handle,
-}
-
 /// The log of each row's sum of exponentials and nothing else, one launch: half a forward pass.
 ///
 /// # Errors
@@ -245,33 +219,23 @@ pub fn log_sum_exp(
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
-    let LogSumExp {
-        query,
-        key,
-        log_sum_exp,
-    } = tensors;
     let statistics = shape.check()?;
-    check_float(KERNEL, dtype)?;
-    let (heads, key_heads) = (shape.heads, shape.key_heads);
-    query.check(KERNEL, "query", shape, heads, dtype)?;
-    key.check(KERNEL, "key", shape, key_heads, dtype)?;
-    check_buffer(KERNEL, "log_sum_exp", log_sum_exp, statistics, STATISTIC)?;
-
+    check_float(NAME, dtype)?;
+    let query = tensors.query.bind("query", shape, shape.heads, dtype)?;
+    let key = tensors.key.bind("key", shape, shape.key_heads, dtype)?;
+    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
-    let block = block.forward;
-    block.check(client, shape, size, Pass::Forward)?;
-    let tiling = block.tiling(client, shape.head_dim / size);
-    let count = cube_count(client, shape, heads, block)?;
-    // SAFETY: every view and buffer was checked against the shape, and the kernel stays inside them.
+    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
     unsafe {
         flash_attention_log_sum_exp::launch_unchecked(
             client,
             count,
-            CubeDim::new_1d(tiling.units() as u32),
+            dim,
             size,
-            query.buffer(shape, heads, size),
-            key.buffer(shape, key_heads, size),
-            buffer(log_sum_exp, statistics, 1),
+            query.argument(size),
+            key.argument(size),
+            sums.argument(1),
             query.place(size),
             key.place(size),
             shape.seq,
@@ -283,29 +247,4 @@ pub fn log_sum_exp(
         );
     }
     Ok(())
-}
-
-/// One cube for each block of rows of each head of each sequence.
-fn cube_count(
-    client: &Client,
-    shape: Shape,
-    heads: usize,
-    block: AttentionTile,
-) -> Result<CubeCount, KernelError> {
-    let blocks = shape.seq.div_ceil(block.rows());
-    let limit = client.properties().hardware.max_cube_count;
-    if heads > limit.0 as usize || shape.batch > limit.1 as usize || blocks > limit.2 as usize {
-        return Err(KernelError::Shape {
-            kernel: KERNEL,
-            reason: format!(
-                "{heads} heads x {} sequences x {blocks} blocks is more than the {limit:?} cubes this device launches at once",
-                shape.batch
-            ),
-        });
-    }
-    Ok(CubeCount::Static(
-        heads as u32,
-        shape.batch as u32,
-        blocks as u32,
-    ))
 }

@@ -26,16 +26,18 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
     #[comptime] tiling: Tiling,
     #[define(E)] _element: ElemType,
 ) {
+    let tile_rows = comptime!(tiling.rows());
+    let tile_columns = comptime!(tiling.columns());
     let x = UNIT_POS as usize % tiling.units_x;
     let y = UNIT_POS as usize / tiling.units_x;
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
-    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * comptime!(tiling.rows());
-    let query_rows = query_at.rows(sequence, head);
-    let key_rows = key_at.rows(sequence, head / group);
+    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
+    let query_rows = query_at.rows(sequence, head, seq);
+    let key_rows = key_at.rows(sequence, head / group, seq);
 
     let mut query_tile =
-        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tiling.rows() * tiling.stride()));
+        Shared::<[Vector<f32, N>]>::new_slice(comptime!(tile_rows * tiling.stride()));
     let mut key_tile =
         Shared::<[Vector<f32, N>]>::new_slice(comptime!(tiling.columns() * tiling.stride()));
     let mut scratch = reduction_scratch(tiling);
@@ -55,25 +57,23 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
         &mut query_tile,
         query_rows,
         first_query,
-        seq,
         scale,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
 
     // No query of the block sees a key behind its last query.
-    let keys = min(first_query + comptime!(tiling.rows()), seq);
-    let blocks = keys.div_ceil(comptime!(tiling.columns()));
+    let keys = min(first_query + tile_rows, seq);
+    let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
-        let first_key = block * comptime!(tiling.columns());
+        let first_key = block * tile_columns;
         load_tile::<E, N>(
             key,
             &mut key_tile,
             key_rows,
             first_key,
-            seq,
             1.0f32,
-            comptime!(tiling.columns()),
+            tile_columns,
             tiling,
         );
         sync_cube();

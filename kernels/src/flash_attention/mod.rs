@@ -16,6 +16,7 @@
 //! f32 and writes dq, dk, dv. Operations: 4 `head_dim` for each pair of query and visible key forward, 10 backward. The
 //! two kernels together spend 14, since both need scores and `do . v`.
 
+mod binding;
 mod block;
 mod check;
 mod forward_kernel;
@@ -27,22 +28,112 @@ pub mod reference;
 mod tile;
 mod view;
 
-pub(crate) use block::candidates;
-pub use block::{AttentionTile, FlashAttentionBlock};
-pub use check::{Layout, check, check_shape, shapes, tiles};
-pub use forward_kernel::flash_attention_forward;
-pub use key_gradient::flash_attention_key_gradient;
-pub use launch::{Backward, Forward, LogSumExp, backward, forward, log_sum_exp};
-pub use log_sum_exp_kernel::flash_attention_log_sum_exp;
-pub use query_gradient::flash_attention_query_gradient;
-pub use tile::{Lengths, Rows, Tiling};
-pub use view::{HeadView, Place};
+pub use binding::{
+    KeyValueLayout, library_attention, rotary_attention, rotary_attention_gradient,
+    rotary_attention_saved,
+};
+use block::{AttentionTile, FlashAttentionBlock};
+use launch::{Backward, Forward, LogSumExp, backward, forward};
+use view::HeadView;
 
-use cubecl::ir::ElemType;
+use crate::kernel::{BlockSize, Budget, Kernel, Role, Sizes, Spill};
+use crate::{
+    KernelError,
+    launch::{F32, check_shape},
+};
 
-use crate::{Cost, KernelError, launch::check_elements};
+const NAME: &str = "flash_attention";
 
-const KERNEL: &str = "flash_attention";
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "causal attention over grouped heads; scores never leave the chip",
+    launches: "1 forward, 2 backward; 1 for the log-sum-exp alone",
+    role: Role::Attention,
+    shape: "elements of queries and keys of s bytes, rows of all heads, head_dim features a head, pairs of a query and a key \
+            it sees",
+    // As is customary, the softmax (about 5 operations a pair) is not counted. Backward needs five products a pair, however
+    // often the kernels repeat two of them.
+    passes: passes!(|sizes| { queries = Shape::of(sizes).query_elements(), keys = Shape::of(sizes).key_elements(), rows = Shape::of(sizes).statistics(), pairs = Shape::of(sizes).pairs(), head_dim = sizes.head_dim(), s = 4 } =>
+        ("forward", runs: sizes.layers, reads: (queries + 2 * keys) * s, writes: queries * s + 4 * rows,
+         flops: 4 * head_dim * pairs),
+        ("log-sum-exp", reads: (queries + keys) * s, writes: 4 * rows, flops: 2 * head_dim * pairs),
+        ("backward", runs: sizes.layers, reads: (3 * queries + 2 * keys) * s + 4 * rows, writes: (queries + 2 * keys) * s,
+         flops: 10 * head_dim * pairs),
+    ),
+    block_size: Some(BlockSize {
+        counts: "rows of a score tile",
+        sizes: &[4, 8, 16, 32, 64],
+        compiled: block::compiled,
+        depends_on_sizes: true,
+    }),
+    block: AttentionTile::FIELDS,
+    budgets: &[
+        Budget {
+            spills: &[Spill {
+                case: "small, tile of 8x16 units, 2 rows and 4 columns each",
+                vgpr_spills: 1,
+                scratch_bytes: 8,
+                reason: "found by this gate on gfx90a and gfx942; no device gets this tile unless it is asked for",
+            }],
+            ..Budget::new("flash_attention_forward", 152, 55044)
+        },
+        Budget::new("flash_attention_log_sum_exp", 152, 33800),
+        Budget::new("flash_attention_query_gradient", 136, 52868),
+        Budget::new("flash_attention_key_gradient", 136, 55040),
+    ],
+    // Queries, keys and values as columns of one projection, as the model has them.
+    sample: |room, sizes, dtype, tile| {
+        let client = room.client().clone();
+        let shape = Shape::of(sizes);
+        let block = FlashAttentionBlock::new(&client, shape, tile);
+        let all = shape.tokens() * shape.width();
+        let [query, key, value] = HeadView::fused(&room.input("qkv", all, dtype), shape);
+        let gradient = room.output("qkv_gradient", all, dtype);
+        let [query_gradient, key_gradient, value_gradient] = HeadView::fused(&gradient, shape);
+        let [output, output_gradient] = ["output", "output_gradient"].map(|name| {
+            let handle = room.input(name, shape.query_elements(), dtype);
+            HeadView::rows_first(&handle, shape, shape.heads)
+        });
+        let [log_sum_exp, delta] =
+            ["log_sum_exp", "delta"].map(|name| room.output(name, shape.statistics(), F32));
+        Box::new(move |pass| match pass {
+            "forward" => {
+                let tensors = Forward {
+                    query: &query,
+                    key: &key,
+                    value: &value,
+                    output: &output,
+                    log_sum_exp: &log_sum_exp,
+                };
+                forward(&client, tensors, shape, dtype, &block)
+            }
+            "log-sum-exp" => {
+                let tensors = LogSumExp {
+                    query: &query,
+                    key: &key,
+                    log_sum_exp: &log_sum_exp,
+                };
+                launch::log_sum_exp(&client, tensors, shape, dtype, &block)
+            }
+            _ => {
+                let tensors = Backward {
+                    query: &query,
+                    key: &key,
+                    value: &value,
+                    output: &output,
+                    output_gradient: &output_gradient,
+                    log_sum_exp: &log_sum_exp,
+                    delta: &delta,
+                    query_gradient: &query_gradient,
+                    key_gradient: &key_gradient,
+                    value_gradient: &value_gradient,
+                };
+                backward(&client, tensors, shape, dtype, &block)
+            }
+        })
+    },
+    check: check::check,
+};
 
 /// Sizes of an attention: `batch` sequences of `seq` positions, `heads` query heads that share `key_heads` key and
 /// value heads, `head_dim` values each.
@@ -70,6 +161,27 @@ impl Shape {
         }
     }
 
+    pub(crate) fn of(sizes: &Sizes) -> Shape {
+        let Sizes {
+            batch,
+            sequence,
+            heads,
+            key_heads,
+            ..
+        } = *sizes;
+        Shape::new(batch, sequence, heads, key_heads, sizes.head_dim())
+    }
+
+    /// Rows of a fused projection.
+    pub(crate) fn tokens(&self) -> usize {
+        self.batch * self.seq
+    }
+
+    /// Columns of a fused projection: every row holds its query heads, then its key heads, then its value heads.
+    pub(crate) fn width(&self) -> usize {
+        (self.heads + 2 * self.key_heads) * self.head_dim
+    }
+
     /// Query heads that share a key head.
     pub fn group(&self) -> usize {
         self.heads / self.key_heads
@@ -92,29 +204,21 @@ impl Shape {
 
     /// Refuses shapes without meaning; otherwise the number of rows.
     fn check(&self) -> Result<usize, KernelError> {
-        let refuse = |reason: String| KernelError::Shape {
-            kernel: KERNEL,
-            reason,
-        };
-        let sizes = [
-            self.batch,
-            self.seq,
-            self.heads,
-            self.key_heads,
-            self.head_dim,
-        ];
-        if sizes.contains(&0) {
-            return Err(refuse(format!(
-                "batch, seq, heads, key_heads and head_dim must be at least 1, got {sizes:?}"
-            )));
+        let Shape {
+            batch,
+            seq,
+            heads,
+            key_heads,
+            head_dim,
+            ..
+        } = *self;
+        check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
+        if key_heads == 0 || !heads.is_multiple_of(key_heads) {
+            return Err(KernelError::Shape {
+                kernel: NAME,
+                reason: format!("{heads} query heads cannot share {key_heads} key heads evenly"),
+            });
         }
-        if !self.heads.is_multiple_of(self.key_heads) {
-            return Err(refuse(format!(
-                "{} query heads cannot share {} key heads evenly",
-                self.heads, self.key_heads
-            )));
-        }
-        check_elements(KERNEL, &[self.batch, self.seq, self.heads, self.head_dim])?;
         Ok(self.statistics())
     }
 
@@ -125,33 +229,8 @@ impl Shape {
     }
 }
 
-/// What a forward pass moves and computes with elements of type `dtype`; the softmax (about 5 operations a pair)
-/// is not counted, as is customary.
-pub fn forward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let (queries, keys) = (shape.query_elements() as u64, shape.key_elements() as u64);
-    let size = dtype.size() as u64;
-    Cost {
-        bytes_read: (queries + 2 * keys) * size,
-        bytes_written: queries * size + shape.statistics() as u64 * 4,
-        flops: 4 * shape.head_dim as u64 * shape.pairs(),
-    }
-}
-
-/// What a backward pass must move and compute: five products a pair, however often the kernels repeat two of them.
-pub fn backward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let (queries, keys) = (shape.query_elements() as u64, shape.key_elements() as u64);
-    let size = dtype.size() as u64;
-    Cost {
-        bytes_read: (3 * queries + 2 * keys) * size + shape.statistics() as u64 * 4,
-        bytes_written: (queries + 2 * keys) * size,
-        flops: 10 * shape.head_dim as u64 * shape.pairs(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use cubecl::ir::FloatKind;
-
     use super::*;
 
     #[test]
@@ -161,18 +240,5 @@ mod tests {
         assert!(Shape::new(0, 3, 6, 3, 8).check().is_err());
         assert!(Shape::new(2, 3, 6, 0, 8).check().is_err());
         assert!(Shape::new(1 << 20, 1 << 10, 8, 8, 64).check().is_err());
-    }
-
-    #[test]
-    fn cost_is_what_the_module_says() {
-        let shape = Shape::new(1, 2, 4, 2, 8);
-        let forward = forward_cost(shape, ElemType::Float(FloatKind::BF16));
-        assert_eq!(forward.bytes_read, 2 * (64 + 32 + 32));
-        assert_eq!(forward.bytes_written, 2 * 64 + 4 * 8);
-        // Two queries see three keys; multiply and add, for scores and for outputs.
-        assert_eq!(forward.flops, 4 * 3 * (4 * 8));
-        let backward = backward_cost(shape, ElemType::Float(FloatKind::BF16));
-        assert_eq!(backward.bytes(), 2 * (4 * 64 + 4 * 32) + 4 * 8);
-        assert_eq!(2 * backward.flops, 5 * forward.flops);
     }
 }

@@ -36,21 +36,23 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
     #[comptime] tiling: Tiling,
     #[define(E)] _element: ElemType,
 ) {
+    let tile_rows = comptime!(tiling.rows());
+    let tile_columns = comptime!(tiling.columns());
     let x = UNIT_POS as usize % tiling.units_x;
     let y = UNIT_POS as usize / tiling.units_x;
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
-    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * comptime!(tiling.rows());
+    let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
     let first_row = (sequence * CUBE_COUNT_X as usize + head) * seq;
 
-    let query_rows = query_at.rows(sequence, head);
-    let key_rows = key_at.rows(sequence, head / group);
-    let value_rows = value_at.rows(sequence, head / group);
-    let output_rows = output_at.rows(sequence, head);
-    let output_gradient_rows = output_gradient_at.rows(sequence, head);
-    let query_gradient_rows = query_gradient_at.rows(sequence, head);
+    let query_rows = query_at.rows(sequence, head, seq);
+    let key_rows = key_at.rows(sequence, head / group, seq);
+    let value_rows = value_at.rows(sequence, head / group, seq);
+    let output_rows = output_at.rows(sequence, head, seq);
+    let output_gradient_rows = output_gradient_at.rows(sequence, head, seq);
+    let query_gradient_rows = query_gradient_at.rows(sequence, head, seq);
 
-    let row_size = comptime!(tiling.rows() * tiling.stride());
+    let row_size = comptime!(tile_rows * tiling.stride());
     let column_size = comptime!(tiling.columns() * tiling.stride());
     let mut query_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
     let mut gradient_tile = Shared::<[Vector<f32, N>]>::new_slice(row_size);
@@ -65,9 +67,8 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
         &mut query_tile,
         query_rows,
         first_query,
-        seq,
         scale,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
     load_tile::<E, N>(
@@ -75,9 +76,8 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
         &mut gradient_tile,
         output_gradient_rows,
         first_query,
-        seq,
         1.0f32,
-        comptime!(tiling.rows()),
+        tile_rows,
         tiling,
     );
     sync_cube();
@@ -123,18 +123,17 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
 
     let mut scores = Array::<f32>::new(comptime!(rows * columns));
     let mut products = Array::<f32>::new(comptime!(rows * columns));
-    let keys = min(first_query + comptime!(tiling.rows()), seq);
-    let blocks = keys.div_ceil(comptime!(tiling.columns()));
+    let keys = min(first_query + tile_rows, seq);
+    let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
-        let first_key = block * comptime!(tiling.columns());
+        let first_key = block * tile_columns;
         load_tile::<E, N>(
             key,
             &mut key_tile,
             key_rows,
             first_key,
-            seq,
             1.0f32,
-            comptime!(tiling.columns()),
+            tile_columns,
             tiling,
         );
         load_tile::<E, N>(
@@ -142,9 +141,8 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
             &mut value_tile,
             value_rows,
             first_key,
-            seq,
             1.0f32,
-            comptime!(tiling.columns()),
+            tile_columns,
             tiling,
         );
         sync_cube();
@@ -187,7 +185,6 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
         query_gradient,
         query_gradient_rows,
         first_query,
-        seq,
         x,
         y,
         tiling,

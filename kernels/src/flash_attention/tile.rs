@@ -73,6 +73,8 @@ pub struct Rows {
     pub start: usize,
     pub stride: usize,
     pub column_stride: usize,
+    /// Rows there are.
+    pub count: usize,
 }
 
 /// The block for cube `position` of `count` when the last block is to start first.
@@ -81,14 +83,13 @@ pub(super) fn last_first(position: u32, count: u32) -> usize {
     (count - 1 - position) as usize
 }
 
-/// Copies `tile_rows` rows from `first` on into shared memory, times `factor`; rows from `limit` on become zero.
+/// Copies `tile_rows` rows from `first` on into shared memory, times `factor`; rows past the last become zero.
 #[cube]
 pub(super) fn load_tile<E: Float, N: Size>(
     source: &[Vector<E, N>],
     tile: &mut Shared<[Vector<f32, N>]>,
     rows: Rows,
     first: usize,
-    limit: usize,
     factor: f32,
     #[comptime] tile_rows: usize,
     #[comptime] tiling: Tiling,
@@ -101,7 +102,7 @@ pub(super) fn load_tile<E: Float, N: Size>(
             let row = index / tiling.vectors;
             let column = index % tiling.vectors;
             let mut value = Vector::<f32, N>::new(0.0f32);
-            if first + row < limit {
+            if first + row < rows.count {
                 let at = rows.start + (first + row) * rows.stride + column * rows.column_stride;
                 value = Vector::cast_from(source[at]) * Vector::new(factor);
             }
@@ -234,7 +235,7 @@ pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
     }
 }
 
-/// Writes a unit's vectors of its rows, times `factor`, to global memory; rows from `limit` on are left alone.
+/// Writes a unit's vectors of its rows, times `factor`, to global memory; rows past the last are left alone.
 #[cube]
 pub(super) fn store_rows<E: Float, N: Size>(
     sums: &Array<Vector<f32, N>>,
@@ -242,7 +243,6 @@ pub(super) fn store_rows<E: Float, N: Size>(
     target: &mut [Vector<E, N>],
     rows: Rows,
     first: usize,
-    limit: usize,
     x: usize,
     y: usize,
     #[comptime] tiling: Tiling,
@@ -251,7 +251,7 @@ pub(super) fn store_rows<E: Float, N: Size>(
     #[unroll]
     for i in 0..tiling.rows_per_unit {
         let row = first + y + i * tiling.units_y;
-        if row < limit {
+        if row < rows.count {
             #[unroll]
             for v in 0..vectors {
                 let column = x + v * tiling.units_x;

@@ -2,129 +2,123 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::Shape;
 use super::tile::Rows;
-use crate::{KernelError, launch::vector_size};
+use super::{NAME, Shape};
+use crate::KernelError;
+use crate::launch::{Buffer, vector_size};
 
 /// Values `[batch, seq, heads, head_dim]` somewhere in a buffer. Offset and strides are in elements.
 #[derive(Clone, Debug)]
 pub struct HeadView {
-    pub handle: Handle,
+    handle: Handle,
     /// Where the first value is.
-    pub offset: usize,
-    /// From one sequence to the next.
-    pub batch_stride: usize,
-    /// From one position to the next.
-    pub row_stride: usize,
-    /// From one head to the next.
-    pub head_stride: usize,
-    /// From one value of a head to the next: 1 wherever memory is to be read in whole lines.
-    pub column_stride: usize,
+    offset: usize,
+    /// From one sequence to the next, one position to the next, one head to the next, and one value of a head to the next:
+    /// the last is 1 wherever memory is to be read in whole lines.
+    strides: [usize; 4],
 }
 
 impl HeadView {
     /// Contiguous `[batch, seq, heads, head_dim]`: what a projection writes.
-    pub fn rows_first(handle: Handle, seq: usize, heads: usize, head_dim: usize) -> HeadView {
-        HeadView::columns(handle, 0, heads * head_dim, seq, head_dim)
+    pub fn rows_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
+        HeadView::columns(handle, 0, heads * shape.head_dim, shape)
     }
 
     /// Contiguous `[batch, heads, seq, head_dim]`.
-    pub fn heads_first(handle: Handle, seq: usize, heads: usize, head_dim: usize) -> HeadView {
+    pub fn heads_first(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
+        let Shape { seq, head_dim, .. } = shape;
         HeadView {
-            handle,
+            handle: handle.clone(),
             offset: 0,
-            batch_stride: heads * seq * head_dim,
-            row_stride: head_dim,
-            head_stride: seq * head_dim,
-            column_stride: 1,
+            strides: [heads * seq * head_dim, head_dim, seq * head_dim, 1],
         }
     }
 
     /// A transposed view: contiguous `[batch, heads, head_dim, seq]`, so that the values of one row lie `seq` apart.
     /// Correct, and the worst way to hand rows to a kernel that reads them in lines.
-    pub fn transposed(handle: Handle, seq: usize, heads: usize, head_dim: usize) -> HeadView {
-        HeadView {
-            row_stride: 1,
-            column_stride: seq,
-            ..HeadView::heads_first(handle, seq, heads, head_dim)
-        }
+    pub fn transposed(handle: &Handle, shape: Shape, heads: usize) -> HeadView {
+        let mut view = HeadView::heads_first(handle, shape, heads);
+        (view.strides[1], view.strides[3]) = (1, shape.seq);
+        view
     }
 
-    /// Columns from `first` on of a matrix `[batch * seq, width]`: queries, keys or values inside the result of one
-    /// fused projection.
-    pub fn columns(
-        handle: Handle,
-        first: usize,
-        width: usize,
-        seq: usize,
-        head_dim: usize,
-    ) -> HeadView {
+    /// Queries, keys and values inside the result of one fused projection, `[batch * seq, width]`.
+    pub fn fused(handle: &Handle, shape: Shape) -> [HeadView; 3] {
+        let Shape {
+            heads, key_heads, ..
+        } = shape;
+        [0, heads, heads + key_heads]
+            .map(|first| HeadView::columns(handle, first * shape.head_dim, shape.width(), shape))
+    }
+
+    /// Columns from `first` on of a matrix `[batch * seq, width]`.
+    fn columns(handle: &Handle, first: usize, width: usize, shape: Shape) -> HeadView {
         HeadView {
-            handle,
+            handle: handle.clone(),
             offset: first,
-            batch_stride: seq * width,
-            row_stride: width,
-            head_stride: head_dim,
-            column_stride: 1,
+            strides: [shape.seq * width, width, shape.head_dim, 1],
         }
     }
 
-    /// Elements from the start of the buffer to the end of the last value.
-    pub(super) fn extent(&self, shape: Shape, heads: usize) -> Option<usize> {
-        let steps = [
-            (shape.batch - 1, self.batch_stride),
-            (shape.seq - 1, self.row_stride),
-            (heads - 1, self.head_stride),
-            (shape.head_dim - 1, self.column_stride),
-        ];
-        steps
-            .iter()
-            .try_fold(self.offset, |at, (count, stride)| {
-                at.checked_add(count.checked_mul(*stride)?)
-            })?
-            .checked_add(1)
-            .filter(|extent| *extent <= u32::MAX as usize)
+    /// Where in the buffer the value of a sequence, position, head and column lies; `None` beyond what can be counted.
+    pub(super) fn index(&self, at: [usize; 4]) -> Option<usize> {
+        at.iter()
+            .zip(self.strides)
+            .try_fold(self.offset, |index, (at, stride)| {
+                index.checked_add(at.checked_mul(stride)?)
+            })
     }
 
-    /// Refuses a view that reaches behind its buffer.
-    pub(super) fn check(
+    /// The view, if it lies inside its buffer.
+    pub(super) fn bind(
         &self,
-        kernel: &'static str,
-        buffer: &'static str,
+        name: &'static str,
         shape: Shape,
         heads: usize,
         dtype: ElemType,
-    ) -> Result<(), KernelError> {
+    ) -> Result<Bound<'_>, KernelError> {
+        let last = [
+            shape.batch - 1,
+            shape.seq - 1,
+            heads - 1,
+            shape.head_dim - 1,
+        ];
         let extent = self
-            .extent(shape, heads)
+            .index(last)
+            .filter(|last| *last < u32::MAX as usize)
             .ok_or_else(|| KernelError::Shape {
-                kernel,
-                reason: format!("`{buffer}` reaches beyond 32-bit indices; split the batch"),
+                kernel: NAME,
+                reason: format!("`{name}` reaches beyond 32-bit indices; split the batch"),
             })?;
-        crate::launch::check_buffer(kernel, buffer, &self.handle, extent, dtype)
+        Ok(Bound {
+            view: self,
+            buffer: Buffer::new(NAME, name, &self.handle, extent + 1, dtype)?,
+        })
     }
+}
 
+/// A view that was found to lie inside its buffer.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'a> {
+    view: &'a HeadView,
+    buffer: Buffer<'a>,
+}
+
+impl Bound<'_> {
     /// The buffer as a kernel argument.
-    ///
-    /// # Safety
-    /// The view must have passed [`HeadView::check`].
-    pub(super) unsafe fn buffer(
-        &self,
-        shape: Shape,
-        heads: usize,
-        vector_size: VectorSize,
-    ) -> BufferArg {
-        let elements = self.extent(shape, heads).unwrap_or(0);
-        unsafe { crate::launch::buffer(&self.handle, elements, vector_size) }
+    pub fn argument(&self, vector: VectorSize) -> BufferArg {
+        self.buffer.argument(vector)
     }
 
-    pub(super) fn place(&self, vector_size: VectorSize) -> PlaceLaunch {
+    /// Where in it the view lies.
+    pub fn place(&self, vector: VectorSize) -> PlaceLaunch {
+        let [batch, row, head, column] = self.view.strides;
         PlaceLaunch::new(
-            self.offset / vector_size,
-            self.batch_stride / vector_size,
-            self.row_stride / vector_size,
-            self.head_stride / vector_size,
-            self.column_stride,
+            self.view.offset / vector,
+            batch / vector,
+            row / vector,
+            head / vector,
+            column,
         )
     }
 }
@@ -135,28 +129,23 @@ pub(super) fn common_vector_size(
     client: &Client,
     dtype: ElemType,
     head_dim: usize,
-    views: &[&HeadView],
+    views: &[Bound<'_>],
 ) -> VectorSize {
-    if views.iter().any(|view| view.column_stride != 1) {
+    if views.iter().any(|bound| bound.view.strides[3] != 1) {
         return 1;
     }
     let common = views
         .iter()
-        .flat_map(|view| {
-            [
-                view.offset,
-                view.batch_stride,
-                view.row_stride,
-                view.head_stride,
-            ]
+        .flat_map(|bound| {
+            let [batch, row, head, _] = bound.view.strides;
+            [bound.view.offset, batch, row, head]
         })
         .fold(
             greatest_common_divisor(4, head_dim),
             greatest_common_divisor,
         );
-    let handles: Vec<(&Handle, ElemType)> =
-        views.iter().map(|view| (&view.handle, dtype)).collect();
-    vector_size(client, dtype, common, &handles)
+    let buffers: Vec<Buffer<'_>> = views.iter().map(|bound| bound.buffer).collect();
+    vector_size(client, dtype, common, &buffers)
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
@@ -180,12 +169,13 @@ pub struct Place {
 
 #[cube]
 impl Place {
-    /// The rows of one head of one sequence.
-    pub fn rows(&self, sequence: usize, head: usize) -> Rows {
+    /// The rows of one head of one sequence, of which there are `count`.
+    pub fn rows(&self, sequence: usize, head: usize, count: usize) -> Rows {
         Rows {
             start: self.offset + sequence * self.batch_stride + head * self.head_stride,
             stride: self.row_stride,
             column_stride: self.column_stride,
+            count,
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::launch::F32;
-use crate::{Cost, adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu, swiglu_naive};
+use crate::{
+    Cost, KERNELS, Sizes, adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu,
+    swiglu_naive,
+};
 
 thread_local! {
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
@@ -114,105 +116,134 @@ fn assert_bytes(stated: Cost, inputs: &[usize], outputs: &[usize]) {
     );
 }
 
+const SIZES: Sizes = Sizes {
+    batch: 1,
+    sequence: 5,
+    hidden: 300,
+    layers: 1,
+    heads: 2,
+    key_heads: 1,
+    ffn: 50,
+    vocabulary: 500,
+};
+
+fn stated(kernel: &str, pass: &str, sizes: Sizes) -> Cost {
+    let kernel = KERNELS.iter().find(|one| one.name == kernel).unwrap();
+    let pass = kernel.passes.iter().find(|one| one.name == pass).unwrap();
+    (pass.cost)(&sizes)
+}
+
 #[test]
 fn the_norm_costs_what_its_reference_does() {
-    let shape = rmsnorm::Shape {
-        rows: 5,
-        width: 300,
-    };
-    let dtypes = rmsnorm::Dtypes {
-        activation: F32,
-        weight: F32,
-    };
     let (x, weight, dy) = (values(1500), values(300), values(1500));
     let (done, y) = operations(|| rmsnorm::reference_forward(&x, &weight, 1e-5));
-    let stated = rmsnorm::forward_cost(shape, dtypes);
-    assert_flops(stated.flops, done, 0.005);
-    assert_bytes(stated, &[x.len(), weight.len()], &[y.len()]);
+    let forward = stated("rmsnorm", "forward", SIZES);
+    assert_flops(forward.flops, done, 0.005);
+    assert_bytes(forward, &[x.len(), weight.len()], &[y.len()]);
     let (done, (dx, dw)) = operations(|| rmsnorm::reference_backward(&x, &weight, &dy, 1e-5));
-    let stated = rmsnorm::backward_cost(shape, dtypes);
-    assert_flops(stated.flops, done, 0.005);
+    let backward = stated("rmsnorm", "backward", SIZES);
+    assert_flops(backward.flops, done, 0.005);
+    let read = [x.len(), weight.len(), dy.len()];
+    assert_bytes(backward, &read, &[dx.len(), dw.len()]);
+
+    // The sum that is read, a sum and a gradient more.
+    let added = stated("add_rmsnorm", "forward", SIZES);
     assert_bytes(
-        stated,
-        &[x.len(), weight.len(), dy.len()],
-        &[dx.len(), dw.len()],
+        added,
+        &[x.len(), x.len(), weight.len()],
+        &[x.len(), y.len()],
     );
+    assert_eq!(added.flops, forward.flops + x.len() as u64);
+    let added = stated("add_rmsnorm", "backward", SIZES);
+    let read = [x.len(), weight.len(), dy.len(), x.len()];
+    assert_bytes(added, &read, &[dx.len(), dw.len()]);
+    assert_eq!(added.flops, backward.flops + x.len() as u64);
 }
 
 #[test]
 fn the_activation_costs_what_its_reference_does() {
-    let shape = swiglu::Shape {
-        rows: 4,
-        hidden: 50,
-    };
-    let (gate, up, dy) = (values(200), values(200), values(200));
+    let (gate, up, dy) = (values(250), values(250), values(250));
     let (done, y) = operations(|| swiglu::reference_forward(&gate, &up));
-    let stated = swiglu::forward_cost(shape, F32);
-    assert_flops(stated.flops, done, 0.0);
-    assert_bytes(stated, &[gate.len(), up.len()], &[y.len()]);
+    let forward = stated("swiglu", "forward", SIZES);
+    assert_flops(forward.flops, done, 0.0);
+    assert_bytes(forward, &[gate.len(), up.len()], &[y.len()]);
     let (done, (dg, du)) = operations(|| swiglu::reference_backward(&gate, &up, &dy));
-    let stated = swiglu::backward_cost(shape, F32);
-    assert_flops(stated.flops, done, 0.0);
-    assert_bytes(
-        stated,
-        &[gate.len(), up.len(), dy.len()],
-        &[dg.len(), du.len()],
-    );
+    let backward = stated("swiglu", "backward", SIZES);
+    assert_flops(backward.flops, done, 0.0);
+    let read = [gate.len(), up.len(), dy.len()];
+    assert_bytes(backward, &read, &[dg.len(), du.len()]);
 
     let shape = swiglu_naive::Shape {
-        rows: 4,
-        width: 60,
+        rows: 5,
+        width: 300,
         hidden: 50,
     };
-    let (x, gate, up) = (values(240), values(3000), values(3000));
+    let (x, gate, up) = (values(1500), values(15_000), values(15_000));
     let (done, outputs) = operations(|| swiglu_naive::reference_forward(&x, &gate, &up, shape));
-    let stated = swiglu_naive::forward_cost(shape, F32);
-    assert_flops(stated.flops, done, 0.0);
-    assert_eq!(outputs.y.len(), 200);
+    let naive = stated("swiglu_naive", "forward", SIZES);
+    assert_flops(naive.flops, done, 0.0);
+    let written = [outputs.gate.len(), outputs.up.len(), outputs.y.len()];
+    assert_bytes(naive, &[x.len(), gate.len(), up.len()], &written);
 }
 
 #[test]
 fn attention_costs_its_products_and_the_softmax_is_little_beside_them() {
+    let sizes = Sizes {
+        batch: 2,
+        sequence: 33,
+        hidden: 256,
+        heads: 4,
+        key_heads: 2,
+        ..SIZES
+    };
     let shape = flash_attention::Shape::new(2, 33, 4, 2, 64);
-    let (queries, keys) = (shape.query_elements(), shape.key_elements());
+    let (queries, keys, rows) = (
+        shape.query_elements(),
+        shape.key_elements(),
+        shape.statistics(),
+    );
     let (q, k, v, dy) = (values(queries), values(keys), values(keys), values(queries));
     let (done, _) = operations(|| flash_attention::reference::forward(shape, &q, &k, &v));
-    let stated = flash_attention::forward_cost(shape, F32);
-    assert!(stated.flops <= done);
-    assert_flops(stated.flops, done, 0.05);
+    let forward = stated("flash_attention", "forward", sizes);
+    assert!(forward.flops <= done);
+    assert_flops(forward.flops, done, 0.05);
+    assert_bytes(forward, &[queries, keys, keys], &[queries, rows]);
     let (done, _) = operations(|| flash_attention::reference::backward(shape, &q, &k, &v, &dy));
-    let stated = flash_attention::backward_cost(shape, F32);
-    assert!(stated.flops <= done);
-    assert_flops(stated.flops, done, 0.05);
+    let backward = stated("flash_attention", "backward", sizes);
+    assert!(backward.flops <= done);
+    assert_flops(backward.flops, done, 0.05);
+    let read = [queries, keys, keys, queries, queries, rows];
+    assert_bytes(backward, &read, &[queries, keys, keys]);
+    // Without the values and their products.
+    let alone = stated("flash_attention", "log-sum-exp", sizes);
+    assert_bytes(alone, &[queries, keys], &[rows]);
+    assert_eq!(2 * alone.flops, forward.flops);
 }
 
 #[test]
 fn rope_the_loss_and_the_update_cost_what_their_references_do() {
-    let shape = rope::Shape {
+    let sizes = Sizes {
         batch: 2,
-        seq: 3,
-        heads: 4,
-        turned: 3,
-        head_dim: 8,
-        layout: rope::Layout::TokenMajor,
+        sequence: 3,
+        hidden: 16,
+        ..SIZES
     };
+    let shape = rope::Shape::of(2, 3, 2, 1, 8);
     let x = values(2 * 3 * 4 * 8);
     let (done, _) = operations(|| rope::reference(&x, shape, 1e4, false));
-    assert_flops(rope::cost(shape, F32).flops, done, 0.0);
+    let turned = 2 * 3 * 3 * 8;
+    let way = stated("rope", "each way", sizes);
+    assert_flops(way.flops, done, 0.0);
+    assert_bytes(way, &[turned, 3 * 8], &[turned]);
 
-    let shape = cross_entropy::Shape {
-        rows: 3,
-        classes: 500,
-    };
-    let dtypes = cross_entropy::Dtypes {
-        logits: F32,
-        targets: F32,
-    };
-    let (logits, targets) = (values(1500), [0, 7, 499]);
+    let (logits, targets) = (values(2500), [0, 7, 499, 3, 3]);
     let (done, _) = operations(|| cross_entropy::reference_forward(&logits, &targets, 500));
-    assert_flops(cross_entropy::forward_cost(shape, dtypes).flops, done, 0.0);
+    let forward = stated("cross_entropy", "loss only", SIZES);
+    assert_flops(forward.flops, done, 0.0);
+    assert_bytes(forward, &[logits.len(), 5], &[5, 5]);
 
-    let elements = 40;
+    let update = stated("adamw", "update", sizes);
+    let elements = update.bytes_written as usize / 12;
     let hyper = adamw::Hyperparameters {
         learning_rate: 1e-3,
         beta1: 0.9,
@@ -220,19 +251,10 @@ fn rope_the_loss_and_the_update_cost_what_their_references_do() {
         epsilon: 1e-8,
         weight_decay: 0.01,
     };
-    let (mut p, mut m, mut v, g) = (
-        values(elements),
-        values(elements),
-        values(elements),
-        values(elements),
-    );
+    let (mut p, mut m) = (values(elements), values(elements));
+    let (mut v, g) = (values(elements), values(elements));
     let (done, ()) = operations(|| adamw::reference(&mut p, &mut m, &mut v, &g, &hyper, 1));
-    let dtypes = adamw::Dtypes {
-        gradient: F32,
-        copy: F32,
-    };
-    let stated = adamw::cost(elements, 0, dtypes);
     // The kernel multiplies with factors worked out beforehand where the reference divides.
-    assert_flops(stated.flops, done, 0.1);
-    assert_bytes(stated, &[4 * elements], &[3 * elements]);
+    assert_flops(update.flops, done, 0.1);
+    assert_bytes(update, &[4 * elements], &[3 * elements]);
 }

@@ -2,47 +2,48 @@
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{Dtypes, KERNEL, Shape, column_sums, rmsnorm_backward, rmsnorm_forward};
+use super::{Dtypes, NAME, Shape, kernels};
 use crate::{
     KernelError,
-    launch::{
-        F32, buffer, check_buffer, check_elements, check_float, compute_units, cube_count,
-        vector_size,
-    },
-    team::{Team, team_of},
+    launch::{Buffer, F32, check_elements, check_shape, compute_units, cube_count, vector_size},
+    team::{Team, TeamBlock},
 };
 
 /// Cubes along one dimension that every runtime accepts.
 const MOST_CUBES: usize = 65_535;
 
-/// Columns that one cube of [`column_sums`] adds up: one 128-byte line of f32.
+/// Columns that one cube of [`kernels::column_sums`] adds up: one 128-byte line of f32.
 const SUM_COLUMNS: usize = 32;
 
 /// Block sizes; comptime values of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RmsNormBlock {
-    /// Units that share a row; a power of two.
-    pub units_per_row: usize,
-    /// Rows a cube holds at a time.
-    pub rows_per_cube: usize,
+    pub team: TeamBlock,
     /// Cubes of the backward kernel; each of its teams writes one partial row of the weight's gradient.
     pub backward_cubes: usize,
 }
 
 impl RmsNormBlock {
-    /// Block sizes for this device and shape.
-    pub fn for_device(client: &Client, shape: Shape) -> RmsNormBlock {
-        let (units_per_row, rows_per_cube) = team_of(KERNEL, client, shape.width);
+    pub(crate) const FIELDS: &'static [[&'static str; 2]] = &[
+        TeamBlock::FIELDS[0],
+        TeamBlock::FIELDS[1],
+        [
+            "backward_cubes",
+            "cubes of the backward kernel; each team writes one partial row",
+        ],
+    ];
+
+    /// With what was chosen, or what suits this device and shape.
+    pub fn new(client: &Client, shape: Shape, chosen: Option<usize>) -> RmsNormBlock {
         RmsNormBlock {
-            units_per_row,
-            rows_per_cube,
+            team: TeamBlock::new(NAME, client, shape.width, chosen),
             backward_cubes: compute_units(client),
         }
     }
 
     /// Cubes that the backward kernel runs: no more than there are rows to give them.
     fn backward_cubes(&self, shape: Shape) -> usize {
-        let needed = shape.rows.div_ceil(self.rows_per_cube.max(1));
+        let needed = shape.rows.div_ceil(self.team.rows_per_cube.max(1));
         self.backward_cubes.clamp(1, needed.clamp(1, MOST_CUBES))
     }
 }
@@ -63,7 +64,7 @@ pub struct Backward<'a> {
     pub passed: Option<&'a Handle>,
     pub x_gradient: &'a Handle,
     pub weight_gradient: &'a Handle,
-    /// Scratch memory, [`workspace_bytes`] long.
+    /// Scratch memory for [`workspace`] f32.
     pub workspace: &'a Handle,
 }
 
@@ -76,32 +77,23 @@ pub fn forward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = check_shape(KERNEL, shape, dtypes)?;
-    check_buffer(KERNEL, "x", buffers.x, elements, dtypes.activation)?;
-    check_buffer(KERNEL, "weight", buffers.weight, shape.width, dtypes.weight)?;
-    check_buffer(KERNEL, "y", buffers.y, elements, dtypes.activation)?;
-    let team = Team::new(KERNEL, client, block.units_per_row, block.rows_per_cube)?;
-    let vector = vector_size(
-        client,
-        dtypes.activation,
-        shape.width,
-        &[
-            (buffers.x, dtypes.activation),
-            (buffers.weight, dtypes.weight),
-            (buffers.y, dtypes.activation),
-        ],
-    );
-
-    // SAFETY: the lengths were checked above, and the kernel stays within `rows` and `vectors`.
+    let elements = shape.check(NAME, dtypes)?;
+    let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
+    let x = rows("x", buffers.x)?;
+    let weight = Buffer::new(NAME, "weight", buffers.weight, shape.width, dtypes.weight)?;
+    let y = rows("y", buffers.y)?;
+    let team = Team::new(NAME, client, block.team)?;
+    let vector = vector_size(client, dtypes.activation, shape.width, &[x, weight, y]);
+    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
     unsafe {
-        rmsnorm_forward::launch_unchecked(
+        kernels::rmsnorm_forward::launch_unchecked(
             client,
             cube_count(client, shape.rows.div_ceil(team.rows)),
             team.cube_dim(),
             vector,
-            buffer(buffers.x, elements, vector),
-            buffer(buffers.weight, shape.width, vector),
-            buffer(buffers.y, elements, vector),
+            x.argument(vector),
+            weight.argument(vector),
+            y.argument(vector),
             shape.rows as u32,
             epsilon,
             shape.width / vector,
@@ -113,9 +105,9 @@ pub fn forward(
     Ok(())
 }
 
-/// Bytes of scratch memory that [`backward`] needs: one f32 row a team.
-pub fn workspace_bytes(shape: Shape, block: &RmsNormBlock) -> usize {
-    block.backward_cubes(shape) * block.rows_per_cube * shape.width * F32.size()
+/// Numbers that [`backward`] needs room for: one row a team.
+pub fn workspace(shape: Shape, block: &RmsNormBlock) -> usize {
+    block.backward_cubes(shape) * block.team.rows_per_cube * shape.width
 }
 
 /// Gradients of x and of the weight: two launches.
@@ -127,68 +119,38 @@ pub fn backward(
     dtypes: Dtypes,
     block: &RmsNormBlock,
 ) -> Result<(), KernelError> {
-    let elements = check_shape(KERNEL, shape, dtypes)?;
-    let passed = buffers.passed.unwrap_or(buffers.y_gradient);
-    for (name, handle) in [
-        ("x", buffers.x),
-        ("y_gradient", buffers.y_gradient),
-        ("passed", passed),
-        ("x_gradient", buffers.x_gradient),
-    ] {
-        check_buffer(KERNEL, name, handle, elements, dtypes.activation)?;
-    }
-    check_buffer(KERNEL, "weight", buffers.weight, shape.width, dtypes.weight)?;
-    check_buffer(
-        KERNEL,
-        "weight_gradient",
-        buffers.weight_gradient,
-        shape.width,
-        dtypes.weight,
-    )?;
-    let team = Team::new(KERNEL, client, block.units_per_row, block.rows_per_cube)?;
+    let elements = shape.check(NAME, dtypes)?;
+    let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
+    let columns = |name, handle| Buffer::new(NAME, name, handle, shape.width, dtypes.weight);
+    let x = rows("x", buffers.x)?;
+    let weight = columns("weight", buffers.weight)?;
+    let y_gradient = rows("y_gradient", buffers.y_gradient)?;
+    let passed = rows("passed", buffers.passed.unwrap_or(buffers.y_gradient))?;
+    let x_gradient = rows("x_gradient", buffers.x_gradient)?;
+    let weight_gradient = columns("weight_gradient", buffers.weight_gradient)?;
+    let team = Team::new(NAME, client, block.team)?;
     let cubes = block.backward_cubes(shape);
-    let partial_rows = cubes * team.rows;
-    let partial_elements = check_elements(KERNEL, &[partial_rows, shape.width])?;
-    check_buffer(
-        KERNEL,
-        "workspace",
-        buffers.workspace,
-        partial_elements,
-        F32,
-    )?;
-
-    let vector = vector_size(
-        client,
-        dtypes.activation,
-        shape.width,
-        &[
-            (buffers.x, dtypes.activation),
-            (buffers.weight, dtypes.weight),
-            (buffers.y_gradient, dtypes.activation),
-            (passed, dtypes.activation),
-            (buffers.x_gradient, dtypes.activation),
-            (buffers.workspace, F32),
-        ],
-    );
-    let passed = match buffers.passed {
-        Some(handle) => unsafe { buffer(handle, elements, vector) },
-        // Not read; bound as an alias of y_gradient because every argument needs a buffer.
-        None => BufferArg::alias(2, elements / vector),
-    };
-
-    // SAFETY: the lengths were checked above, and the kernels stay within `rows`, `vectors` and `width`.
+    let partials = check_elements(NAME, &[cubes * team.rows, shape.width])?;
+    let workspace = Buffer::new(NAME, "workspace", buffers.workspace, partials, F32)?;
+    let all = [x, weight, y_gradient, passed, x_gradient, workspace];
+    let vector = vector_size(client, dtypes.activation, shape.width, &all);
+    // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
     unsafe {
-        rmsnorm_backward::launch_unchecked(
+        kernels::rmsnorm_backward::launch_unchecked(
             client,
             CubeCount::new_1d(cubes as u32),
             team.cube_dim(),
             vector,
-            buffer(buffers.x, elements, vector),
-            buffer(buffers.weight, shape.width, vector),
-            buffer(buffers.y_gradient, elements, vector),
-            passed,
-            buffer(buffers.x_gradient, elements, vector),
-            buffer(buffers.workspace, partial_elements, vector),
+            x.argument(vector),
+            weight.argument(vector),
+            y_gradient.argument(vector),
+            match buffers.passed {
+                Some(_) => passed.argument(vector),
+                // Not read; bound as an alias of y_gradient because every argument needs a buffer.
+                None => passed.alias(2, vector),
+            },
+            x_gradient.argument(vector),
+            workspace.argument(vector),
             shape.rows as u32,
             epsilon,
             shape.width / vector,
@@ -198,55 +160,30 @@ pub fn backward(
             dtypes.weight,
         );
     }
-    sum_columns(
-        client,
-        buffers.workspace,
-        buffers.weight_gradient,
-        partial_rows,
-        shape.width,
-        dtypes.weight,
-    );
+    let limit = client.properties().hardware.max_units_per_cube as usize;
+    let lanes = 1usize << (limit.min(1024) / SUM_COLUMNS).max(1).ilog2();
+    // SAFETY: as above; the kernel stays within the rows of the workspace and `width`.
+    unsafe {
+        kernels::column_sums::launch_unchecked(
+            client,
+            cube_count(client, shape.width.div_ceil(SUM_COLUMNS)),
+            CubeDim::new_2d(SUM_COLUMNS as u32, lanes as u32),
+            workspace.argument(1),
+            weight_gradient.argument(1),
+            (cubes * team.rows) as u32,
+            shape.width as u32,
+            SUM_COLUMNS,
+            lanes,
+            dtypes.weight,
+        );
+    }
     Ok(())
 }
 
-/// Adds up the rows of `partials` into `sums`: one launch.
-fn sum_columns(
-    client: &Client,
-    partials: &Handle,
-    sums: &Handle,
-    rows: usize,
-    width: usize,
-    dtype: ElemType,
-) {
-    let limit = client.properties().hardware.max_units_per_cube as usize;
-    let lanes = 1usize << (limit.min(1024) / SUM_COLUMNS).max(1).ilog2();
-    // SAFETY: the callers checked both buffers against these lengths.
-    unsafe {
-        column_sums::launch_unchecked(
-            client,
-            cube_count(client, width.div_ceil(SUM_COLUMNS)),
-            CubeDim::new_2d(SUM_COLUMNS as u32, lanes as u32),
-            buffer(partials, rows * width, 1),
-            buffer(sums, width, 1),
-            rows as u32,
-            width as u32,
-            SUM_COLUMNS,
-            lanes,
-            dtype,
-        );
+impl Shape {
+    /// Refuses shapes and types the kernels have no code for; otherwise the number of elements.
+    pub(crate) fn check(&self, kernel: &'static str, dtypes: Dtypes) -> Result<usize, KernelError> {
+        let floats: [ElemType; 2] = [dtypes.activation, dtypes.weight];
+        check_shape(kernel, &[self.rows, self.width], &floats)
     }
-}
-
-pub(crate) fn check_shape(
-    kernel: &'static str,
-    shape: Shape,
-    dtypes: Dtypes,
-) -> Result<usize, KernelError> {
-    check_float(kernel, dtypes.activation)?;
-    check_float(kernel, dtypes.weight)?;
-    if shape.rows == 0 || shape.width == 0 {
-        let reason = format!("{shape:?} has nothing to normalise");
-        return Err(KernelError::Shape { kernel, reason });
-    }
-    check_elements(kernel, &[shape.rows, shape.width])
 }

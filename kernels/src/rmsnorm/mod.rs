@@ -11,30 +11,75 @@
 //! sum in registers over all its rows and writes it once, and a second, small kernel adds these partial rows in a
 //! fixed order. No atomics, so a gradient has the same bits every time.
 
+mod binding;
 mod check;
 mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::{column_sums, rmsnorm_backward, rmsnorm_forward};
-pub use launch::{Backward, Forward, RmsNormBlock, backward, forward, workspace_bytes};
-pub use reference::{reference_backward, reference_forward};
-
+pub use binding::{rms_norm, rms_norm_gradient, rms_norm_gradient_onto};
 pub(crate) use kernels::normalize;
-pub(crate) use launch::check_shape;
+pub(crate) use launch::{Backward, Forward, RmsNormBlock, backward, forward, workspace};
+pub use reference::{reference_backward, reference_forward};
 
 use cubecl::ir::ElemType;
 
-use crate::Cost;
+use crate::kernel::{Budget, Content, Kernel, Role, Room, Sample, Sizes, UNITS_PER_ROW};
+use crate::launch::F32;
 
-const KERNEL: &str = "rmsnorm";
+const NAME: &str = "rmsnorm";
+
+/// The constant that a model adds to the mean of squares.
+pub(crate) const EPSILON: f32 = 1e-5;
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "x / sqrt(mean(x²) + ε) · weight, one team of units a row",
+    launches: "1 forward, 2 backward",
+    role: Role::Operations,
+    shape: "rows (tokens) of width features, s bytes an element",
+    passes: passes!(|sizes| { rows = sizes.tokens(), width = sizes.hidden, s = 4 } =>
+        // Square and add; times scale and weight. Mean, epsilon and inverse root once a row.
+        ("forward", runs: sizes.norms(), reads: (rows * width + width) * s, writes: rows * width * s,
+         flops: 4 * rows * width + 3 * rows),
+        // g, two dot products, dx from three products and a difference, dw from two products and a sum. Not counted: the
+        // workspace, and a passed gradient.
+        ("backward", runs: sizes.norms(), reads: (2 * rows * width + width) * s, writes: (rows * width + width) * s,
+         flops: 11 * rows * width + 8 * rows),
+    ),
+    block_size: Some(UNITS_PER_ROW),
+    block: RmsNormBlock::FIELDS,
+    budgets: &[
+        Budget::new("rmsnorm_forward", 56, 128),
+        Budget::new("rmsnorm_backward", 128, 256),
+        Budget::new("column_sums", 16, 4096),
+    ],
+    sample: |room, sizes, dtype, chosen| {
+        let shape = Shape::of(sizes);
+        let dtypes = Dtypes {
+            activation: dtype,
+            weight: dtype,
+        };
+        let block = RmsNormBlock::new(room.client(), shape, chosen);
+        sample(room, shape, dtypes, EPSILON, false, block)
+    },
+    check: check::check,
+};
 
 /// `rows` tokens of `width` features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub rows: usize,
     pub width: usize,
+}
+
+impl Shape {
+    pub(crate) fn of(sizes: &Sizes) -> Shape {
+        Shape {
+            rows: sizes.tokens(),
+            width: sizes.hidden,
+        }
+    }
 }
 
 /// Element types: of x, y and their gradients, and of the weight and its gradient.
@@ -44,45 +89,45 @@ pub struct Dtypes {
     pub weight: ElemType,
 }
 
-/// What [`forward`] must move and compute.
-pub fn forward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.width) as u64;
-    let activations = elements * dtypes.activation.size() as u64;
-    Cost {
-        bytes_read: activations + (shape.width * dtypes.weight.size()) as u64,
-        bytes_written: activations,
-        // Square and add; times scale and weight. Mean, epsilon and inverse root once a row.
-        flops: 4 * elements + 3 * shape.rows as u64,
-    }
-}
-
-/// What [`backward`] must move and compute, without its workspace and without a passed gradient.
-pub fn backward_cost(shape: Shape, dtypes: Dtypes) -> Cost {
-    let elements = (shape.rows * shape.width) as u64;
-    let activations = elements * dtypes.activation.size() as u64;
-    let weight = (shape.width * dtypes.weight.size()) as u64;
-    Cost {
-        bytes_read: 2 * activations + weight,
-        bytes_written: activations + weight,
-        // g, two dot products, dx from three products and a difference, dw from two products and a sum.
-        flops: 11 * elements + 8 * shape.rows as u64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::launch::F32;
-
-    #[test]
-    fn the_forward_pass_moves_each_element_once() {
-        let shape = Shape { rows: 8, width: 16 };
-        let dtypes = Dtypes {
-            activation: F32,
-            weight: F32,
-        };
-        let cost = forward_cost(shape, dtypes);
-        assert_eq!(cost.bytes_read, 4 * (8 * 16 + 16));
-        assert_eq!(cost.bytes_written, 4 * 8 * 16);
-    }
+/// Both passes on buffers of `room`; with a gradient `passed` on where asked for.
+fn sample(
+    room: &mut dyn Room,
+    shape: Shape,
+    dtypes: Dtypes,
+    epsilon: f32,
+    passed: bool,
+    block: RmsNormBlock,
+) -> Sample {
+    let client = room.client().clone();
+    let elements = shape.rows * shape.width;
+    let [x, y_gradient] =
+        ["x", "y_gradient"].map(|name| room.input(name, elements, dtypes.activation));
+    let passed = passed.then(|| room.input("passed", elements, dtypes.activation));
+    let weight = room.buffer("weight", shape.width, dtypes.weight, Content::Around(1.0));
+    let [y, x_gradient] =
+        ["y", "x_gradient"].map(|name| room.output(name, elements, dtypes.activation));
+    let weight_gradient = room.output("weight_gradient", shape.width, dtypes.weight);
+    let workspace = room.output("workspace", workspace(shape, &block), F32);
+    Box::new(move |pass| match pass {
+        "forward" => {
+            let buffers = Forward {
+                x: &x,
+                weight: &weight,
+                y: &y,
+            };
+            forward(&client, buffers, shape, epsilon, dtypes, &block)
+        }
+        _ => {
+            let buffers = Backward {
+                x: &x,
+                weight: &weight,
+                y_gradient: &y_gradient,
+                passed: passed.as_ref(),
+                x_gradient: &x_gradient,
+                weight_gradient: &weight_gradient,
+                workspace: &workspace,
+            };
+            backward(&client, buffers, shape, epsilon, dtypes, &block)
+        }
+    })
 }

@@ -2,12 +2,15 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{Buffers, KERNEL, Layout, RopeBlock, Shape, reference, table, turn};
+use super::{Buffers, Layout, NAME, Shape, reference, table, turn};
 use crate::{
     KernelError,
-    check::{Check, Trial, upload},
-    launch::F32,
+    check::{Check, Trial},
+    kernel::{Content, Room},
+    launch::{CubeBlock, F32},
 };
+
+const THETA: f64 = 10_000.0;
 
 /// Batch, sequence, heads, turned heads and features of a head that [`check`] runs in both layouts.
 const CASES: [(usize, usize, usize, usize, usize); 6] = [
@@ -21,6 +24,7 @@ const CASES: [(usize, usize, usize, usize, usize); 6] = [
 
 /// Both directions, both layouts, in place and not, against the reference on fresh inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
+    let block = CubeBlock::new(NAME, client, None);
     let mut checks = Vec::new();
     for (batch, seq, heads, turned, head_dim) in CASES {
         for layout in [Layout::TokenMajor, Layout::HeadMajor] {
@@ -33,54 +37,32 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
                 layout,
             };
             for inverse in [false, true] {
-                checks.extend(check_case(client, shape, inverse, dtype, seed)?);
+                let dims = shape.elements();
+                let way = if inverse { ", backward" } else { "" };
+                let case = format!("{layout:?} {dims:?}, {turned} turned{way}");
+                let mut trial = Trial::new(client, NAME, case, dtype, seed);
+                let elements = dims.iter().product();
+                let x = trial.input("x", elements, dtype);
+                let angles = table(seq, head_dim, THETA);
+                let angles: Vec<f64> = angles.into_iter().map(f64::from).collect();
+                let table = trial.buffer("table", angles.len(), F32, Content::Given(&angles));
+                // What is not turned is not written: there the output keeps what it held.
+                let values = trial.values("x").to_vec();
+                let y = trial.buffer("y", elements, dtype, Content::Given(&values));
+                for y in [Some(&y), None] {
+                    let buffers = Buffers {
+                        x: &x,
+                        table: &table,
+                        y,
+                    };
+                    turn(client, buffers, shape, inverse, dtype, &block)?;
+                }
+                let expected = reference(&values, shape, THETA, inverse);
+                trial.compare("y", &expected)?;
+                trial.compare_as("x in place", "x", &expected)?;
+                checks.extend(trial.finish());
             }
         }
     }
     Ok(checks)
-}
-
-fn check_case(
-    client: &Client,
-    shape: Shape,
-    inverse: bool,
-    dtype: ElemType,
-    seed: u64,
-) -> Result<Vec<Check>, KernelError> {
-    let theta = 10_000.0;
-    let elements = shape.elements().iter().product();
-    let case = format!(
-        "{:?} {:?}, {} turned{}",
-        shape.layout,
-        shape.elements(),
-        shape.turned,
-        if inverse { ", backward" } else { "" }
-    );
-    let mut trial = Trial::new(client, KERNEL, case, dtype, seed);
-    let (x, x_handle) = trial.input(elements, 0.0);
-    let table: Vec<f64> = table(shape.seq, shape.head_dim, theta)
-        .into_iter()
-        .map(f64::from)
-        .collect();
-    let table = upload(client, &table, F32);
-    let block = RopeBlock::for_device(client);
-    let expected = reference(&x, shape, theta, inverse);
-
-    // What is not turned is not written: there the output keeps what it held.
-    let y = upload(client, &x, dtype);
-    let buffers = Buffers {
-        x: &x_handle,
-        table: &table,
-        y: Some(&y),
-    };
-    turn(client, buffers, shape, inverse, dtype, &block)?;
-    trial.compare("y", y, &expected)?;
-    let buffers = Buffers {
-        x: &x_handle,
-        table: &table,
-        y: None,
-    };
-    turn(client, buffers, shape, inverse, dtype, &block)?;
-    trial.compare("x in place", x_handle, &expected)?;
-    Ok(trial.finish())
 }

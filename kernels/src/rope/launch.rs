@@ -1,32 +1,14 @@
-//! The host side: block sizes, buffers, launches.
+//! The host side: buffers, launches.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
-use super::{KERNEL, Layout, Shape, rope_turn};
+use super::{Layout, NAME, Shape, kernels::rope_turn};
 use crate::{
     KernelError,
-    launch::{
-        F32, buffer, check_buffer, check_elements, check_float, check_units, cube_count,
-        units_per_cube, vector_size,
-    },
+    launch::{Buffer, CubeBlock, F32, check_shape, vector_size},
 };
 
-/// Block size; the cube's size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RopeBlock {
-    pub units_per_cube: usize,
-}
-
-impl RopeBlock {
-    /// The block size for this device.
-    pub fn for_device(client: &Client) -> RopeBlock {
-        RopeBlock {
-            units_per_cube: units_per_cube(KERNEL, client),
-        }
-    }
-}
-
-/// Contiguous buffers: `x` and `y` as [`Shape`] says, `table` f32 from [`table`].
+/// Contiguous buffers: `x` and `y` as [`Shape`] says, `table` f32 from [`super::table`].
 pub struct Buffers<'a> {
     pub x: &'a Handle,
     pub table: &'a Handle,
@@ -41,29 +23,17 @@ pub fn turn(
     shape: Shape,
     inverse: bool,
     dtype: ElemType,
-    block: &RopeBlock,
+    block: &CubeBlock,
 ) -> Result<(), KernelError> {
-    let elements = check_shape(shape, dtype)?;
-    let y = buffers.y.unwrap_or(buffers.x);
-    check_buffer(KERNEL, "x", buffers.x, elements, dtype)?;
-    check_buffer(
-        KERNEL,
-        "table",
-        buffers.table,
-        shape.seq * shape.head_dim,
-        F32,
-    )?;
-    check_buffer(KERNEL, "y", y, elements, dtype)?;
-    check_units(KERNEL, client, block.units_per_cube)?;
-    let vector = vector_size(
-        client,
-        dtype,
-        shape.head_dim,
-        &[(buffers.x, dtype), (buffers.table, F32), (y, dtype)],
-    );
+    let elements = shape.check(dtype)?;
+    let x = Buffer::new(NAME, "x", buffers.x, elements, dtype)?;
+    let angles = shape.seq * shape.head_dim;
+    let table = Buffer::new(NAME, "table", buffers.table, angles, F32)?;
+    let y = Buffer::new(NAME, "y", buffers.y.unwrap_or(buffers.x), elements, dtype)?;
+    let vector = vector_size(client, dtype, shape.head_dim, &[x, table, y]);
     if vector < 2 {
         return Err(KernelError::Shape {
-            kernel: KERNEL,
+            kernel: NAME,
             reason: "x, y and the table must start at a whole pair".to_string(),
         });
     }
@@ -77,19 +47,19 @@ pub fn turn(
         ),
     };
     let count = shape.batch * shape.seq * shape.turned * head;
-
-    // SAFETY: the lengths were checked above; `count` vectors spread by `turned` and `stride` stay within them.
+    let (cubes, dim) = block.cubes(NAME, client, count)?;
+    // SAFETY: the buffers hold what the shape says; `count` vectors spread by `turned` and `stride` stay within them.
     unsafe {
         rope_turn::launch_unchecked(
             client,
-            cube_count(client, count.div_ceil(block.units_per_cube)),
-            CubeDim::new_1d(block.units_per_cube as u32),
+            cubes,
+            dim,
             vector,
-            buffer(buffers.x, elements, vector),
-            buffer(buffers.table, shape.seq * shape.head_dim, vector),
+            x.argument(vector),
+            table.argument(vector),
             match buffers.y {
-                Some(y) => buffer(y, elements, vector),
-                None => BufferArg::alias(0, elements / vector),
+                Some(_) => y.argument(vector),
+                None => y.alias(0, vector),
             },
             count as u32,
             shape.seq as u32,
@@ -105,28 +75,22 @@ pub fn turn(
     Ok(())
 }
 
-fn check_shape(shape: Shape, dtype: ElemType) -> Result<usize, KernelError> {
-    check_float(KERNEL, dtype)?;
-    let refuse = |reason: String| {
+impl Shape {
+    fn check(&self, dtype: ElemType) -> Result<usize, KernelError> {
+        let elements = check_shape(NAME, &self.elements(), &[dtype])?;
+        let reason = if !(1..=self.heads).contains(&self.turned) {
+            format!("{} heads of {} to turn", self.turned, self.heads)
+        } else if !self.head_dim.is_multiple_of(2) {
+            format!(
+                "head_dim {} is odd; features are turned in pairs",
+                self.head_dim
+            )
+        } else {
+            return Ok(elements);
+        };
         Err(KernelError::Shape {
-            kernel: KERNEL,
+            kernel: NAME,
             reason,
         })
-    };
-    if shape.elements().contains(&0) || shape.turned == 0 {
-        return refuse(format!("{shape:?} has nothing to turn"));
     }
-    if shape.turned > shape.heads {
-        return refuse(format!(
-            "{} heads to turn, but only {} are there",
-            shape.turned, shape.heads
-        ));
-    }
-    if !shape.head_dim.is_multiple_of(2) {
-        return refuse(format!(
-            "head_dim {} is odd; features are turned in pairs",
-            shape.head_dim
-        ));
-    }
-    check_elements(KERNEL, &shape.elements())
 }

@@ -17,16 +17,43 @@ mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::rope_turn;
-pub use launch::{Buffers, RopeBlock, turn};
+pub(crate) use launch::{Buffers, turn};
 pub use reference::{reference, table};
 
 use cubecl::ir::ElemType;
 
-use crate::{Cost, launch::F32};
+use crate::kernel::{Budget, Kernel, Role, Room, Sample, Sizes, UNITS_PER_CUBE};
+use crate::launch::{CubeBlock, F32};
 
-const KERNEL: &str = "rope";
+pub(crate) const NAME: &str = "rope";
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "turns pairs of queries and keys by their position, in place",
+    launches: "1 forward, 1 backward",
+    role: Role::Attention,
+    shape: "turned elements of s bytes, and angles (positions x features of a head) in f32",
+    passes: passes!(|sizes| { turned = sizes.tokens() * (sizes.heads + sizes.key_heads) * sizes.head_dim(), angles = sizes.sequence * sizes.head_dim(), s = 4 } =>
+        // Four products and two sums a pair.
+        ("each way", runs: 2 * sizes.layers, reads: turned * s + 4 * angles, writes: turned * s, flops: 3 * turned),
+        ("backward", reads: turned * s + 4 * angles, writes: turned * s, flops: 3 * turned),
+    ),
+    block_size: Some(UNITS_PER_CUBE),
+    block: CubeBlock::FIELDS,
+    budgets: &[Budget::new("rope_turn", 40, 0)],
+    sample: |room, sizes, dtype, chosen| {
+        let Sizes {
+            batch,
+            sequence,
+            heads,
+            key_heads,
+            ..
+        } = *sizes;
+        let shape = Shape::of(batch, sequence, heads, key_heads, sizes.head_dim());
+        sample(room, shape, dtype, chosen)
+    },
+    check: check::check,
+};
 
 /// Which dimension comes first after the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +79,24 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Queries and keys to turn, and values to leave alone, as a joint projection writes them.
+    pub(crate) fn of(
+        batch: usize,
+        seq: usize,
+        heads: usize,
+        key_heads: usize,
+        head_dim: usize,
+    ) -> Shape {
+        Shape {
+            batch,
+            seq,
+            heads: heads + 2 * key_heads,
+            turned: heads + key_heads,
+            head_dim,
+            layout: Layout::TokenMajor,
+        }
+    }
+
     pub(super) fn elements(&self) -> [usize; 4] {
         [self.batch, self.seq, self.heads, self.head_dim]
     }
@@ -67,14 +112,18 @@ impl Shape {
     }
 }
 
-/// What [`turn`] must move and compute: the turned heads once each way, and the table.
-pub fn cost(shape: Shape, dtype: ElemType) -> Cost {
-    let elements = (shape.batch * shape.seq * shape.turned * shape.head_dim) as u64;
-    let moved = elements * dtype.size() as u64;
-    Cost {
-        bytes_read: moved + (shape.seq * shape.head_dim * F32.size()) as u64,
-        bytes_written: moved,
-        // Four products and two sums a pair.
-        flops: 3 * elements,
-    }
+/// Both directions, in place, on buffers of `room`.
+fn sample(room: &mut dyn Room, shape: Shape, dtype: ElemType, chosen: Option<usize>) -> Sample {
+    let client = room.client().clone();
+    let block = CubeBlock::new(NAME, &client, chosen);
+    let x = room.input("x", shape.elements().iter().product(), dtype);
+    let table = room.input("table", shape.seq * shape.head_dim, F32);
+    Box::new(move |pass| {
+        let buffers = Buffers {
+            x: &x,
+            table: &table,
+            y: None,
+        };
+        turn(&client, buffers, shape, pass == "backward", dtype, &block)
+    })
 }

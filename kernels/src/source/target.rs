@@ -78,14 +78,6 @@ impl Target {
         }
     }
 
-    /// The same architecture with this number of compute units (SM, CU).
-    pub fn with_compute_units(self, compute_units: u32) -> Target {
-        Target {
-            compute_units: Some(compute_units),
-            ..self
-        }
-    }
-
     /// Threads of a warp or wavefront.
     pub fn plane_size(&self) -> u32 {
         match &self.architecture {

@@ -2,134 +2,51 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{
-    Backward, Forward, GateUp, KERNEL, Shape, SwigluBlock, backward, forward, reference_backward,
-    reference_forward,
-};
+use super::{NAME, Place, Shape, reference_backward, reference_forward, sample};
 use crate::{
     KernelError,
     check::{Check, Trial},
 };
 
-const CASES: [Shape; 5] = [
-    Shape { rows: 1, hidden: 1 },
-    Shape { rows: 7, hidden: 3 },
-    Shape {
-        rows: 129,
-        hidden: 96,
-    },
-    Shape {
-        rows: 7,
-        hidden: 777,
-    },
-    Shape {
-        rows: 3,
-        hidden: 512,
-    },
-];
+/// Rows and hidden features.
+const CASES: [(usize, usize); 5] = [(1, 1), (7, 3), (129, 96), (7, 777), (3, 512)];
 
 /// Both passes, packed and separate, in place and not, against the reference on fresh inputs.
 pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, KernelError> {
     let mut checks = Vec::new();
-    for shape in CASES {
-        checks.extend(check_packed(client, shape, dtype, seed)?);
-        checks.extend(check_separate(client, shape, dtype, seed)?);
+    for (rows, hidden) in CASES {
+        let shape = Shape { rows, hidden };
+        for packed in [true, false] {
+            for in_place in [false, true] {
+                let place = Place { packed, in_place };
+                let case = format!("{rows}x{hidden} {place:?}");
+                let mut trial = Trial::new(client, NAME, case, dtype, seed);
+                let launch = sample(&mut trial, shape, dtype, place, None);
+                launch("forward")?;
+                launch("backward")?;
+                let (gate, up) = match packed {
+                    true => unpack(trial.values("gate_up"), hidden),
+                    false => (trial.values("gate").to_vec(), trial.values("up").to_vec()),
+                };
+                let y = reference_forward(&gate, &up);
+                let (d_gate, d_up) = reference_backward(&gate, &up, trial.values("y_gradient"));
+                trial.compare("y", &y)?;
+                let of = |buffer: &str| match in_place {
+                    true => buffer.to_string(),
+                    false => format!("{buffer}_gradient"),
+                };
+                if packed {
+                    let expected = pack(&d_gate, &d_up, hidden);
+                    trial.compare_as("gradient", &of("gate_up"), &expected)?;
+                } else {
+                    trial.compare_as("gate gradient", &of("gate"), &d_gate)?;
+                    trial.compare_as("up gradient", &of("up"), &d_up)?;
+                }
+                checks.extend(trial.finish());
+            }
+        }
     }
     Ok(checks)
-}
-
-fn check_packed(
-    client: &Client,
-    shape: Shape,
-    dtype: ElemType,
-    seed: u64,
-) -> Result<Vec<Check>, KernelError> {
-    let Shape { rows, hidden } = shape;
-    let case = format!("{rows}x{hidden} packed");
-    let block = SwigluBlock::for_device(client);
-    let mut trial = Trial::new(client, KERNEL, case, dtype, seed);
-    let (gate_up, handle) = trial.input(2 * rows * hidden, 0.0);
-    let (dy, dy_handle) = trial.input(rows * hidden, 0.0);
-    let (gate, up) = unpack(&gate_up, hidden);
-    let packed = GateUp::Packed(&handle);
-
-    let y = trial.output(rows * hidden);
-    forward(
-        client,
-        Forward {
-            gate_up: packed,
-            y: &y,
-        },
-        shape,
-        dtype,
-        &block,
-    )?;
-    trial.compare("y", y, &reference_forward(&gate, &up))?;
-
-    let (d_gate, d_up) = reference_backward(&gate, &up, &dy);
-    let expected = pack(&d_gate, &d_up, hidden);
-    let gradient = trial.output(2 * rows * hidden);
-    let buffers = Backward {
-        gate_up: packed,
-        y_gradient: &dy_handle,
-        gradient: Some(GateUp::Packed(&gradient)),
-    };
-    backward(client, buffers, shape, dtype, &block)?;
-    trial.compare("gradient", gradient, &expected)?;
-    let buffers = Backward {
-        gate_up: packed,
-        y_gradient: &dy_handle,
-        gradient: None,
-    };
-    backward(client, buffers, shape, dtype, &block)?;
-    trial.compare("gradient in place", handle, &expected)?;
-    Ok(trial.finish())
-}
-
-fn check_separate(
-    client: &Client,
-    shape: Shape,
-    dtype: ElemType,
-    seed: u64,
-) -> Result<Vec<Check>, KernelError> {
-    let Shape { rows, hidden } = shape;
-    let case = format!("{rows}x{hidden} separate");
-    let block = SwigluBlock::for_device(client);
-    let mut trial = Trial::new(client, KERNEL, case, dtype, seed);
-    let (gate, gate_handle) = trial.input(rows * hidden, 0.0);
-    let (up, up_handle) = trial.input(rows * hidden, 0.0);
-    let (dy, dy_handle) = trial.input(rows * hidden, 0.0);
-    let gate_up = GateUp::Separate {
-        gate: &gate_handle,
-        up: &up_handle,
-    };
-
-    let y = trial.output(rows * hidden);
-    forward(client, Forward { gate_up, y: &y }, shape, dtype, &block)?;
-    trial.compare("y", y, &reference_forward(&gate, &up))?;
-
-    let (d_gate, d_up) = reference_backward(&gate, &up, &dy);
-    let (gate_out, up_out) = (trial.output(rows * hidden), trial.output(rows * hidden));
-    let buffers = Backward {
-        gate_up,
-        y_gradient: &dy_handle,
-        gradient: Some(GateUp::Separate {
-            gate: &gate_out,
-            up: &up_out,
-        }),
-    };
-    backward(client, buffers, shape, dtype, &block)?;
-    trial.compare("gate_gradient", gate_out, &d_gate)?;
-    trial.compare("up_gradient", up_out, &d_up)?;
-    let buffers = Backward {
-        gate_up,
-        y_gradient: &dy_handle,
-        gradient: None,
-    };
-    backward(client, buffers, shape, dtype, &block)?;
-    trial.compare("gate_gradient in place", gate_handle, &d_gate)?;
-    trial.compare("up_gradient in place", up_handle, &d_up)?;
-    Ok(trial.finish())
 }
 
 fn unpack(packed: &[f64], hidden: usize) -> (Vec<f64>, Vec<f64>) {

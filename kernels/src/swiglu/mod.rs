@@ -7,21 +7,55 @@
 //! Backward: `d_up = dy · silu(gate)`, `d_gate = dy · up · σ · (1 + gate · (1 - σ))`. σ is computed again from gate, because an
 //! exponential is cheaper than the bytes of keeping it. Gradients may overwrite gate and up.
 
+mod binding;
 mod check;
 mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::{swiglu_backward, swiglu_forward};
-pub use launch::{Backward, Forward, GateUp, SwigluBlock, backward, forward};
+pub(crate) use binding::activation_gradients;
+pub use binding::{swiglu, swiglu_gradient};
+pub(crate) use launch::{Backward, Forward, backward, forward};
 pub use reference::{reference_backward, reference_forward};
 
-use cubecl::ir::ElemType;
+use cubecl::{ir::ElemType, server::Handle};
 
-use crate::Cost;
+use crate::kernel::{Budget, Kernel, Role, Room, Sample, UNITS_PER_CUBE};
+use crate::launch::CubeBlock;
 
-const KERNEL: &str = "swiglu";
+const NAME: &str = "swiglu";
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "silu(gate) · up, element by element",
+    launches: "1 forward, 1 backward",
+    role: Role::Activation,
+    shape: "rows of hidden features, s bytes an element",
+    passes: passes!(|sizes| { rows = sizes.tokens(), hidden = sizes.ffn, s = 4 } =>
+        // Negation, exponential, sum, quotient, two products.
+        ("forward", runs: sizes.layers, reads: 2 * rows * hidden * s, writes: rows * hidden * s, flops: 6 * rows * hidden),
+        // Four for the sigmoid, six for d_gate, two for d_up.
+        ("backward", runs: sizes.layers, reads: 3 * rows * hidden * s, writes: 2 * rows * hidden * s, flops: 12 * rows * hidden),
+    ),
+    block_size: Some(UNITS_PER_CUBE),
+    block: CubeBlock::FIELDS,
+    budgets: &[
+        Budget::new("swiglu_forward", 72, 0),
+        Budget::new("swiglu_backward", 80, 0),
+    ],
+    sample: |room, sizes, dtype, chosen| {
+        let shape = Shape {
+            rows: sizes.tokens(),
+            hidden: sizes.ffn,
+        };
+        let place = Place {
+            packed: true,
+            in_place: false,
+        };
+        sample(room, shape, dtype, place, chosen)
+    },
+    check: check::check,
+};
 
 /// `rows` tokens of `hidden` features after the activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,26 +64,56 @@ pub struct Shape {
     pub hidden: usize,
 }
 
-/// What [`forward`] must move and compute.
-pub fn forward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let elements = (shape.rows * shape.hidden) as u64;
-    let moved = elements * dtype.size() as u64;
-    Cost {
-        bytes_read: 2 * moved,
-        bytes_written: moved,
-        // Negation, exponential, sum, quotient, two products.
-        flops: 6 * elements,
-    }
+/// Where a sample has gate and up, and their gradients.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Side by side in one buffer.
+    packed: bool,
+    /// Gradients over gate and up.
+    in_place: bool,
 }
 
-/// What [`backward`] must move and compute.
-pub fn backward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let elements = (shape.rows * shape.hidden) as u64;
-    let moved = elements * dtype.size() as u64;
-    Cost {
-        bytes_read: 3 * moved,
-        bytes_written: 2 * moved,
-        // Four for the sigmoid, six for d_gate, two for d_up.
-        flops: 12 * elements,
-    }
+/// Both passes on buffers of `room`.
+fn sample(
+    room: &mut dyn Room,
+    shape: Shape,
+    dtype: ElemType,
+    place: Place,
+    chosen: Option<usize>,
+) -> Sample {
+    let client = room.client().clone();
+    let block = CubeBlock::new(NAME, &client, chosen);
+    let elements = shape.rows * shape.hidden;
+    let (names, each) = match place.packed {
+        true => (&["gate_up"][..], 2 * elements),
+        false => (&["gate", "up"][..], elements),
+    };
+    let gate_up: Vec<Handle> = names
+        .iter()
+        .map(|name| room.input(name, each, dtype))
+        .collect();
+    let mut outputs = |name| room.output(&format!("{name}_gradient"), each, dtype);
+    let gradient: Option<Vec<Handle>> =
+        (!place.in_place).then(|| names.iter().map(&mut outputs).collect());
+    let (y_gradient, y) = (
+        room.input("y_gradient", elements, dtype),
+        room.output("y", elements, dtype),
+    );
+    Box::new(move |pass| match pass {
+        "forward" => {
+            let buffers = Forward {
+                gate_up: &gate_up,
+                y: &y,
+            };
+            forward(&client, buffers, shape, dtype, &block)
+        }
+        _ => {
+            let buffers = Backward {
+                gate_up: &gate_up,
+                y_gradient: &y_gradient,
+                gradient: gradient.as_deref(),
+            };
+            backward(&client, buffers, shape, dtype, &block)
+        }
+    })
 }

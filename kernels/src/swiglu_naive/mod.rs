@@ -10,21 +10,48 @@
 //! There is no backward kernel: the gradients of the activation are [`crate::swiglu`]'s and the products after them the
 //! library's.
 
+mod binding;
 mod check;
 mod kernels;
 mod launch;
 mod reference;
 
-pub use check::check;
-pub use kernels::swiglu_naive_forward;
-pub use launch::{Forward, SwigluNaiveBlock, forward};
-pub use reference::{Outputs, reference_forward};
+pub use binding::swiglu_naive;
+use launch::{Forward, forward};
+pub(crate) use reference::reference_forward;
 
 use cubecl::ir::ElemType;
 
-use crate::Cost;
+use crate::kernel::{Budget, Kernel, Role, Room, Sample, UNITS_PER_CUBE};
+use crate::launch::CubeBlock;
 
-const KERNEL: &str = "swiglu_naive";
+const NAME: &str = "swiglu_naive";
+
+pub const KERNEL: Kernel = Kernel {
+    name: NAME,
+    summary: "the mistake of stage 4: one unit computes a whole output's dot products",
+    launches: "1 forward, 1 backward by swiglu",
+    role: Role::NaiveActivation,
+    shape: "rows of width features in and hidden features out, s bytes an element",
+    // The kernel reads its inputs from memory or cache many times over: the gap between this floor and what it reaches is the
+    // lesson.
+    passes: passes!(|sizes| { rows = sizes.tokens(), width = sizes.hidden, hidden = sizes.ffn, s = 4 } =>
+        ("forward", runs: 0, reads: (rows * width + 2 * width * hidden) * s, writes: 3 * rows * hidden * s,
+         flops: 4 * rows * hidden * width + 6 * rows * hidden),
+    ),
+    block_size: Some(UNITS_PER_CUBE),
+    block: CubeBlock::FIELDS,
+    budgets: &[Budget::new("swiglu_naive_forward", 24, 0)],
+    sample: |room, sizes, dtype, chosen| {
+        let shape = Shape {
+            rows: sizes.tokens(),
+            width: sizes.hidden,
+            hidden: sizes.ffn,
+        };
+        sample(room, shape, dtype, chosen)
+    },
+    check: check::check,
+};
 
 /// `rows` tokens of `width` features, `hidden` features between the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,23 +61,24 @@ pub struct Shape {
     pub hidden: usize,
 }
 
-/// What the forward pass must move and compute. The kernel reads its inputs from memory or cache many times over: the gap
-/// between this floor and what it reaches is the lesson.
-pub fn forward_cost(shape: Shape, dtype: ElemType) -> Cost {
-    let size = dtype.size() as u64;
-    let (x, weight, y) = elements(shape);
-    Cost {
-        bytes_read: (x + 2 * weight) * size,
-        bytes_written: 3 * y * size,
-        flops: 4 * y * shape.width as u64 + 6 * y,
-    }
-}
-
-fn elements(shape: Shape) -> (u64, u64, u64) {
-    let product = |a: usize, b: usize| a as u64 * b as u64;
-    (
-        product(shape.rows, shape.width),
-        product(shape.width, shape.hidden),
-        product(shape.rows, shape.hidden),
-    )
+/// The forward pass on buffers of `room`.
+fn sample(room: &mut dyn Room, shape: Shape, dtype: ElemType, chosen: Option<usize>) -> Sample {
+    let client = room.client().clone();
+    let block = CubeBlock::new(NAME, &client, chosen);
+    let x = room.input("x", shape.rows * shape.width, dtype);
+    let [gate_weight, up_weight] = ["gate_weight", "up_weight"]
+        .map(|name| room.input(name, shape.width * shape.hidden, dtype));
+    let [gate, up, y] =
+        ["gate", "up", "y"].map(|name| room.output(name, shape.rows * shape.hidden, dtype));
+    Box::new(move |_| {
+        let buffers = Forward {
+            x: &x,
+            gate_weight: &gate_weight,
+            up_weight: &up_weight,
+            gate: &gate,
+            up: &up,
+            y: &y,
+        };
+        forward(&client, buffers, shape, dtype, &block)
+    })
 }

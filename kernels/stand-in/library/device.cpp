@@ -16,7 +16,7 @@ namespace {
 int devices() { return atoi(setting("HIP_STAND_IN_DEVICES", "1").c_str()); }
 
 // As many as the smallest device of the kind has; what block sizes are chosen by.
-int compute_units() { return wave_size() == 64 ? 104 : 48; }
+int compute_units() { return atoi(setting("HIP_STAND_IN_UNITS", wave_size() == 64 ? "104" : "48").c_str()); }
 
 // As gcnArchName gives it: CDNA devices name their target features too.
 std::string arch_name() { return architecture() + (wave_size() == 64 ? ":sramecc+:xnack-" : ""); }
@@ -93,7 +93,7 @@ hipError_t hipDeviceGetAttribute(int *value, int attribute, int device) {
             case MaxSharedMemoryPerBlock:
             case SharedMemPerBlockOptin:
             case MaxSharedMemoryPerMultiprocessor: *value = LOCAL_MEMORY; return true;
-            case L2CacheSize: *value = 8 << 20; return true;
+            case L2CacheSize: *value = atoi(setting("HIP_STAND_IN_L2", "8192").c_str()) << 10; return true;
             case ClockRate: *value = 1700000; return true;
             case CooperativeLaunch: *value = 0; return true;
             default: return false;

@@ -1,7 +1,6 @@
 // What handles point to. A handle is checked against a list of living objects before it is followed.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -61,7 +60,7 @@ struct Stream {
 struct Event {
     bool timed = true;
     bool recorded = false;
-    std::chrono::steady_clock::time_point at;
+    double at = 0;
     // Where it was recorded during a capture.
     std::shared_ptr<Capture> capture;
     void *stream = nullptr;
@@ -125,6 +124,8 @@ struct World {
     Living<Executable> executables;
     std::set<void *> pinned;
     Stream default_stream;
+    // Pieces of work that were executed.
+    uint64_t executed = 0;
 };
 
 World &world();

@@ -4,6 +4,9 @@
 // HIP_STAND_IN_DEVICES  how many devices there are; 1
 // HIP_STAND_IN_VERSION  of the runtime, major.minor.patch; 6.4.0
 // HIP_STAND_IN_MEMORY   of the device in MiB; 128
+// HIP_STAND_IN_UNITS    compute units of the device; 104, or 48 where waves have 32 lanes
+// HIP_STAND_IN_L2       its last cache in KiB, 0: not reported; 8192
+// HIP_STAND_IN_CLOCK    ms that every piece of work takes by the events' clock; the host's clock without it
 // HIP_STAND_IN_RECORD   a file that gets one JSON object for each call, and a summary at the end
 // HIP_STAND_IN_FAIL     calls that fail, `CALL#NTH=CODE` separated by commas. NTH counts from 1; without it every call
 //                       fails. `!` behind CODE loses the device: every later call fails too. `hipMalloc#3=2`: out of

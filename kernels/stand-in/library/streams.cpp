@@ -1,9 +1,11 @@
 // Streams, events, captures and graphs. Work runs when it is submitted, so a stream is empty whenever somebody looks.
 
 #include <algorithm>
+#include <chrono>
 
 #include "hip.h"
 #include "objects.h"
+#include "settings.h"
 #include "trace.h"
 
 namespace stand_in {
@@ -38,6 +40,13 @@ void join_default_stream(Stream *stream) {
     });
 }
 
+// In ms, as events see it.
+double now() {
+    static const double each = atof(setting("HIP_STAND_IN_CLOCK", "0").c_str());
+    if (each > 0) return each * static_cast<double>(world().executed);
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 void waited(const Clock &clock) {
     order().waited(clock);
     world().streams.each([](Stream &stream) { order().shorten(&stream.clock); });
@@ -67,6 +76,7 @@ int submit(void *handle, NodeKind kind, std::string shape, std::function<int()> 
         join_default_stream(stream);
         const uint32_t index = ++stream->clock.seen[stream->lane];
         order().begin({std::move(shape), stream->lane, index, stream->clock});
+        world().executed++;
         return run();
     }
     if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
@@ -158,7 +168,7 @@ hipError_t hipEventRecord(void *handle, void *stream_handle) {
     Stream *stream = stream_of(stream_handle);
     if (!event || !stream) return leave("hipEventRecord", hipErrorInvalidHandle);
     event->recorded = true;
-    event->at = std::chrono::steady_clock::now();
+    event->at = now();
     event->capture = stream->capture;
     event->stream = stream_handle;
     if (!stream->capture) join_default_stream(stream);
@@ -180,7 +190,7 @@ hipError_t hipEventElapsedTime(float *milliseconds, void *from, void *to) {
     Event *first = world().events.find(from), *last = world().events.find(to);
     const bool usable = first && last && first->timed && last->timed && first->recorded && last->recorded;
     if (!usable) return leave("hipEventElapsedTime", hipErrorInvalidHandle);
-    *milliseconds = std::chrono::duration<float, std::milli>(last->at - first->at).count();
+    *milliseconds = static_cast<float>(last->at - first->at);
     return leave("hipEventElapsedTime", hipSuccess);
 }
 
@@ -224,18 +234,22 @@ hipError_t hipStreamBeginCapture(void *handle, int) {
 }
 
 hipError_t hipStreamEndCapture(void *handle, void **graph) {
-    STAND_IN_ENTER("hipStreamEndCapture")
+    const std::lock_guard<std::recursive_mutex> guard(world().lock);
+    const int injected = enter("hipStreamEndCapture");
     *graph = nullptr;
     Stream *stream = handle ? stream_of(handle) : nullptr;
-    if (!stream || !stream->capture) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
-    const std::shared_ptr<Capture> capture = stream->capture;
-    if (capture->origin != handle) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
-    // Over in any case, and every stream of it is free again.
-    stream->capture.reset();
-    const bool unjoined = !capture->joined.empty();
-    world().streams.each([&](Stream &other) {
-        if (other.capture == capture) other.capture.reset();
-    });
+    const std::shared_ptr<Capture> capture = stream ? stream->capture : nullptr;
+    const bool unjoined = capture && !capture->joined.empty();
+    const bool begun_here = capture && capture->origin == handle;
+    // Over in any case, also where it fails, and every stream of it is free again.
+    if (begun_here) {
+        stream->capture.reset();
+        world().streams.each([&](Stream &other) {
+            if (other.capture == capture) other.capture.reset();
+        });
+    }
+    if (injected) return injected;
+    if (!begun_here) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnmatched);
     if (capture->invalid) return leave("hipStreamEndCapture", hipErrorStreamCaptureInvalidated);
     if (unjoined) return leave("hipStreamEndCapture", hipErrorStreamCaptureUnjoined);
     Graph *made = world().graphs.make();
@@ -312,6 +326,7 @@ hipError_t hipGraphLaunch(void *handle, void *stream) {
         for (auto &[lane, index] : node->clock.seen) clock.seen[first + lane] = index;
         on->clock.join(clock);
         order().begin({node->shape, first + node->lane, node->index, std::move(clock)});
+        world().executed++;
         if (int status = node->run()) return leave("hipGraphLaunch", status);
     }
     return leave("hipGraphLaunch", hipSuccess, {{"nodes", number(executable->nodes.size())}});

@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::{Preset, Target};
+use crate::model::{Preset, Recipe};
+use crate::targets::v3;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -9,7 +10,7 @@ fn observation(sequence: usize, batch: usize, time: impl Fn(&Features) -> f64) -
         batch_size: batch,
         ..Preset::Small.config()
     };
-    let features = Features::of(&config, &Target::V1.recipe(), Some(700.0), None);
+    let features = Features::of(&config, &Recipe::BASELINE, Some(700.0), None);
     Observation {
         config,
         features,
@@ -143,7 +144,7 @@ fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
                 ..observation.config
             };
             let captured = Some(20.0 * layers as f64);
-            let features = Features::of(&config, &Target::V4.recipe(), Some(0.0), captured);
+            let features = Features::of(&config, &v3::RECIPE, Some(0.0), captured);
             Observation {
                 config,
                 features,

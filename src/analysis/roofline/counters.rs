@@ -2,22 +2,21 @@
 
 use serde::Serialize;
 
-use super::Roofline;
 use super::points::{is_product, plain};
+use crate::base::roofline::{Point, Roofline};
 use crate::profiler::model::Profile;
-use crate::profiler::show::roofline::{Point as Counted, points};
+use crate::profiler::show::roofline::points;
 
-/// A kernel counted both ways.
+/// A kernel counted both ways, a launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CounterCheck {
     /// As the profiler names it.
     pub kernel: String,
     /// The point it was matched with.
     pub point: String,
-    /// A launch, counted from shapes.
+    /// From shapes.
     pub counted_flops: f64,
     pub counted_bytes: f64,
-    /// A launch, from counters.
     pub counter_flops: f64,
     pub counter_bytes: f64,
 }
@@ -31,8 +30,9 @@ pub fn against_counters(roofline: &Roofline, profile: &Profile) -> Vec<CounterCh
         .collect()
 }
 
-fn check(roofline: &Roofline, seen: &Counted) -> Option<CounterCheck> {
-    let name = plain(&seen.kernel);
+fn check(roofline: &Roofline, seen: &Point) -> Option<CounterCheck> {
+    let kernel = seen.kernels.first()?;
+    let name = plain(kernel);
     let (point, _) = roofline
         .points
         .iter()
@@ -45,11 +45,11 @@ fn check(roofline: &Roofline, seen: &Counted) -> Option<CounterCheck> {
         .max_by_key(|(_, single)| single.len())?;
     let launches = point.launches.filter(|launches| *launches > 0.0)?;
     Some(CounterCheck {
-        kernel: seen.kernel.clone(),
+        kernel: kernel.clone(),
         point: point.name.clone(),
         counted_flops: point.flops / launches,
         counted_bytes: point.bytes / launches,
-        counter_flops: seen.operations,
+        counter_flops: seen.flops,
         counter_bytes: seen.bytes,
     })
 }

@@ -1,8 +1,8 @@
 //! From a run to the points of its roofline.
 
-use super::{Grain, Point};
 use crate::analysis::parts::{by_kind, is_forward};
 use crate::analysis::{MeasuredRun, Metric};
+use crate::base::roofline::{Grain, Point};
 use crate::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
 use crate::train::event::{Kernel, Kernels, Parts};
 
@@ -26,6 +26,12 @@ const PRODUCTS: &str = "matrix products";
 /// The optimizer's kernel, whose work is counted for all parameters.
 const UPDATE: &str = "adamw";
 
+/// Whether matrix products are in a kind of part: `norm`, `loss` and the update are none.
+pub fn has_products(kind: &str) -> bool {
+    let kind = kind.split(' ').next().unwrap_or_default();
+    matches!(kind, "attention" | "ffn" | "head" | "backward")
+}
+
 pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String>) -> Vec<Point> {
     let Some(parts) = &run.parts else {
         notes.push("This run did not count its work (--flops).".into());
@@ -47,7 +53,10 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
     let mut points = Vec::new();
     points.extend(median(Metric::TotalMs).and_then(|ms| {
         let work = (parts.flops_per_step, parts.bytes_per_step);
-        Point::new("step", Grain::Step, work, ms, run.summary.launches_per_step)
+        Some(Point {
+            launches: run.summary.launches_per_step,
+            ..Point::new("step", Grain::Step, true, work, ms)?
+        })
     }));
     if run.summary.synchronized {
         points.extend(phases(parts, median));
@@ -58,8 +67,9 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
         );
     }
     points.extend(by_kind(parts).into_iter().filter_map(|part| {
+        let products = has_products(&part.part);
         let work = (part.flops, part.bytes);
-        Point::new(part.part, Grain::Part, work, part.device_ms?, None)
+        Point::new(part.part, Grain::Part, products, work, part.device_ms?)
     }));
     match &run.kernels {
         Some(kernels) => points.extend(kernel_points(run, kernels, works, notes)),
@@ -67,36 +77,34 @@ pub(super) fn of(run: &MeasuredRun, works: &[KernelWork], notes: &mut Vec<String
             "No kernel was timed: this backend reports none, or there was no profile pass.".into(),
         ),
     }
+    points.retain(Point::has_place);
     points
 }
 
+/// A phase, the time it takes, and whether a part of the model belongs to it.
+type Phase = (&'static str, Metric, fn(&str) -> bool);
+
 fn phases(parts: &Parts, median: impl Fn(Metric) -> Option<f64>) -> Vec<Point> {
-    let sum = |is_of: &dyn Fn(&str) -> bool| {
-        parts
-            .parts
-            .iter()
-            .filter(|part| is_of(&part.part))
-            .fold((0.0, 0.0), |(flops, bytes), part| {
-                (flops + part.flops, bytes + part.bytes)
-            })
-    };
-    let phases = [
-        ("forward", Metric::ForwardMs, sum(&is_forward)),
-        (
-            "backward",
-            Metric::BackwardMs,
-            sum(&|part| part == "backward"),
-        ),
-        (
-            "optimizer",
-            Metric::OptimizerMs,
-            sum(&|part| part == "optimizer"),
-        ),
+    let phases: [Phase; 3] = [
+        ("forward", Metric::ForwardMs, is_forward),
+        ("backward", Metric::BackwardMs, |part| part == "backward"),
+        ("optimizer", Metric::OptimizerMs, |part| part == "optimizer"),
     ];
     phases
         .into_iter()
-        .filter_map(|(name, metric, work)| {
-            Point::new(name, Grain::Phase, work, median(metric)?, None)
+        .filter_map(|(name, metric, is_of)| {
+            let of_phase = || parts.parts.iter().filter(|part| is_of(&part.part));
+            let work = (
+                of_phase().map(|part| part.flops).sum(),
+                of_phase().map(|part| part.bytes).sum(),
+            );
+            Point::new(
+                name,
+                Grain::Phase,
+                name != "optimizer",
+                work,
+                median(metric)?,
+            )
         })
         .collect()
 }
@@ -108,31 +116,28 @@ fn kernel_points(
     works: &[KernelWork],
     notes: &mut Vec<String>,
 ) -> Vec<Point> {
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     let (mut known, mut all) = (0.0, 0.0);
     for kernel in &kernels.kernels {
         let Some(ms) = kernel.device_ms_per_step else {
             continue;
         };
         all += ms;
-        let counted = kernel.flops_per_step.zip(kernel.bytes_per_step);
-        let name = match counted {
+        let name = match counted(kernel) {
             Some(_) => Some(name_of_counted(kernel)),
             None => operation(kernel, works),
         };
         let Some(name) = name else { continue };
         known += ms;
         let backward = !is_forward(&kernel.part);
-        match groups
-            .iter_mut()
-            .find(|group| group.name == name && group.backward == backward)
-        {
-            Some(group) => group.add(kernel, ms, counted),
-            None => {
-                let mut group = Group::new(name, backward);
-                group.add(kernel, ms, counted);
-                groups.push(group);
-            }
+        let same = |group: &&mut Group<'_>| group.name == name && group.backward == backward;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.kernels.push(kernel),
+            None => groups.push(Group {
+                name,
+                backward,
+                kernels: vec![kernel],
+            }),
         }
     }
     if let Some(step) = run.measurements.series(Metric::TotalMs)
@@ -149,90 +154,87 @@ fn kernel_points(
             100.0 * known / all
         ));
     }
-    let (config, recipe) = (&run.hello.config, &run.hello.recipe);
     groups
         .iter()
-        .filter_map(|group| group.point(config, recipe, works))
+        .filter_map(|group| group.point(run, works))
         .collect()
 }
 
 /// Kernels of one operation in one pass.
-struct Group {
+struct Group<'a> {
     name: String,
     backward: bool,
-    ms: f64,
-    /// Launches by kernel.
-    launches: Vec<(String, f64)>,
-    /// FLOP and bytes, where the run counted them itself.
-    counted: Option<(f64, f64)>,
+    kernels: Vec<&'a Kernel>,
 }
 
-impl Group {
-    fn new(name: String, backward: bool) -> Self {
-        Group {
-            name,
-            backward,
-            ms: 0.0,
-            launches: vec![],
-            counted: None,
+impl Group<'_> {
+    /// FLOP and bytes a step: as the run counted them itself, else from shapes.
+    fn work(
+        &self,
+        run: &MeasuredRun,
+        works: &[KernelWork],
+        launches: &[(&str, f64)],
+    ) -> Option<(f64, f64)> {
+        let by_itself = self.kernels.iter().filter_map(|kernel| counted(kernel));
+        if let Some(counted) = by_itself.reduce(|a, b| (a.0 + b.0, a.1 + b.1)) {
+            return Some(counted);
         }
-    }
-
-    fn add(&mut self, kernel: &Kernel, ms: f64, counted: Option<(f64, f64)>) {
-        self.ms += ms;
-        if let Some((flops, bytes)) = counted {
-            let (more_flops, more_bytes) = self.counted.unwrap_or_default();
-            self.counted = Some((flops + more_flops, bytes + more_bytes));
-        }
-        match self
-            .launches
-            .iter_mut()
-            .find(|(name, _)| *name == kernel.name)
-        {
-            Some((_, launches)) => *launches += kernel.launches_per_step,
-            None => self
-                .launches
-                .push((kernel.name.clone(), kernel.launches_per_step)),
-        }
-    }
-
-    /// How often the pass was run: each of its kernels is launched once a run, but for the update, which may go over the
-    /// parameters in several launches.
-    fn runs(&self) -> f64 {
-        if self.name == UPDATE {
-            return 1.0;
-        }
-        let launches = self.launches.iter().map(|(_, launches)| *launches);
-        launches.fold(0.0, f64::max)
-    }
-
-    fn point(&self, config: &ModelConfig, recipe: &Recipe, works: &[KernelWork]) -> Option<Point> {
-        let pass = if self.backward { "backward" } else { "forward" };
-        let launches: f64 = self.launches.iter().map(|(_, launches)| launches).sum();
-        let work = if let Some(counted) = self.counted {
-            counted
-        } else if self.name == PRODUCTS {
-            let (flops, bytes) = product_work(config, recipe);
+        if self.name == PRODUCTS {
+            let (flops, bytes) = product_work(&run.hello.config, &run.hello.recipe);
             // Each product has two in the backward pass.
             let factor = if self.backward { 2.0 } else { 1.0 };
-            (factor * flops, factor * bytes)
-        } else {
-            let of_kernel = || works.iter().filter(|work| work.kernel == self.name);
-            let work = of_kernel().find(|work| work.pass == pass).or_else(|| {
-                of_kernel().find(|work| !matches!(&*work.pass, "forward" | "backward"))
-            })?;
-            (self.runs() * work.flops, self.runs() * work.bytes)
+            return Some((factor * flops, factor * bytes));
+        }
+        let of_kernel = || works.iter().filter(|work| work.kernel == self.name);
+        let of_pass = of_kernel().find(|work| work.pass == self.pass());
+        let work = of_pass
+            .or_else(|| of_kernel().find(|work| !matches!(&*work.pass, "forward" | "backward")))?;
+        // Each kernel is launched once a run of the pass, but the update may go over the parameters in several launches.
+        let runs = match &*self.name {
+            UPDATE => 1.0,
+            _ => launches
+                .iter()
+                .map(|(_, launches)| *launches)
+                .fold(0.0, f64::max),
         };
+        Some((runs * work.flops, runs * work.bytes))
+    }
+
+    fn pass(&self) -> &'static str {
+        if self.backward { "backward" } else { "forward" }
+    }
+
+    fn point(&self, run: &MeasuredRun, works: &[KernelWork]) -> Option<Point> {
+        let mut launches: Vec<(&str, f64)> = Vec::new();
+        for kernel in &self.kernels {
+            match launches.iter_mut().find(|(name, _)| *name == kernel.name) {
+                Some((_, launches)) => *launches += kernel.launches_per_step,
+                None => launches.push((&kernel.name, kernel.launches_per_step)),
+            }
+        }
         let name = match self.name.as_str() {
-            name if name.starts_with(UPDATE) || name.ends_with(pass) => name.to_string(),
-            name => format!("{name} {pass}"),
+            name if name.starts_with(UPDATE) || name.ends_with(self.pass()) => name.to_string(),
+            name => format!("{name} {}", self.pass()),
         };
-        let kernels = self.launches.iter().map(|(name, _)| name.clone());
+        let ms = self
+            .kernels
+            .iter()
+            .filter_map(|kernel| kernel.device_ms_per_step)
+            .sum();
+        let work = self.work(run, works, &launches)?;
         Some(Point {
-            kernels: kernels.collect(),
-            ..Point::new(name, Grain::Kernel, work, self.ms, Some(launches))?
+            launches: Some(launches.iter().map(|(_, launches)| launches).sum()),
+            kernels: launches
+                .iter()
+                .map(|(name, _)| (*name).to_string())
+                .collect(),
+            ..Point::new(name, Grain::Kernel, is_product(&self.name), work, ms)?
         })
     }
+}
+
+fn counted(kernel: &Kernel) -> Option<(f64, f64)> {
+    kernel.flops_per_step.zip(kernel.bytes_per_step)
 }
 
 /// A kernel whose run counted its work is a point of its own, a matrix product among those of its kind.

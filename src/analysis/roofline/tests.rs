@@ -1,22 +1,24 @@
 use super::*;
 use crate::analysis::calibration::tests::example;
-use crate::analysis::gpus;
-use crate::model::{Preset, Target, work};
+use crate::base::roofline::{Bound, Grain, Point, Source, svg, text};
+use crate::model::{Preset, work};
+use crate::targets::v3;
 
 /// A run whose parts and kernels took known times, read as it would be from disk.
 fn run(kernels: &str) -> MeasuredRun {
     let config = Preset::Small.config();
-    let recipe = Target::V3.recipe();
+    let recipe = v3::RECIPE;
     let works = work::training_step(&config, &recipe);
     let parts: Vec<serde_json::Value> = works
         .iter()
-        .map(|work| {
+        .map(|(part, work)| {
             serde_json::json!({
-                "part": work.part.to_string(), "flops": work.flops, "bytes": work.bytes, "device_ms": 0.5,
+                "part": part.to_string(), "flops": work.flops, "bytes": work.bytes, "device_ms": 0.5,
             })
         })
         .collect();
-    let total = |value: fn(&work::Work) -> f64| works.iter().map(value).sum::<f64>();
+    let total =
+        |value: fn(&work::Work) -> f64| works.iter().map(|(_, work)| value(work)).sum::<f64>();
     let lines = [
         serde_json::json!({
             "t": 0.0, "event": "hello", "stream": 1, "version": "", "target": "v3", "recipe": recipe, "backend": "cuda",
@@ -71,12 +73,7 @@ fn works() -> Vec<KernelWork> {
 
 fn roofline() -> Roofline {
     let run = run(&KERNELS.replace('\n', ""));
-    Roofline::of(
-        &run,
-        Some(&example()),
-        gpus::find("NVIDIA H200").as_ref(),
-        &works(),
-    )
+    of_run(&run, Some(&example()), &works())
 }
 
 fn point<'a>(roofline: &'a Roofline, grain: Grain, name: &str) -> &'a Point {
@@ -90,7 +87,7 @@ fn point<'a>(roofline: &'a Roofline, grain: Grain, name: &str) -> &'a Point {
 #[test]
 fn products_are_counted_as_on_paper() {
     let config = Preset::Small.config();
-    let (flops, bytes) = product_work(&config, &Target::V3.recipe());
+    let (flops, bytes) = product_work(&config, &v3::RECIPE);
     // 1024 tokens; a layer: qkv 512x1024, out 512x512, gate and up 512x4096, down 2048x512; head 512x1000.
     let layer = 512.0 * 1024.0 + 512.0 * 512.0 + 512.0 * 4096.0 + 2048.0 * 512.0;
     assert_eq!(flops, 2.0 * 1024.0 * (8.0 * layer + 512.0 * 1000.0));
@@ -98,10 +95,10 @@ fn products_are_counted_as_on_paper() {
     let head = 1024.0 * (512.0 + 1000.0) + 512.0 * 1000.0;
     assert_eq!(bytes, 4.0 * (8.0 * layer + head));
     // Scores in memory: 8 samples of 8 heads, two products of 128 x 64 x 128 each.
-    let mut materialised = Target::V3.recipe();
+    let mut materialised = v3::RECIPE;
     materialised.attention = crate::model::Attention::Materialised;
     let more = product_work(&config, &materialised).0 - flops;
-    let naive = product_work(&config, &Target::Stage4.recipe()).0;
+    let naive = product_work(&config, &crate::targets::stage4::RECIPE).0;
     assert_eq!(flops - naive, 8.0 * 2.0 * 1024.0 * 512.0 * 4096.0);
     assert_eq!(more, 8.0 * 64.0 * 2.0 * 2.0 * 128.0 * 64.0 * 128.0);
 }
@@ -145,7 +142,7 @@ fn work_that_a_run_counted_itself_is_used_and_the_update_is_counted_once() {
         bytes: 2e8,
     });
     let run = run(&kernels.replace('\n', ""));
-    let roofline = Roofline::of(&run, Some(&example()), None, &works);
+    let roofline = of_run(&run, Some(&example()), &works);
     let product = point(
         &roofline,
         Grain::Kernel,
@@ -180,8 +177,37 @@ fn what_binds_follows_from_the_ridge_and_the_distance() {
     assert_eq!(norm.bound, Some(Bound::Overhead));
     assert!(norm.what_would_help.as_ref().unwrap().contains("occupancy"));
     // Measured ceilings stand before those of the data sheet.
-    assert_eq!(roofline.ceilings.limits(true), Some((5.1e13, 4e12)));
-    assert_eq!(roofline.ceilings.memory[1].source, Source::DataSheet);
+    let lines: Vec<(&str, Source)> = roofline
+        .ceilings
+        .iter()
+        .map(|line| (line.label.as_str(), line.source))
+        .collect();
+    assert_eq!(lines[0], ("f32 products", Source::Measured));
+    assert_eq!(lines.last(), Some(&("memory", Source::DataSheet)));
+}
+
+/// V1 to V3 on a GPU say that tuning chose: nobody knows whether a product's operands were rounded, unless it was faster than
+/// f32 goes.
+#[test]
+fn products_that_tuning_chose_are_held_against_f32_until_they_are_faster() {
+    let limit = |precision: &str, device_ms: f64| {
+        let kernels = KERNELS.replace(
+            r#""launches_per_step":33,"device_ms_per_step":2.0"#,
+            &format!(r#""launches_per_step":33,"device_ms_per_step":{device_ms}"#),
+        );
+        let mut run = run(&kernels.replace('\n', ""));
+        run.hello.matmul_precision = precision.to_owned().into();
+        let roofline = of_run(&run, None, &works());
+        point(&roofline, Grain::Kernel, "matrix products forward").attainable
+    };
+    let chosen = "f32, operands rounded to tf32 where tuning finds it faster";
+    let (f32, tf32) = (
+        limit("f32", 2.0),
+        limit("tf32 operands, by cuBLASLt 13.1.0", 2.0),
+    );
+    assert!(f32 < tf32, "{f32:?} {tf32:?}");
+    assert_eq!(limit(chosen, 2.0), f32);
+    assert_eq!(limit(chosen, 0.1), tf32);
 }
 
 #[test]
@@ -198,8 +224,9 @@ fn phases_split_the_step_and_the_parts_sum_over_layers() {
 
 #[test]
 fn without_ceilings_points_stay_and_nothing_is_judged() {
-    let run = run("not an event");
-    let roofline = Roofline::of(&run, None, None, &[]);
+    let mut run = run("not an event");
+    run.hello.device = "a GPU nobody wrote a data sheet of".into();
+    let roofline = of_run(&run, None, &[]);
     assert!(
         roofline
             .points
@@ -217,14 +244,10 @@ fn without_ceilings_points_stay_and_nothing_is_judged() {
 #[test]
 fn diagrams_show_every_point_and_label_their_sources() {
     let roofline = roofline();
-    let text = draw::text(&roofline, 100, 24);
-    let shown = draw::shown(&roofline);
-    for n in 0..shown.len() {
-        assert!(
-            text.contains(draw::letter(n)),
-            "{} is not in\n{text}",
-            draw::letter(n)
-        );
+    let text = text(&roofline, 100, 24);
+    let shown: Vec<char> = roofline.letters().into_iter().flatten().collect();
+    for letter in &shown {
+        assert!(text.contains(*letter), "{letter} is not in\n{text}");
     }
     assert!(
         text.lines().all(|line| line.chars().count() <= 112),

@@ -1,12 +1,15 @@
 //! Whether the effect of each stage shows in what was measured.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Metric;
+use crate::analysis::comparison::Side;
 use crate::analysis::parts::is_forward;
-use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, factor, middle};
+use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::runner::MeasuredRun;
-use crate::base::statistics::{Finding, Further, LEAST_RUNS, Series};
+use crate::base::statistics::{Finding, LEAST_RUNS, Series};
 
 /// A first loss so many times that of a stage with small weights is an explosion.
 const EXPLODED: f64 = 2.0;
@@ -45,6 +48,31 @@ pub enum Shows {
     NotMeasured,
 }
 
+impl fmt::Display for EffectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EffectId::BrokenLoss => "broken loss",
+            EffectId::StridedKeyValue => "strided keys and values",
+            EffectId::MissingTime => "missing time",
+            EffectId::NaiveSwiglu => "naive SwiGLU",
+            EffectId::HybridWins => "hybrid beats the baseline",
+            EffectId::FastWithoutGradients => "fast without gradients",
+            EffectId::NoGradients => "no gradients",
+        })
+    }
+}
+
+impl fmt::Display for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shows::Yes => "yes",
+            Shows::No => "no",
+            Shows::Unclear => "unclear",
+            Shows::NotMeasured => "not measured",
+        })
+    }
+}
+
 /// An effect with what it was judged by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
@@ -59,9 +87,9 @@ pub struct Effect {
     pub text: String,
 }
 
-/// Judges every effect from runs by target, which took turns.
-pub fn effects(runs: &[(String, Vec<MeasuredRun>)], confidence: f64) -> Vec<Effect> {
-    let stages = Stages { runs, confidence };
+/// Judges every effect from the runs of stages that took turns.
+pub fn effects(stages: &[Side], confidence: f64) -> Vec<Effect> {
+    let stages = Stages { stages, confidence };
     vec![
         stages.broken_loss(),
         stages.strided(),
@@ -84,16 +112,14 @@ pub fn effects(runs: &[(String, Vec<MeasuredRun>)], confidence: f64) -> Vec<Effe
 }
 
 struct Stages<'a> {
-    runs: &'a [(String, Vec<MeasuredRun>)],
+    stages: &'a [Side],
     confidence: f64,
 }
 
 impl Stages<'_> {
     fn of(&self, target: &str) -> &[MeasuredRun] {
-        self.runs
-            .iter()
-            .find(|(name, _)| name == target)
-            .map_or(&[], |(_, runs)| runs.as_slice())
+        let stage = self.stages.iter().find(|stage| stage.name == target);
+        stage.map_or(&[], |stage| stage.runs.as_slice())
     }
 
     fn series(&self, target: &str, metric: Metric) -> Vec<Series> {
@@ -170,15 +196,11 @@ impl Stages<'_> {
 
     fn broken_loss(&self) -> Effect {
         let first = |target| self.of(target).first()?.summary.first_loss;
-        let broken = first("stage1").zip(first("stage2"));
-        exact(
-            EffectId::BrokenLoss,
-            broken.map(|(broken, sound)| (broken / sound, broken > EXPLODED * sound)),
-            |_| {
-                let (broken, sound) = broken.unwrap_or_default();
-                format!("the first loss is {broken:.1} in stage1 and {sound:.2} in stage2")
-            },
-        )
+        let judged = first("stage1").zip(first("stage2")).map(|(broken, sound)| {
+            let text = format!("the first loss is {broken:.1} in stage1 and {sound:.2} in stage2");
+            (broken / sound, broken > EXPLODED * sound, text)
+        });
+        exact(EffectId::BrokenLoss, judged)
     }
 
     /// Time over the sum of its parts, which is above 1 where the parts miss some of it.
@@ -208,26 +230,21 @@ impl Stages<'_> {
     }
 
     fn no_gradients(&self) -> Effect {
-        let run = self.of("stage6").last();
-        let counted = run.and_then(|run| {
+        let judged = self.of("stage6").last().and_then(|run| {
+            let summary = &run.summary;
+            let (tensors, with) = (summary.parameter_tensors, summary.parameters_with_gradient?);
+            let losses = summary.first_loss.zip(summary.final_loss);
+            let loss = losses.map_or(String::new(), |(first, last)| {
+                format!("; its loss goes from {first:.3} to {last:.3}")
+            });
+            let text = format!("{with} of {tensors} parameters of stage6 have a gradient{loss}");
             Some((
-                run.summary.parameter_tensors,
-                run.summary.parameters_with_gradient?,
+                tensors as f64 / with.max(1) as f64,
+                with * 2 < tensors,
+                text,
             ))
         });
-        exact(
-            EffectId::NoGradients,
-            counted
-                .map(|(tensors, with)| (tensors as f64 / with.max(1) as f64, with * 2 < tensors)),
-            |_| {
-                let (tensors, with) = counted.unwrap_or_default();
-                let loss = run.and_then(|run| run.summary.first_loss.zip(run.summary.final_loss));
-                let loss = loss.map_or(String::new(), |(first, last)| {
-                    format!("; its loss goes from {first:.3} to {last:.3}")
-                });
-                format!("{with} of {tensors} parameters of stage6 have a gradient{loss}")
-            },
-        )
+        exact(EffectId::NoGradients, judged)
     }
 }
 
@@ -261,25 +278,11 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
         Some(Finding::TooNoisy { .. }) | None => Shows::Unclear,
     };
     let settle = match (time.finding, &time.unknown) {
-        (
-            Some(Finding::TooNoisy {
-                further: Some(further),
-            }),
-            _,
-        ) => match further {
-            Further::Rounds(_) | Further::Steps(_) => format!("; {further} should settle it"),
-        },
+        (Some(Finding::TooNoisy { further }), _) => further.map_or(String::new(), |further| {
+            format!("; {further} should settle it")
+        }),
         (None, Some(why)) => format!("; {why}"),
         _ => String::new(),
-    };
-    let times = match time.interval {
-        Some(interval) => format!(
-            "{}x ({} to {})",
-            factor(time.ratio),
-            factor(interval.low),
-            factor(interval.high)
-        ),
-        None => format!("{}x", factor(time.ratio)),
     };
     Effect {
         id,
@@ -287,20 +290,20 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
         ratio: Some(time.ratio),
         low: time.interval.map(|interval| interval.low),
         high: time.interval.map(|interval| interval.high),
-        text: format!("{}{settle}", text(&times)),
+        text: format!("{}{settle}", text(&time.ratio_text())),
     }
 }
 
-/// An effect that a number decides without a spread: its ratio, and whether it shows.
-fn exact(id: EffectId, judged: Option<(f64, bool)>, text: impl Fn(f64) -> String) -> Effect {
+/// An effect that a number decides without a spread: its ratio, whether it shows, and the words for it.
+fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> Effect {
     match judged {
-        Some((ratio, shows)) if ratio.is_finite() => Effect {
+        Some((ratio, shows, text)) if ratio.is_finite() => Effect {
             id,
             shows: if shows { Shows::Yes } else { Shows::No },
             ratio: Some(ratio),
             low: None,
             high: None,
-            text: text(ratio),
+            text,
         },
         _ => not_measured(id),
     }

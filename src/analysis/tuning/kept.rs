@@ -17,7 +17,8 @@ const VERSION: u32 = 2;
 
 const KIND: &str = "tuning";
 
-const BLOCK_SIZE: &str = "--block-size=";
+/// Before a kernel's name and its size.
+pub const BLOCK_SIZE: &str = "--block-size=";
 
 /// What was found for one target and model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -175,12 +176,13 @@ impl Tuned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Preset, Target};
+    use crate::model::Preset;
+    use crate::targets::v3;
     use serde_json::json;
 
     fn run(change: impl FnOnce(&mut Hello)) -> Hello {
         let mut hello: Hello = serde_json::from_value(json!({
-            "stream": 1, "version": "0", "target": "v3", "recipe": Target::V3.recipe(), "backend": "cuda",
+            "stream": 1, "version": "0", "target": "v3", "recipe": v3::RECIPE, "backend": "cuda",
             "device": "a GPU", "arch": null, "driver": "1", "device_memory": null, "config": Preset::Small.config(),
             "seed": 42, "parameters": 1, "parameter_tensors": 1, "dtype": "f32", "matmul_precision": "f32",
             "learning_rate": 3e-4, "weight_decay": 0.01, "steps": 1, "warmup": 1, "data": {"kind": "synthetic"},
@@ -195,7 +197,7 @@ mod tests {
         TunedTarget {
             target: "v3".into(),
             config: Preset::Small.config(),
-            recipe: Target::V3.recipe(),
+            recipe: v3::RECIPE,
             dtype: "f32".into(),
             flags: flags.iter().map(ToString::to_string).collect(),
             speedup: Some([1.1, 1.05, 1.15]),

@@ -8,17 +8,12 @@ mod kept;
 
 use serde::Serialize;
 
-pub use kept::{TakenOver, Tuned, TunedTarget};
+pub use kept::{BLOCK_SIZE, TakenOver, Tuned, TunedTarget};
 
 use super::runner::MeasuredRun;
 
-/// One thing that can be chosen: flags, of which one is taken or none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Choice {
-    pub name: String,
-    /// Each as a run takes it, such as `--block-size=rmsnorm=256`.
-    pub flags: Vec<String>,
-}
+/// One thing that can be chosen: flags as a run takes them, such as `--block-size=rmsnorm=256`, of which one is taken or none.
+pub type Choice = Vec<String>;
 
 /// Flags to try together; without any the target runs as usual.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,20 +44,20 @@ pub enum Search {
 
 /// What to run first: the usual flags, then every combination when there are at most `most` of them, else every flag alone.
 pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
-    let combinations = choices.iter().try_fold(1_usize, |all, choice| {
-        all.checked_mul(choice.flags.len() + 1)
-    });
+    let combinations = choices
+        .iter()
+        .try_fold(1_usize, |all, choice| all.checked_mul(choice.len() + 1));
     let mut all = vec![Candidate::default()];
     if combinations.is_some_and(|combinations| combinations <= most) {
         for choice in choices {
             let without = all.clone();
-            for flag in &choice.flags {
+            for flag in choice {
                 all.extend(without.iter().map(|candidate| candidate.with(flag)));
             }
         }
         return (Search::Exhaustive, all);
     }
-    let alone = choices.iter().flat_map(|choice| &choice.flags);
+    let alone = choices.iter().flatten();
     all.extend(alone.map(|flag| Candidate::default().with(flag)));
     (Search::OneByOne, all)
 }
@@ -109,7 +104,7 @@ pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Can
     if search == Search::OneByOne {
         let best_of = |choice: &Choice| -> Option<String> {
             let (best, _) = faster.iter().find(|(candidate, _)| {
-                matches!(candidate.flags.as_slice(), [flag] if choice.flags.contains(flag))
+                matches!(candidate.flags.as_slice(), [flag] if choice.contains(flag))
             })?;
             best.flags.first().cloned()
         };
@@ -176,13 +171,10 @@ mod tests {
     use super::*;
 
     fn choice(name: &str, sizes: &[usize]) -> Choice {
-        Choice {
-            name: name.into(),
-            flags: sizes
-                .iter()
-                .map(|size| format!("--block-size={name}={size}"))
-                .collect(),
-        }
+        sizes
+            .iter()
+            .map(|size| format!("--block-size={name}={size}"))
+            .collect()
     }
 
     fn tried(flags: &[&str], step_ms: f64, wrong: bool) -> Tried {

@@ -2,123 +2,118 @@
 
 pub mod scaling;
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
 
 use super::comparison::Row;
 use super::metric::Unit;
 use super::relative::factor;
+use crate::base::units::or_not_reported;
 
-/// A row of the workshop's comparison of its four versions.
-pub struct Claim {
-    pub what: &'static str,
-    /// Versions 1 to 4, as printed there.
-    pub claimed: [&'static str; 4],
-    /// Where in the workshop's documents.
-    pub source: &'static str,
-    /// The same of a run here; none where it is not reported, or where the documents do not say enough to measure it.
-    measured: fn(&Row) -> Option<f64>,
-    unit: Unit,
+/// All of it. The file is part of the program; a test holds it to its form.
+pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
+    let text = include_str!("../../../assets/workshop-figures.yaml");
+    serde_yaml::from_str(text).unwrap_or_default()
+});
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    versions: Vec<Claim>,
+    growth: Growth,
+    /// The baseline, then the stages of the debugging scenario.
+    pub stages: Vec<Stage>,
 }
 
-impl Claim {
-    fn show(&self, value: f64) -> String {
-        if self.what == SPEEDUP {
-            format!("{}x", factor(value))
-        } else {
-            self.unit.show(value)
+/// A row of the comparison of the four versions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    what: String,
+    /// Empty where there is none.
+    claimed: [String; 4],
+    /// Where in the workshop's documents.
+    source: String,
+    figure: Figure,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Growth {
+    time_by_batch: BTreeMap<usize, [f64; 4]>,
+    time_with_length: Vec<String>,
+    memory_with_length: Vec<String>,
+    v4_by_length: Vec<(usize, String)>,
+}
+
+/// A stage as the workshop describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    pub target: String,
+    /// What is wrong with it, for the summary at the end.
+    pub issue: String,
+    pub workshop: OfStage,
+}
+
+/// Empty where the guide has none.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfStage {
+    pub loss: String,
+    pub samples_per_s: String,
+    pub to_v1: String,
+    pub memory: String,
+}
+
+/// The figure of a run here that a claim is set beside.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Figure {
+    Forward,
+    Attention,
+    Ffn,
+    Norm,
+    Nothing,
+    Memory,
+    Launches,
+    SpeedUp,
+    SamplesPerS,
+}
+
+impl Figure {
+    /// None where it is not reported.
+    fn of(self, row: &Row) -> Option<f64> {
+        let part = |kind: &str| row.parts.iter().find(|part| part.part == kind)?.device_ms;
+        match self {
+            Figure::Forward => row.phases.forward_ms,
+            Figure::Attention => part("attention"),
+            Figure::Ffn => part("ffn"),
+            Figure::Norm => part("norm"),
+            Figure::Nothing => None,
+            Figure::Memory => row.peak_bytes().map(|bytes| bytes as f64),
+            Figure::Launches => row.forward_launches,
+            Figure::SpeedUp => match &row.relative_time {
+                Some(time) => Some(1.0 / time.ratio),
+                // The row everything is compared with.
+                None => (row.target == "v1").then_some(1.0),
+            },
+            Figure::SamplesPerS => row.samples_per_s,
+        }
+    }
+
+    fn show(self, value: f64) -> String {
+        match self {
+            Figure::SpeedUp => format!("{}x", factor(value)),
+            Figure::Memory => Unit::Bytes.show(value),
+            Figure::Launches => Unit::Count("launches").show(value),
+            Figure::SamplesPerS => Unit::One.show(value),
+            _ => Unit::Milliseconds.show(value),
         }
     }
 }
-
-const SPEEDUP: &str = "speed-up";
-
-/// The comparison matrix of the technical appendices, and the figures elsewhere that contradict it.
-pub const CLAIMS: [Claim; 12] = [
-    Claim {
-        what: "forward pass",
-        claimed: ["100.0 ms", "62.5 ms", "33.3 ms", "20.0 ms"],
-        source: "A.1.1",
-        measured: |row| row.phases.forward_ms,
-        unit: Unit::Milliseconds,
-    },
-    Claim {
-        what: "attention block",
-        claimed: ["45.0 ms", "25.2 ms", "13.5 ms", "8.0 ms"],
-        source: "A.1.1",
-        measured: |row| part_ms(row, "attention"),
-        unit: Unit::Milliseconds,
-    },
-    Claim {
-        what: "feed-forward block",
-        claimed: ["35.0 ms", "22.7 ms", "12.2 ms", "7.0 ms"],
-        source: "A.1.1",
-        measured: |row| part_ms(row, "ffn"),
-        unit: Unit::Milliseconds,
-    },
-    Claim {
-        what: "normalisation",
-        claimed: ["15.0 ms", "10.5 ms", "5.8 ms", "3.5 ms"],
-        source: "A.1.1",
-        measured: |row| part_ms(row, "norm"),
-        unit: Unit::Milliseconds,
-    },
-    Claim {
-        what: "residual connections",
-        claimed: ["5.0 ms", "4.1 ms", "1.8 ms", "1.5 ms"],
-        source: "A.1.1",
-        measured: |_| None,
-        unit: Unit::Milliseconds,
-    },
-    Claim {
-        what: "memory in all",
-        claimed: ["4119.2 MB", "1549.2 MB", "780.2 MB", "396.2 MB"],
-        source: "A.1.2",
-        measured: memory,
-        unit: Unit::Bytes,
-    },
-    Claim {
-        what: "memory in all",
-        claimed: ["522.3 MB", "", "282 MB", ""],
-        source: "V3 debugging guide",
-        measured: memory,
-        unit: Unit::Bytes,
-    },
-    Claim {
-        what: "kernels a forward pass",
-        claimed: ["68", "28", "16", "4"],
-        source: "A.1.3",
-        measured: |row| row.forward_launches,
-        unit: Unit::Count("launches"),
-    },
-    Claim {
-        what: SPEEDUP,
-        claimed: ["1.0x", "1.6x", "3.0x", "5.0x"],
-        source: "A.1.1, forward",
-        measured: speedup,
-        unit: Unit::One,
-    },
-    Claim {
-        what: SPEEDUP,
-        claimed: ["1.0x", "1.6x", "2.2x", "2.8x"],
-        source: "overview",
-        measured: speedup,
-        unit: Unit::One,
-    },
-    Claim {
-        what: SPEEDUP,
-        claimed: ["1.0x", "", "5.5x", ""],
-        source: "V3 debugging guide",
-        measured: speedup,
-        unit: Unit::One,
-    },
-    Claim {
-        what: "samples/s",
-        claimed: ["372.9", "", "2065", ""],
-        source: "V3 debugging guide",
-        measured: |row| row.samples_per_s,
-        unit: Unit::One,
-    },
-];
 
 /// What stands beside the table, for the claims must not be read as facts.
 pub const NOTES: [&str; 4] = [
@@ -134,7 +129,7 @@ pub struct Confronted {
     pub what: String,
     pub version: String,
     pub workshop: String,
-    pub source: &'static str,
+    pub source: String,
     /// Null where it was not reported here.
     pub measured: Option<f64>,
     #[serde(skip)]
@@ -143,28 +138,23 @@ pub struct Confronted {
 
 /// Every claim about the versions among `rows`, claim by claim.
 pub fn confront(rows: &[Row]) -> Vec<Confronted> {
-    let mut confronted = Vec::new();
-    for claim in &CLAIMS {
-        for row in rows {
-            let Some(version) = version(&row.target) else {
-                continue;
-            };
-            let workshop = claim.claimed[version];
-            if workshop.is_empty() {
-                continue;
-            }
-            let measured = (claim.measured)(row).filter(|value| value.is_finite());
-            confronted.push(Confronted {
-                what: claim.what.into(),
-                version: row.name.clone(),
-                workshop: workshop.into(),
-                source: claim.source,
-                measured,
-                measured_text: measured.map_or("not reported".into(), |value| claim.show(value)),
-            });
-        }
-    }
-    confronted
+    let beside = |claim: &Claim, row: &Row| {
+        let workshop = &claim.claimed[version(&row.target)?];
+        let measured = claim.figure.of(row).filter(|value| value.is_finite());
+        let text = measured.map(|value| claim.figure.show(value));
+        (!workshop.is_empty()).then(|| Confronted {
+            what: claim.what.clone(),
+            version: row.name.clone(),
+            workshop: workshop.clone(),
+            source: claim.source.clone(),
+            measured,
+            measured_text: or_not_reported(text),
+        })
+    };
+    let claims = FIGURES.versions.iter();
+    claims
+        .flat_map(|claim| rows.iter().filter_map(move |row| beside(claim, row)))
+        .collect()
 }
 
 /// `v1` is the first of four.
@@ -174,20 +164,23 @@ fn version(target: &str) -> Option<usize> {
         .position(|name| *name == target)
 }
 
-fn part_ms(row: &Row, kind: &str) -> Option<f64> {
-    row.parts.iter().find(|part| part.part == kind)?.device_ms
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn memory(row: &Row) -> Option<f64> {
-    row.peak_bytes_reserved
-        .or(row.peak_bytes_in_use)
-        .map(|bytes| bytes as f64)
-}
-
-fn speedup(row: &Row) -> Option<f64> {
-    match &row.relative_time {
-        Some(time) => Some(1.0 / time.ratio),
-        // The row everything is compared with.
-        None => (row.target == "v1").then_some(1.0),
+    #[test]
+    fn the_figures_read_and_every_version_and_stage_has_some() {
+        assert_eq!((FIGURES.versions.len(), FIGURES.stages.len()), (12, 7));
+        assert_eq!(FIGURES.growth.time_by_batch[&8][3], 118.4);
+        assert_eq!(FIGURES.growth.v4_by_length.len(), 3);
+        for version in 0..4 {
+            let claims = FIGURES.versions.iter();
+            assert!(
+                claims
+                    .filter(|claim| !claim.claimed[version].is_empty())
+                    .count()
+                    > 5
+            );
+        }
     }
 }

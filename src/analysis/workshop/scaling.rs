@@ -1,29 +1,10 @@
 //! What the workshop's documents state about growth with sequence length and batch size, beside what was measured.
 
-use super::{Confronted, version};
+use std::collections::BTreeSet;
+
+use super::{Confronted, FIGURES, version};
 use crate::analysis::relative::factor;
-use crate::analysis::scaling::{Axis, Growth, Measured, TargetScale};
-
-/// Milliseconds of versions 1 to 4 by batch size; the sequence length is not stated beside them.
-const TIME_BY_BATCH: [(usize, [f64; 4]); 5] = [
-    (1, [100.0, 62.5, 33.3, 20.0]),
-    (4, [380.0, 218.4, 108.2, 65.2]),
-    (8, [740.0, 407.2, 195.8, 118.4]),
-    (16, [1460.0, 788.1, 364.2, 219.0]),
-    (32, [2880.0, 1536.0, 704.0, 422.4]),
-];
-
-const TIME_WITH_LENGTH: [&str; 4] = ["O(S^2)", "O(S^2)", "O(S log S)", "O(S)"];
-
-/// Of versions 1 and 2; none is given for the others.
-const MEMORY_WITH_LENGTH: [&str; 2] = ["quadratic", "near-linear"];
-
-/// Speed-up of version 4 over version 1, up to this length.
-const V4_BY_LENGTH: [(usize, &str); 3] = [
-    (256, "4.0-5.0x"),
-    (512, "3.5-4.5x"),
-    (usize::MAX, "3.0-4.0x"),
-];
+use crate::analysis::scaling::{Axis, Growth, Measured, Size, TargetScale};
 
 /// What stands beside the table.
 pub const NOTES: [&str; 3] = [
@@ -34,37 +15,49 @@ pub const NOTES: [&str; 3] = [
 
 /// Every claim about the versions among `scales` that the sizes they ran at can be held against.
 pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
+    let stated = &FIGURES.growth;
     let mut confronted = Vec::new();
     for scale in scales {
         let Some(version) = version(&scale.target) else {
             continue;
         };
-        let mut grows = |what: &str, of: &str, claimed: Option<&str>, source| {
+        let mut grows = |of: &str, claimed: &[String], source: &str| {
             let at_the_end = last_exponent(&scale.growths, of);
-            if let Some((claimed, exponent)) = claimed.zip(at_the_end) {
+            if let Some((claimed, exponent)) = claimed.get(version).zip(at_the_end) {
                 confronted.push(Confronted {
-                    what: what.into(),
+                    what: format!("{of} with sequence length S"),
                     version: scale.name.clone(),
-                    workshop: claimed.into(),
-                    source,
+                    workshop: claimed.clone(),
+                    source: source.into(),
                     measured: Some(exponent),
                     measured_text: format!("S^{exponent:.2}"),
                 });
             }
         };
-        let time = TIME_WITH_LENGTH.get(version).copied();
-        grows("time with sequence length S", "time", time, "A.2.1");
-        let memory = MEMORY_WITH_LENGTH.get(version).copied();
-        grows(
-            "memory with sequence length S",
-            "memory",
-            memory,
-            "V2 document",
-        );
+        grows("time", &stated.time_with_length, "A.2.1");
+        grows("memory", &stated.memory_with_length, "V2 document");
         confronted.extend(batches(scale, version));
     }
     confronted.extend(ultra_over_baseline(scales));
     confronted
+}
+
+/// A ratio of times beside what the workshop states of it.
+fn times(
+    what: String,
+    scale: &TargetScale,
+    workshop: String,
+    source: &str,
+    ratio: f64,
+) -> Confronted {
+    Confronted {
+        what,
+        version: scale.name.clone(),
+        workshop,
+        source: source.into(),
+        measured: Some(ratio),
+        measured_text: format!("{}x", factor(ratio)),
+    }
 }
 
 /// The exponent in the sequence length between the two largest sizes.
@@ -82,37 +75,35 @@ fn last_exponent(growths: &[Growth], of: &str) -> Option<f64> {
 /// Time from one batch size of the workshop's table to the next one that ran, at the same sequence length.
 fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
     let measured = scale.measured();
-    let at = |batch: usize, length: usize| -> Option<&Measured> {
-        measured
-            .iter()
-            .copied()
-            .find(|cell| cell.size.batch_size == batch && cell.size.sequence_length == length)
+    let at = |batch_size: usize, sequence_length: usize| {
+        let size = Size {
+            sequence_length,
+            batch_size,
+        };
+        measured.iter().find(|cell| cell.size == size)
     };
-    let mut lengths: Vec<usize> = measured
+    let lengths: BTreeSet<usize> = measured
         .iter()
         .map(|cell| cell.size.sequence_length)
         .collect();
-    lengths.sort_unstable();
-    lengths.dedup();
     let mut found = Vec::new();
     for length in lengths {
-        let ran: Vec<_> = TIME_BY_BATCH
-            .iter()
+        let stated = FIGURES.growth.time_by_batch.iter();
+        let ran: Vec<_> = stated
             .filter_map(|(batch, claimed)| Some((*batch, claimed[version], at(*batch, length)?)))
             .collect();
-        for pair in ran.windows(2) {
-            let [(small, claimed_small, from), (large, claimed_large, to)] = pair else {
-                continue;
-            };
-            let ratio = to.step_ms / from.step_ms;
-            found.push(Confronted {
-                what: format!("time from batch {small} to {large}, S {length}"),
-                version: scale.name.clone(),
-                workshop: format!("{}x", factor(claimed_large / claimed_small)),
-                source: "A.2.2",
-                measured: Some(ratio),
-                measured_text: format!("{}x", factor(ratio)),
-            });
+        for ((small, claimed_small, from), (large, claimed_large, to)) in
+            ran.iter().zip(ran.iter().skip(1))
+        {
+            let what = format!("time from batch {small} to {large}, S {length}");
+            let claimed = format!("{}x", factor(claimed_large / claimed_small));
+            found.push(times(
+                what,
+                scale,
+                claimed,
+                "A.2.2",
+                to.step_ms / from.step_ms,
+            ));
         }
     }
     found
@@ -123,36 +114,25 @@ fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<Confronted> {
     let (Some(baseline), Some(ultra)) = (find("v1"), find("v4")) else {
         return vec![];
     };
-    let mut found = Vec::new();
-    for cell in ultra.measured() {
-        let size = cell.size;
-        let Some(slow) = baseline
-            .measured()
-            .into_iter()
-            .find(|slow| slow.size == size)
-        else {
-            continue;
-        };
-        let claimed = V4_BY_LENGTH
-            .iter()
-            .find(|(longest, _)| size.sequence_length <= *longest);
-        let Some((_, claimed)) = claimed else {
-            continue;
-        };
-        let ratio = slow.step_ms / cell.step_ms;
-        found.push(Confronted {
-            what: format!(
-                "speed-up over v1, S {}, batch {}",
-                size.sequence_length, size.batch_size
-            ),
-            version: ultra.name.clone(),
-            workshop: (*claimed).into(),
-            source: "V4 document",
-            measured: Some(ratio),
-            measured_text: format!("{}x", factor(ratio)),
-        });
-    }
-    found
+    let slow = baseline.measured();
+    let beside = |cell: &Measured| {
+        let Size {
+            sequence_length,
+            batch_size,
+        } = cell.size;
+        let slow = slow.iter().find(|slow| slow.size == cell.size)?;
+        let mut stated = FIGURES.growth.v4_by_length.iter();
+        let (_, claimed) = stated.find(|(longest, _)| sequence_length <= *longest)?;
+        let what = format!("speed-up over v1, S {sequence_length}, batch {batch_size}");
+        Some(times(
+            what,
+            ultra,
+            claimed.clone(),
+            "V4 document",
+            slow.step_ms / cell.step_ms,
+        ))
+    };
+    ultra.measured().into_iter().filter_map(beside).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! knows only ten different resamples.
 
 use super::{
-    Basis, CompareError, Interval, LEAST_RUNS, Series, check_confidence, ratio_of_medians,
-    student_quantile,
+    Basis, CompareError, Interval, LEAST_RUNS, Series, check_confidence, half_width,
+    ratio_of_medians, student_quantile,
 };
 
 /// More rounds than this are not worth proposing.
@@ -55,20 +55,15 @@ pub fn interval_of_log_ratios(
     let mean = log_ratios.iter().sum::<f64>() / n;
     let squares: f64 = log_ratios.iter().map(|log| (log - mean).powi(2)).sum();
     let error = (squares / (n - 1.0) / n).sqrt();
-    let half_width = if error > 0.0 {
-        student_quantile(0.5 + confidence / 2.0, n - 1.0) * error
-    } else {
-        0.0
-    };
-    Ok(Interval {
-        value: mean.exp(),
-        low: (mean - half_width).exp(),
-        high: (mean + half_width).exp(),
+    let half_width = half_width(confidence, n - 1.0, error);
+    let counted = (steps, rounds);
+    Ok(Interval::around(
+        mean,
+        half_width,
         confidence,
-        basis: Basis::Rounds,
-        steps,
-        runs: rounds,
-    })
+        Basis::Rounds,
+        counted,
+    ))
 }
 
 impl Interval {

@@ -1,112 +1,136 @@
-//! Flags that are handed on to the runs as they came: each run checks them as `run` itself does.
-
-use std::ffi::OsString;
+//! Flags of `run` that a command hands on to its runs, and how often and how surely it measures.
 
 use anyhow::Result;
-use clap::Args;
+use clap::builder::Resettable;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::analysis::{Runner, Stop};
-use crate::cli::training_args::UsageError;
-use crate::run::folder;
+use crate::model::ModelConfig;
+use crate::run::spec::{TrainingArgs, split};
+use crate::run::{Launcher, RunSpec, folder};
 
-/// What every run of a command has in common.
-#[derive(Clone, Debug, Default, Args)]
-pub struct RunFlags {
-    /// tiny, small or medium
-    #[arg(long, value_name = "PRESET", help_heading = "Model")]
-    pub config: Option<String>,
-    /// Width of the residual stream
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub hidden: Option<String>,
-    /// Transformer blocks
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub layers: Option<String>,
-    /// Query heads
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub heads: Option<String>,
-    /// Key and value heads
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub kv_heads: Option<String>,
-    /// Width of the feed-forward network
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub ffn: Option<String>,
-    /// Size of the vocabulary
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub vocab: Option<String>,
-    /// Counted steps of each run
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub num_steps: Option<String>,
-    /// Steps before them that are not counted
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub warmup: Option<String>,
-    /// Fixes initial weights and data
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub seed: Option<String>,
-    /// Operands of matrix products: f32, bf16 or f16
-    #[arg(long, value_name = "TYPE", help_heading = "Training")]
-    pub dtype: Option<String>,
-    /// auto, rocm, cuda, vulkan or cpu
-    #[arg(long, value_name = "BACKEND", help_heading = "Device")]
-    pub backend: Option<String>,
-    /// Which device of the backend
-    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
-    pub device: Option<String>,
-    /// Words to put before every run, such as "srun --gres=gpu:1"
-    #[arg(
-        long,
-        value_name = "WORDS",
-        help_heading = "Device",
-        env = "TINYLLAMA_LAUNCHER"
-    )]
+/// How runs are timed unless flags say otherwise. Waiting once a step is the least a true step time needs; waiting after each phase would slow the step down.
+pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];
+
+/// What every run of a command has in common: each flag of `run` that the command has not one of its own of the same name
+/// (and another id), checked as `run` checks it.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// As they were given.
+    pub words: Vec<String>,
+    /// Words to put before every run.
     pub launcher: Option<String>,
-    /// Any other flags of `run`: `-- --learning-rate 1e-3`
-    #[arg(last = true, value_name = "RUN FLAGS")]
-    pub rest: Vec<OsString>,
 }
 
-/// The two sizes that a scan varies.
-#[derive(Clone, Debug, Default, Args)]
-pub struct SizeFlags {
-    /// Tokens per sample
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub seq_len: Option<String>,
-    /// Samples per step
-    #[arg(long, value_name = "N", help_heading = "Model")]
-    pub batch_size: Option<String>,
+const LAUNCHER: &str = "launcher";
+const REST: &str = "rest";
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        let own: Vec<Option<String>> = command.get_arguments().map(long).collect();
+        let flags = handed_on().filter(|flag| !own.contains(&long(flag)));
+        let launcher = Arg::new(LAUNCHER)
+            .long(LAUNCHER)
+            .value_name("WORDS")
+            .env("TINYLLAMA_LAUNCHER")
+            .help_heading("Device")
+            .help("Words to put before every run, such as \"srun --gres=gpu:1\"");
+        let rest = Arg::new(REST)
+            .last(true)
+            .num_args(0..)
+            .value_name("RUN FLAGS")
+            .help("Any other flags of `run`: `-- --trace FILE`");
+        command
+            .args(flags.collect::<Vec<_>>())
+            .arg(launcher)
+            .arg(rest)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-/// How often and how surely.
-#[derive(Clone, Debug, Args)]
-pub struct MeasureFlags {
-    /// Rounds; in each everything runs once, in turns
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub rounds: usize,
-    /// Of intervals, in per cent
-    #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
-    pub confidence: f64,
+fn long(flag: &Arg) -> Option<String> {
+    flag.get_long().map(str::to_owned)
 }
 
-impl RunFlags {
-    /// As a run takes them.
-    pub fn words(&self) -> Vec<OsString> {
-        let given = [
-            ("config", &self.config),
-            ("hidden", &self.hidden),
-            ("layers", &self.layers),
-            ("heads", &self.heads),
-            ("kv-heads", &self.kv_heads),
-            ("ffn", &self.ffn),
-            ("vocab", &self.vocab),
-            ("num-steps", &self.num_steps),
-            ("warmup", &self.warmup),
-            ("seed", &self.seed),
-            ("dtype", &self.dtype),
-            ("backend", &self.backend),
-            ("device", &self.device),
-        ];
-        let mut words = words(&given);
-        words.extend(self.rest.iter().cloned());
-        words
+/// What `run` would suppose of a flag that is not given is the run's business.
+fn handed_on() -> impl Iterator<Item = Arg> {
+    let run = TrainingArgs::augment_args(Command::new("run"));
+    let flags: Vec<Arg> = run.get_arguments().cloned().collect();
+    flags
+        .into_iter()
+        .map(|flag| flag.default_value(Resettable::Reset).env(Resettable::Reset))
+}
+
+/// Flags of `run` that are on or off, without their dashes.
+pub fn switches() -> Vec<String> {
+    let takes = |flag: &Arg, state| {
+        let mut values = flag.get_possible_values().into_iter();
+        values.any(|value| value.get_name() == state)
+    };
+    let flags = handed_on().filter(|flag| takes(flag, "on") && takes(flag, "off"));
+    flags.filter_map(|flag| long(&flag)).collect()
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Flags::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for flag in handed_on() {
+            let id = flag.get_id().as_str();
+            let is_given = matches.try_contains_id(id).unwrap_or(false)
+                && matches.value_source(id) == Some(ValueSource::CommandLine);
+            let Some(name) = flag.get_long().filter(|_| is_given) else {
+                continue;
+            };
+            self.words
+                .extend(matches.get_raw(id).into_iter().flatten().map(|value| {
+                    match flag.get_action() {
+                        ArgAction::SetTrue => format!("--{name}"),
+                        _ => format!("--{name}={}", value.to_string_lossy()),
+                    }
+                }));
+        }
+        let rest = matches.get_many::<String>(REST).into_iter().flatten();
+        self.words.extend(rest.cloned());
+        self.launcher = matches.get_one::<String>(LAUNCHER).cloned();
+        Ok(())
+    }
+}
+
+impl Flags {
+    /// Behind `words`, in whose place they stand where both name the same flag.
+    pub fn after(&self, words: &[&str]) -> Vec<String> {
+        let before = words.iter().map(|word| (*word).to_string());
+        before.chain(self.words.iter().cloned()).collect()
+    }
+
+    /// What a flag was given.
+    pub fn value(&self, flag: &str) -> Option<String> {
+        let flags = split(&self.words);
+        let mut named = flags.iter().rev().filter(|given| given.name() == flag);
+        named.next()?.value().map(str::to_owned)
+    }
+
+    /// The model that `spec` runs under these flags, `usual` where they name none.
+    ///
+    /// # Errors
+    /// When no model is like that.
+    pub fn config(&self, spec: &RunSpec, usual: ModelConfig) -> Result<ModelConfig> {
+        let spec = spec.within(&self.words, &[])?;
+        let training = &spec.flags.training;
+        let base = match spec.gives("--config") {
+            true => training.config.config(),
+            false => usual,
+        };
+        Ok(training.over(base)?)
     }
 
     /// Starts runs of this program, through the launcher where one is given.
@@ -114,57 +138,35 @@ impl RunFlags {
     /// # Errors
     /// When the launcher's words cannot be read, or there is no place for the runs' files.
     pub fn runner(&self, stop: Stop) -> Result<Runner> {
-        let launcher = match &self.launcher {
-            Some(words) => shlex::split(words).ok_or_else(|| {
-                UsageError(format!(
-                    "--launcher {words}: a quotation mark is not closed"
-                ))
-            })?,
-            None => vec![],
-        };
         Ok(Runner {
-            launcher: launcher.into_iter().map(OsString::from).collect(),
-            program: std::env::current_exe()?,
+            launcher: Launcher::of_this_program(self.launcher.as_deref())?,
             root: folder::state_folder()?,
             stop,
         })
     }
 }
 
-impl SizeFlags {
-    pub fn words(&self) -> Vec<OsString> {
-        words(&[("seq-len", &self.seq_len), ("batch-size", &self.batch_size)])
+/// How often and how surely.
+#[derive(Clone, Debug, Args)]
+pub struct Measure {
+    /// Rounds; in each everything runs once, in turns
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
+    pub rounds: usize,
+    /// Of intervals, in per cent
+    #[arg(long = "confidence", value_name = "PERCENT", default_value = "95", value_parser = confidence)]
+    pub confidence: f64,
+}
+
+/// A whole number from 1.
+pub fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "it is a whole number, at least 1".into())
+}
+
+/// Two-sided, between 0.5 and 1.
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent > 50.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("it lies between 50 and 100 per cent, such as 95".into()),
     }
-}
-
-impl MeasureFlags {
-    /// Two-sided, between 0.5 and 1.
-    ///
-    /// # Errors
-    /// When nothing would run, or the confidence is none.
-    pub fn checked(&self) -> Result<(usize, f64), UsageError> {
-        if self.rounds == 0 {
-            return Err(UsageError("--rounds is 0: nothing would run".into()));
-        }
-        if !(self.confidence > 50.0 && self.confidence < 100.0) {
-            return Err(UsageError(format!(
-                "--confidence {}: it lies between 50 and 100 per cent, such as 95",
-                self.confidence
-            )));
-        }
-        Ok((self.rounds, self.confidence / 100.0))
-    }
-}
-
-/// How runs are timed unless flags say otherwise. Waiting once a step is the least a true step time needs; waiting after each
-/// phase would slow the step down.
-pub fn timed() -> Vec<OsString> {
-    vec!["--sync=step".into(), "--repeatability=off".into()]
-}
-
-fn words(given: &[(&str, &Option<String>)]) -> Vec<OsString> {
-    given
-        .iter()
-        .filter_map(|(flag, value)| Some(format!("--{flag}={}", value.as_ref()?).into()))
-        .collect()
 }

@@ -1,49 +1,120 @@
-//! What the commands that compare runs share: their flags, progress, and how they end.
+//! What the commands that measure and compare share: how they are asked, how runs are made, and how they answer.
 
-mod entry;
 mod flags;
+mod grid;
 pub mod junit;
-mod progress;
-mod text;
+mod kept;
+mod lab;
+mod page;
+
+use std::io::{self, Write};
 
 use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
 
-pub use entry::{Entry, kept_run};
-pub use flags::{MeasureFlags, RunFlags, SizeFlags, timed};
-pub use progress::Console;
-pub use text::{bar, print_json, print_table, width, workshop_table};
+pub use flags::{Flags, Measure, TIMED, positive, switches};
+pub use grid::{Column, Grid, Sizes};
+pub use kept::kept_run;
+pub use lab::Lab;
+pub use page::{Page, bar, interval, plural, range, workshop_table};
 
 use super::Exit;
-use crate::analysis::{MeasuredRun, RunFailure};
+use crate::analysis::RunFailure;
 use crate::train::event::FailureCode;
 
-/// Where the files of runs are.
-pub fn paths(runs: &[Vec<MeasuredRun>]) -> Vec<String> {
-    runs.iter()
-        .flatten()
-        .map(|run| run.path.display().to_string())
-        .collect()
+/// A command that measures or compares something: its flags, and what they lead to.
+pub trait Analysis: Args {
+    /// # Errors
+    /// What the flags, this machine or a run have against it.
+    fn answer(&self) -> Result<Answer>;
 }
 
-/// Turns the failure of a run into the status it ended with; other errors are the caller's.
-pub fn finish(result: Result<Exit>) -> Result<Exit> {
-    let error = match result {
-        Ok(exit) => return Ok(exit),
-        Err(error) => error,
-    };
-    match error.downcast_ref::<RunFailure>() {
-        Some(RunFailure::Interrupted { signal }) => {
-            eprintln!("{error}");
-            Ok(Exit::Signal(*signal))
+/// What a command found: one JSON document, a page for people, and how it ends.
+pub struct Answer {
+    document: String,
+    page: Page,
+    end: Result<Exit>,
+}
+
+impl Answer {
+    /// # Errors
+    /// When the document is none.
+    pub fn new(document: &impl Serialize, page: Page) -> Result<Self> {
+        Ok(Answer {
+            document: serde_json::to_string_pretty(document)?,
+            page,
+            end: Ok(Exit::Ok),
+        })
+    }
+
+    /// Ends well only if everything did.
+    pub fn passed(self, passed: bool) -> Self {
+        let exit = if passed { Exit::Ok } else { Exit::Failed };
+        Answer {
+            end: self.end.map(|_| exit),
+            ..self
         }
-        Some(RunFailure::Failed(failed)) => {
-            eprintln!("error: {error}");
-            Ok(match failed.code() {
-                Some(FailureCode::Usage) => Exit::Usage,
-                Some(FailureCode::Environment) => Exit::Environment,
-                _ => Exit::Failed,
-            })
+    }
+
+    /// Shows what there is, and ends as the runs did.
+    pub fn after(self, runs: Result<(), RunFailure>) -> Self {
+        Answer {
+            end: runs.map_err(Into::into).and(self.end),
+            ..self
         }
-        _ => Err(error),
+    }
+}
+
+/// A child process has said already why it ended so.
+#[derive(Debug, thiserror::Error)]
+#[error("see above")]
+pub struct Told(pub Exit);
+
+/// The command line of an analysis.
+#[derive(Debug, Args)]
+pub struct Asked<A: Analysis> {
+    #[command(flatten)]
+    analysis: A,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl<A: Analysis> Asked<A> {
+    /// Answers; the failure of a run, or of a child, becomes the status it ended with, other errors are the caller's.
+    pub fn run(&self) -> Result<Exit> {
+        let error = match self.answer() {
+            Ok(exit) => return Ok(exit),
+            Err(error) => error,
+        };
+        if let Some(Told(exit)) = error.downcast_ref() {
+            return Ok(*exit);
+        }
+        match error.downcast_ref() {
+            Some(RunFailure::Interrupted { signal }) => {
+                eprintln!("{error}");
+                Ok(Exit::Signal(*signal))
+            }
+            Some(RunFailure::Failed(failed)) => {
+                eprintln!("error: {error}");
+                Ok(match failed.code() {
+                    Some(FailureCode::Usage) => Exit::Usage,
+                    Some(FailureCode::Environment) => Exit::Environment,
+                    _ => Exit::Failed,
+                })
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn answer(&self) -> Result<Exit> {
+        let answer = self.analysis.answer()?;
+        let mut out = io::stdout().lock();
+        match self.json {
+            true => writeln!(out, "{}", answer.document)?,
+            false => write!(out, "{}", answer.page)?,
+        }
+        answer.end
     }
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use super::analysis::Asked;
 
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
@@ -19,20 +20,20 @@ pub struct BenchmarkArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// V4 replayed from a graph beside the same step launch by launch, and beside others, at several shapes
-    V4(Box<shapes::ShapesArgs>),
+    V4(Box<Asked<shapes::ShapesArgs>>),
     /// Each launch of V4's schedule: time, operations, bytes, and the share of what the device can do
-    Launches(Box<launches::LaunchesArgs>),
+    Launches(Box<Asked<launches::LaunchesArgs>>),
     /// V4's matrix products by the vendor's library and by burn's own
-    Gemm(Box<gemm::GemmArgs>),
+    Gemm(Box<Asked<gemm::GemmArgs>>),
     /// Whether thousands of replays equal the launches bit for bit, and many shapes leave nothing behind
-    Replays(Box<replays::ReplaysArgs>),
+    Replays(Box<Asked<replays::ReplaysArgs>>),
 }
 
 pub fn run(args: &BenchmarkArgs) -> Result<Exit> {
     match &args.what {
-        What::V4(args) => shapes::run(args),
-        What::Launches(args) => launches::run(args),
-        What::Gemm(args) => gemm::run(args),
-        What::Replays(args) => replays::run(args),
+        What::V4(args) => args.run(),
+        What::Launches(args) => args.run(),
+        What::Gemm(args) => args.run(),
+        What::Replays(args) => args.run(),
     }
 }

@@ -1,18 +1,15 @@
 //! `benchmark replays`: whether a graph stays what was captured, and whether shapes leave something behind.
 
-use std::io::{self, Write};
-
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::units::human_bytes;
-use crate::cli::Exit;
-use crate::cli::analysis::print_json;
-use crate::cli::training_args::{TrainingArgs, UsageError};
-use crate::model::ultra::{self as model, Replays, Reshapes};
-use crate::model::{Target, Weights};
-use crate::train::{Data, Options};
+use crate::base::units::{bytes_or_not, human_bytes};
+use crate::cli::analysis::{Analysis, Answer, Page, positive};
+use crate::model::Weights;
+use crate::run::spec::TrainingArgs;
+use crate::targets::v4::{self, Replays, Reshapes};
+use crate::train::{Data, EngineDevice, MatrixProducts, Options};
 
 /// What may change on a device that others use as well: less than one captured step takes.
 const TOLERATED: u64 = 8 << 20;
@@ -20,71 +17,60 @@ const TOLERATED: u64 = 8 << 20;
 #[derive(Debug, Args)]
 pub struct ReplaysArgs {
     /// Steps, each replayed once and launched once
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = positive)]
     steps: usize,
     /// Shapes that the step is captured for again, one after the other
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive)]
     shapes: usize,
     #[command(flatten)]
     training: TrainingArgs,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Serialize)]
 struct Document {
     device: String,
-    products: String,
+    products: MatrixProducts,
     passed: bool,
     replays: Replays,
     shapes: Reshapes,
 }
 
-pub fn run(args: &ReplaysArgs) -> Result<Exit> {
-    if args.steps == 0 || args.shapes == 0 {
-        return Err(UsageError("--steps and --shapes: each is at least 1".into()).into());
+impl Analysis for ReplaysArgs {
+    fn answer(&self) -> Result<Answer> {
+        let mut options = self.training.options(v4::TARGET)?;
+        // Both are to take the same algorithms of the matrix library.
+        options.deterministic = true;
+        let device = v4::open(&options)?;
+        let driver = device.driver("replaying a graph")?;
+        let weights = Weights::small(&options.config, options.seed);
+        let trainer = |capture: bool| {
+            let options = Options {
+                capture,
+                ..options.clone()
+            };
+            device.trainer(&options, &weights)
+        };
+        let batch = Data::synthetic(&options.config, options.seed).next_batch();
+        let mut replayed = trainer(true)?;
+        let replays = v4::replays(
+            &mut replayed,
+            &mut trainer(false)?,
+            (&batch.tokens, &batch.targets),
+            self.steps,
+            &mut announce("step", self.steps, 2000),
+        )?;
+        let free = || driver.device_memory().ok().map(|memory| memory.free);
+        let mut progress = announce("shape", self.shapes, 10);
+        let shapes = v4::reshapes(&mut replayed, self.shapes, true, &free, &mut progress)?;
+        let document = Document {
+            device: device.facts.device.clone(),
+            products: device.matrix_products(&options),
+            passed: replays.identical && shapes.healthy && shapes.kept_nothing(TOLERATED),
+            replays,
+            shapes,
+        };
+        Ok(Answer::new(&document, page(&document))?.passed(document.passed))
     }
-    let mut options = args.training.options(Target::V4)?;
-    // Both are to take the same algorithms of the matrix library.
-    options.deterministic = true;
-    let device = args.training.ultra_device()?;
-    let driver = device.driver("replaying a graph")?;
-    let weights = Weights::small(&options.config, options.seed);
-    let trainer = |capture: bool| {
-        let mut options: Options = options.clone();
-        options.ultra.capture = capture;
-        device.trainer(&options, &weights)
-    };
-    let batch = Data::synthetic(&options.config, options.seed).next_batch();
-    let mut replayed = trainer(true)?;
-    let mut progress = announce("step", args.steps, 2000);
-    let replays = model::replays(
-        &mut replayed,
-        &mut trainer(false)?,
-        (&batch.tokens, &batch.targets),
-        args.steps,
-        &mut progress,
-    )?;
-    let free = || driver.device_memory().ok().map(|memory| memory.free);
-    let mut progress = announce("shape", args.shapes, 10);
-    let shapes = model::reshapes(&mut replayed, args.shapes, true, &free, &mut progress)?;
-    let document = Document {
-        device: device.facts.name.clone(),
-        products: device.matmul_precision(&options),
-        passed: replays.identical && shapes.healthy && shapes.kept_nothing(TOLERATED),
-        replays,
-        shapes,
-    };
-    if args.json {
-        print_json(&document)?;
-    } else {
-        print(&mut io::stdout().lock(), &document)?;
-    }
-    Ok(match document.passed {
-        true => Exit::Ok,
-        false => Exit::Failed,
-    })
 }
 
 /// Says now and then how far it is.
@@ -98,50 +84,41 @@ fn announce(what: &'static str, of: usize, every: usize) -> impl FnMut(usize) {
     }
 }
 
-fn print(out: &mut impl Write, document: &Document) -> io::Result<()> {
+fn page(found: &Document) -> Page {
+    let mut page = Page::default();
     let Document {
         replays, shapes, ..
-    } = document;
-    writeln!(out, "V4 on {}, {}", document.device, document.products)?;
+    } = found;
+    page.line(format_args!("V4 on {}, {}", found.device, found.products));
     let same = match (replays.identical, replays.first_difference) {
         (true, _) => "the same bits in every loss and parameter".into(),
         (false, Some(step)) => format!("different since step {step}"),
         (false, None) => "the same losses, but other parameters".into(),
     };
-    writeln!(
-        out,
+    page.line(format_args!(
         "  {} replays of a graph beside as many steps launch by launch, {} parameters: {same}; last loss {}",
         replays.steps, replays.parameters, replays.last_loss
-    )?;
-    writeln!(
-        out,
-        "  {} shapes captured one after the other: held {} before and {} after; free on the device {} and {}{}",
+    ));
+    let trouble = match shapes.healthy {
+        true => "",
+        false => "; a step failed or was not captured",
+    };
+    page.line(format_args!(
+        "  {} shapes captured one after the other: held {} before and {} after; free on the device {} and {}{trouble}",
         shapes.shapes,
         human_bytes(shapes.held_before),
         human_bytes(shapes.held_after),
-        shapes
-            .free_before
-            .map_or("not reported".into(), human_bytes),
-        shapes.free_after.map_or("not reported".into(), human_bytes),
-        if shapes.healthy {
-            ""
-        } else {
-            "; a step failed or was not captured"
-        },
-    )?;
+        bytes_or_not(shapes.free_before),
+        bytes_or_not(shapes.free_after),
+    ));
     // What this program holds is exact; what is free is everybody's.
-    let others = replays.identical
-        && shapes.healthy
-        && !document.passed
-        && shapes.held_before == shapes.held_after;
-    writeln!(
-        out,
-        "  {}{}",
-        if document.passed { "passed" } else { "FAILED" },
-        if others {
-            ": less is free than before; if other programs use this device, run this alone"
-        } else {
-            ""
+    let held_nothing = shapes.held_before == shapes.held_after;
+    page.line(match found.passed {
+        true => "  passed",
+        false if replays.identical && shapes.healthy && held_nothing => {
+            "  FAILED: less is free than before; if other programs use this device, run this alone"
         }
-    )
+        false => "  FAILED",
+    });
+    page
 }

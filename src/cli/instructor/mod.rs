@@ -23,7 +23,7 @@ use crate::session::class_file::{self, Pin};
 use crate::session::order::{Action, Order};
 use crate::session::store::read_only;
 use crate::tui::instructor_screen;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 
 pub fn run(args: &InstructorArgs) -> Result<Exit> {
     let Some(folder) = &args.class else {
@@ -110,17 +110,9 @@ impl Instructor<'_> {
         if self.args.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return self.list();
         }
-        let palette = match self.args.no_color || locale::no_color(locale::variable) {
-            true => Palette::Mono,
-            false => Palette::Ansi16,
-        };
-        let unicode = !self.args.ascii && locale::is_utf8(locale::variable);
-        let glyphs = match unicode {
-            true => Glyphs::UNICODE,
-            false => Glyphs::ASCII,
-        };
-        let by = self.by();
-        let theme = Theme::new(palette, glyphs);
+        let no_color = self.args.no_color || locale::no_color(locale::variable);
+        let ascii = self.args.ascii || !locale::is_utf8(locale::variable);
+        let (by, theme) = (self.by(), Theme::of(no_color, ascii));
         instructor_screen::run(self.class, &self.course, &by, theme)?;
         Ok(Exit::Ok)
     }

@@ -12,9 +12,9 @@ use clap::Args;
 use tinyllama_kernels::source::{SourceError, Target};
 
 use super::Exit;
-use super::training_args::UsageError;
 use crate::compiled::compiler::CompilerError;
 use crate::compiled::facts::ARCHITECTURES;
+use crate::run::UsageError;
 
 #[derive(Debug, Args)]
 pub struct ArchArgs {
@@ -44,14 +44,9 @@ pub struct ArchArgs {
     /// Every size and block size, not one of each kernel
     #[arg(long, requires = "compile", help_heading = "Compiled code")]
     all: bool,
-    /// Fail where a kernel takes more than this file allows, spills or needs scratch memory
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "arch",
-        help_heading = "Compiled code"
-    )]
-    budget: Option<PathBuf>,
+    /// Fail where a kernel takes more than its budget, spills or needs scratch memory
+    #[arg(long, requires = "arch", help_heading = "Compiled code")]
+    budget: bool,
     /// Write the compiled table to this file
     #[arg(
         long,

@@ -11,10 +11,11 @@ use tinyllama_kernels::source::Target;
 use super::{ArchArgs, Selection, refuse_cuda};
 use crate::base::table::{Align, TextTable};
 use crate::cli::Exit;
-use crate::cli::training_args::UsageError;
-use crate::compiled::budget::Budgets;
+use crate::cli::json::print_json;
+use crate::compiled::budget;
 use crate::compiled::compiler::Compiler;
 use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
+use crate::run::UsageError;
 
 /// Columns of a table where the width of the terminal is of no help.
 const WIDTH: usize = 118;
@@ -32,30 +33,22 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
         let text = serde_json::to_string_pretty(&facts)? + "\n";
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
-    let violations = match &args.budget {
-        Some(path) => {
-            let yaml = fs::read_to_string(path)
-                .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-            let budgets = Budgets::read(&yaml)
-                .map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-            budgets.violations(&facts.kernels)
-        }
-        None => Vec::new(),
+    let violations = match args.budget {
+        true => budget::violations(&facts.kernels),
+        false => Vec::new(),
     };
     facts
         .kernels
         .retain(|kernel| selection.takes(&kernel.operation, &kernel.dtype));
-    let mut out = io::stdout().lock();
     if selection.json {
-        let document = Document {
+        print_json(&Document {
             compiled_with: &facts.compiler,
             measured: false,
             kernels: facts.kernels.iter().map(Row::of).collect(),
             violations: &violations,
-        };
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
+        })?;
     } else {
+        let mut out = io::stdout().lock();
         for target in targets {
             write!(
                 out,
@@ -179,18 +172,19 @@ fn text_table(facts: &Facts, architecture: &str) -> TextTable {
         .filter(|kernel| kernel.architecture == architecture);
     for kernel in rows {
         let unknown = || "not known".to_owned();
-        let vgprs = match kernel.agprs {
-            0 => kernel.vgprs.to_string(),
-            agprs => format!("{} ({agprs} AGPRs)", kernel.vgprs),
+        let taken = &kernel.resources;
+        let vgprs = match taken.agprs {
+            0 => taken.vgprs.to_string(),
+            agprs => format!("{} ({agprs} AGPRs)", taken.vgprs),
         };
         table.rows.push(vec![
             kernel.kernel.clone(),
             kernel.dtype.clone(),
             kernel.threads.to_string(),
             vgprs,
-            kernel.sgprs.to_string(),
+            taken.sgprs.to_string(),
             kernel.lds_bytes.to_string(),
-            kernel.scratch_bytes.to_string(),
+            taken.scratch_bytes.to_string(),
             kernel
                 .waves_per_simd()
                 .map_or_else(unknown, |waves| format!("{waves:.1}")),

@@ -8,10 +8,11 @@ use tinyllama_kernels::source::Target;
 
 use super::{Selection, refuse_cuda};
 use crate::cli::Exit;
-use crate::cli::training_args::UsageError;
+use crate::cli::json::print_json;
 use crate::compiled::assembly;
 use crate::compiled::compiler::Compiler;
 use crate::compiled::facts::{self, Candidate};
+use crate::run::UsageError;
 
 /// The typical launches called `name`, by kernel or by operation.
 fn named(target: &Target, name: &str, selection: &Selection<'_>) -> Result<Vec<Candidate>> {
@@ -90,12 +91,11 @@ pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>
 }
 
 fn print_texts(texts: &[Text], comment: &str, json: bool) -> Result<Exit> {
-    let mut out = io::stdout().lock();
     if json {
-        serde_json::to_writer_pretty(&mut out, texts)?;
-        writeln!(out)?;
+        print_json(&texts)?;
         return Ok(Exit::Ok);
     }
+    let mut out = io::stdout().lock();
     for text in texts {
         let [x, y, z] = text.threads;
         writeln!(

@@ -132,23 +132,33 @@ fn hello_text(hello: &Hello) -> String {
     lines.join("\n")
 }
 
-/// Column heads of [`step_text`], for what this run reports: at most 80 columns, so the rate, which follows from the time,
-/// gives way to launches and memory.
-fn step_header(step: &Step) -> String {
-    let mut line = format!("{:>10} {:>8} {:>9}", "step", "loss", "ms");
-    for (name, ms) in ["forward", "backward", "update"].iter().zip(phases(step)) {
-        if ms.is_some() {
-            line += &format!(" {name:>9}");
-        }
+/// What this run reports of a step beside its number, loss and time, under which heads and how wide: at most 80 columns in
+/// all, so the rate, which follows from the time, gives way to launches and memory.
+fn columns(step: &Step) -> Vec<(&'static str, usize, String)> {
+    let mut columns = Vec::new();
+    for (name, ms) in [
+        ("forward", step.forward_ms),
+        ("backward", step.backward_ms),
+        ("update", step.optimizer_ms),
+    ] {
+        columns.extend(ms.map(|ms| (name, 9, format!("{ms:.2}"))));
     }
     if step.launches.is_none() && step.bytes_in_use.is_none() {
-        line += &format!(" {:>10}", "samples/s");
+        columns.push(("samples/s", 10, format!("{:.1}", step.samples_per_s)));
     }
-    if step.launches.is_some() {
-        line += &format!(" {:>8}", "launches");
-    }
-    if step.bytes_in_use.is_some() {
-        line += &format!(" {:>10}", "memory");
+    let launches = step.launches.map(|launches| launches.to_string());
+    columns.extend(launches.map(|text| ("launches", 8, text)));
+    columns.extend(
+        step.bytes_in_use
+            .map(|bytes| ("memory", 10, human_bytes(bytes))),
+    );
+    columns
+}
+
+fn step_header(step: &Step) -> String {
+    let mut line = format!("{:>10} {:>8} {:>9}", "step", "loss", "ms");
+    for (name, width, _) in columns(step) {
+        line += &format!(" {name:>width$}");
     }
     line
 }
@@ -161,21 +171,8 @@ fn step_text(step: &Step) -> String {
         step.loss,
         step.total_ms
     );
-    for ms in phases(step).into_iter().flatten() {
-        line += &format!(" {ms:>9.2}");
-    }
-    if step.launches.is_none() && step.bytes_in_use.is_none() {
-        line += &format!(" {:>10.1}", step.samples_per_s);
-    }
-    if let Some(launches) = step.launches {
-        line += &format!(" {launches:>8}");
-    }
-    if let Some(bytes) = step.bytes_in_use {
-        line += &format!(" {:>10}", human_bytes(bytes));
+    for (_, width, text) in columns(step) {
+        line += &format!(" {text:>width$}");
     }
     line
-}
-
-fn phases(step: &Step) -> [Option<f64>; 3] {
-    [step.forward_ms, step.backward_ms, step.optimizer_ms]
 }

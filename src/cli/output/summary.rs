@@ -10,88 +10,70 @@ pub(super) fn summary_text(summary: &Summary) -> String {
             format!("{value:.digits$}{unit}")
         })
     };
-    let spread = |name: &str, spread: Option<Spread>| match spread {
+    let spread = |spread: Option<Spread>| match spread {
         Some(s) => format!(
-            "  {name:<18} mean {:.2}  median {:.2}  p10 {:.2}  p90 {:.2} ms",
+            "mean {:.2}  median {:.2}  p10 {:.2}  p90 {:.2} ms",
             s.mean, s.median, s.p10, s.p90
         ),
-        None => format!("  {name:<18} {NOT_REPORTED}"),
+        None => NOT_REPORTED.into(),
     };
-    let mut lines = vec![
-        String::new(),
-        if summary.complete {
-            "Summary".to_string()
-        } else {
-            "Summary of what was done before the run ended".to_string()
-        },
-        format!(
-            "  {:<18} {} counted of {}",
-            "steps", summary.measured_steps, summary.steps
-        ),
-        format!("  {:<18} {}", "samples", summary.samples),
-        format!(
-            "  {:<18} {}",
-            "samples/s",
-            number(summary.samples_per_s, "", 1)
-        ),
-        format!(
-            "  {:<18} {}",
-            "tokens/s",
-            number(summary.tokens_per_s, "", 0)
-        ),
-        spread("step", summary.total_ms),
-        spread("forward", summary.forward_ms),
-        spread("backward", summary.backward_ms),
-        spread("optimizer", summary.optimizer_ms),
-        format!(
-            "  {:<18} {}",
+    let launches = number(summary.launches_per_step, "", 0);
+    let losses = [summary.first_loss, summary.final_loss].map(|loss| number(loss, "", 4));
+    let with_gradient = number(summary.parameters_with_gradient.map(|n| n as f64), "", 0);
+    let steps = format!("{} counted of {}", summary.measured_steps, summary.steps);
+    let rows = [
+        ("steps", steps),
+        ("samples", summary.samples.to_string()),
+        ("samples/s", number(summary.samples_per_s, "", 1)),
+        ("tokens/s", number(summary.tokens_per_s, "", 0)),
+        ("step", spread(summary.total_ms)),
+        ("forward", spread(summary.forward_ms)),
+        ("backward", spread(summary.backward_ms)),
+        ("optimizer", spread(summary.optimizer_ms)),
+        (
             "first step",
-            number(summary.first_step_ms, " ms, compiling included", 1)
+            number(summary.first_step_ms, " ms, compiling included", 1),
         ),
-        format!(
-            "  {:<18} {}",
+        (
             "launches/step",
             match summary.captured_per_step.filter(|captured| *captured > 0.0) {
                 Some(captured) => format!(
-                    "{} by the host, {captured:.0} kernels in the graph they replay",
-                    number(summary.launches_per_step, "", 0)
+                    "{launches} by the host, {captured:.0} kernels in the graph they replay"
                 ),
-                None => number(summary.launches_per_step, "", 0),
-            }
+                None => launches,
+            },
         ),
-        format!("  {:<18} {}", "most memory", most_memory(summary)),
-        format!(
-            "  {:<18} {} to {}",
-            "loss",
-            number(summary.first_loss, "", 4),
-            number(summary.final_loss, "", 4)
-        ),
-        format!(
-            "  {:<18} {} of {} tensors",
+        ("most memory", most_memory(summary)),
+        ("loss", losses.join(" to ")),
+        (
             "with a gradient",
-            summary
-                .parameters_with_gradient
-                .map_or(NOT_REPORTED.into(), |n| n.to_string()),
-            summary.parameter_tensors
+            format!("{with_gradient} of {} tensors", summary.parameter_tensors),
         ),
     ];
+    let repeatability = summary.repeatability.as_ref().map(|repeat| {
+        let differ = format!(
+            "differ by up to {:.1e} in the loss and {:.1e} in a gradient",
+            repeat.loss_difference, repeat.gradient_difference
+        );
+        let found = if repeat.identical {
+            "agree in every bit"
+        } else {
+            &differ
+        };
+        format!("{} repeats of a step {found}", repeat.repeats)
+    });
+    let title = if summary.complete {
+        "\nSummary"
+    } else {
+        "\nSummary of what was done before the run ended"
+    };
+    let row = |(name, value): (&str, String)| format!("  {name:<18} {value}");
+    let mut lines = vec![title.to_string()];
+    lines.extend(rows.map(row));
     if !summary.synchronized {
         lines.push(unsynchronised_text(summary));
     }
-    if let Some(repeat) = &summary.repeatability {
-        lines.push(format!(
-            "  {:<18} {}",
-            "repeatability",
-            if repeat.identical {
-                format!("{} repeats of a step agree in every bit", repeat.repeats)
-            } else {
-                format!(
-                    "{} repeats of a step differ by up to {:.1e} in the loss and {:.1e} in a gradient",
-                    repeat.repeats, repeat.loss_difference, repeat.gradient_difference
-                )
-            }
-        ));
-    }
+    lines.extend(repeatability.map(|found| row(("repeatability", found))));
     lines.join("\n")
 }
 

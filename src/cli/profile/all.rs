@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::launch::{newest_common, output_folder, request, show, target};
+use super::launch::{output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{LaunchArgs, print};
 use crate::base::table::push_wrapped;
@@ -31,10 +31,10 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     let mut lines = Vec::new();
     for (name, task) in tasks {
         let found = find(task.tool());
-        let assumed = || Installed::assumed(task.tool(), newest_common(task.tool()));
+        let is_installed = found.is_some();
+        let installed = found.unwrap_or_else(|| Installed::assumed(task.tool()));
         let request = request(task.clone(), args, folder.join(name))?;
-        let line = build(&request, &found.clone().unwrap_or_else(assumed));
-        lines.push((name, task, found.is_some(), line));
+        lines.push((name, task, is_installed, build(&request, &installed)));
     }
     if args.print {
         for (_, task, _, line) in &lines {
@@ -53,11 +53,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     }
     let failed = index.iter().any(|entry| entry["state"] == "failed");
     write_index(&folder, &index, args)?;
-    Ok(if failed {
-        ExitCode::from(print::FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(print::exit_code(!failed))
 }
 
 /// The tutor's own trace and its count of operations, which need no tool.
@@ -65,7 +61,7 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     const PROFILED_STEPS: &str = "3";
     let path = folder.join("events.jsonl");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let words = target(&args.target, Task::Hotspots.steps(), &args.run_flags)?;
+    let words = target(&Task::Hotspots, args)?;
     let (program, arguments) = words.split_first().context("no program to run")?;
     let status = Command::new(program)
         .args(arguments)
@@ -83,7 +79,7 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     Ok(json!({
         "name": "built-in",
         "tool": "tinyllama-tutor",
-        "state": if status.success() { "done" } else { "failed" },
+        "state": state(status.success()),
         "shows": "device time by kernel and by part of the model, counted operations, and a timeline (trace.json)",
         "path": "events.jsonl",
     }))
@@ -97,31 +93,32 @@ fn entry(name: &str, task: &Task, line: &CommandLine, args: &LaunchArgs) -> Valu
         "command": line.shell(),
         "path": name,
     });
-    match outcome(line, task, false, !args.view.json) {
+    let (state, remedies) = match outcome(line, task, false, !args.view.json) {
         Ok(outcome) => {
-            entry["state"] = json!(if outcome.succeeded() {
-                "done"
-            } else {
-                "failed"
-            });
-            entry["remedies"] = outcome
-                .finished
-                .remedies
-                .iter()
-                .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy}))
-                .collect();
+            let told = outcome.finished.remedies.iter();
+            let told = told.map(|it| json!({"trouble": it.trouble, "remedy": it.remedy}));
+            (state(outcome.succeeded()), told.collect())
         }
         Err(error) => {
             let is_missing = matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. }));
-            entry["state"] = json!(if is_missing {
-                "not installed"
-            } else {
-                "failed"
-            });
-            entry["remedies"] = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
+            let told = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
+            (
+                if is_missing {
+                    "not installed"
+                } else {
+                    "failed"
+                },
+                told,
+            )
         }
-    }
+    };
+    entry["state"] = json!(state);
+    entry["remedies"] = remedies;
     entry
+}
+
+fn state(succeeded: bool) -> &'static str {
+    if succeeded { "done" } else { "failed" }
 }
 
 fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Result<()> {

@@ -9,13 +9,15 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{ExportFormat, UsageError, ViewArgs, print};
+use super::{ExportFormat, ViewArgs, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::export;
 use crate::profiler::read::{Import, import as read};
 use crate::profiler::show::comparison;
 use crate::profiler::show::parts::Parts;
-use crate::profiler::show::report::{ReportOptions, report};
+use crate::profiler::show::report::report;
+use crate::run::finished::EVENTS;
+use crate::run::{FinishedRun, UsageError};
 
 pub fn import(
     path: &Path,
@@ -32,47 +34,38 @@ pub fn import(
     } else {
         print::out(&text(&import, view, &parts)?)?;
     }
-    Ok(exit_code(&import))
+    Ok(print::exit_code(is_sound(&import)))
 }
-
-/// The event stream that `profile all` leaves beside the profiles, and a kept run beside its own.
-const EVENTS: &str = "events.jsonl";
 
 impl ViewArgs {
     /// Which part of the model issued a kernel: from the event stream the user named, else from those beside the profiles.
     pub fn parts(&self, profiles: &[&Path]) -> anyhow::Result<Parts> {
-        let mut parts = Parts::default();
         if let Some(path) = &self.events {
-            let stream = fs::read(path)
+            let run = FinishedRun::read(path)
                 .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
-            parts.add_events(&String::from_utf8_lossy(&stream));
-            return Ok(parts);
+            return Ok(Parts::of_kernels(run.kernels.iter()));
         }
-        let beside = |profile: &Path| {
-            let folders = [Some(profile), profile.parent()];
+        let beside = |profile: &&Path| {
+            let folders = [Some(*profile), profile.parent()];
             let streams = folders.into_iter().flatten();
             streams
                 .map(|folder| folder.join(EVENTS))
-                .find_map(|path| fs::read(path).ok())
+                .find_map(|path| FinishedRun::read(&path).ok())
         };
-        for stream in profiles.iter().filter_map(|profile| beside(profile)) {
-            parts.add_events(&String::from_utf8_lossy(&stream));
-        }
-        Ok(parts)
+        let runs: Vec<FinishedRun> = profiles.iter().filter_map(beside).collect();
+        Ok(Parts::of_kernels(
+            runs.iter().filter_map(|run| run.kernels.as_ref()),
+        ))
     }
 }
 
-/// 1 for damage and where nothing was found to read.
-pub fn exit_code(import: &Import) -> ExitCode {
-    if import.damage.is_empty() && !import.profile.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(print::FAILED)
-    }
+/// Without damage, and with something that was found to read.
+fn is_sound(import: &Import) -> bool {
+    import.damage.is_empty() && !import.profile.is_empty()
 }
 
 pub fn document(import: &Import, view: &ViewArgs, parts: &Parts) -> Value {
-    let mut document = export::json::document(&import.profile, view.group(), parts);
+    let mut document = export::json::document(&import.profile, view.options().group, parts);
     document["taken"] = import
         .taken
         .iter()
@@ -133,11 +126,7 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<S
     if import.profile.is_empty() {
         writeln!(text, "Nothing to show: no file of a profiler was found.")?;
     }
-    let options = ReportOptions {
-        group: view.group(),
-        rows: view.rows,
-    };
-    for table in report(&import.profile, parts, options) {
+    for table in report(&import.profile, parts, view.options()) {
         text.push('\n');
         text.push_str(&table.render(print::WIDTH));
     }
@@ -158,7 +147,7 @@ fn write_export(
             export::csv::write(profile, to).with_context(cannot)?;
         }
         ExportFormat::Json => {
-            let document = export::json::document(profile, view.group(), parts);
+            let document = export::json::document(profile, view.options().group, parts);
             fs::write(to, serde_json::to_string_pretty(&document)?).with_context(cannot)?;
         }
         ExportFormat::Perfetto => {
@@ -174,7 +163,12 @@ pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<E
     let parts = view.parts(&[before, after])?;
     let imports = [read(before)?, read(after)?];
     let [before, after] = &imports;
-    let comparison = comparison::compare(&before.profile, &after.profile, view.group(), &parts);
+    let comparison = comparison::compare(
+        &before.profile,
+        &after.profile,
+        view.options().group,
+        &parts,
+    );
     if view.json {
         print::json(&export::json::comparison(&comparison))?;
     } else {
@@ -184,12 +178,5 @@ pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<E
         }
         print::out(&text)?;
     }
-    let sound = imports
-        .iter()
-        .all(|import| import.damage.is_empty() && !import.profile.is_empty());
-    Ok(if sound {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(print::FAILED)
-    })
+    Ok(print::exit_code(imports.iter().all(is_sound)))
 }

@@ -9,30 +9,20 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::outcome::outcome;
-use super::{LaunchArgs, UsageError, print, tools};
+use super::{LaunchArgs, print, tools};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::{Installed, OLDEST_COMPUTE, find};
+use crate::profiler::commands::installed::{Installed, find};
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::version::Version;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::run::{Ending, Output, run};
-
-/// The version a command line is shown for where the tool is not installed.
-pub(super) fn newest_common(tool: Tool) -> Version {
-    match tool {
-        Tool::RocprofV3 | Tool::RocprofSys => Version(7, 0),
-        Tool::RocprofCompute => OLDEST_COMPUTE,
-    }
-}
+use crate::run::spec::merged;
+use crate::run::{Launcher, UsageError};
 
 pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     let tool = task.tool();
     let found = find(tool);
-    let installed = match &found {
-        Some(installed) => installed.clone(),
-        None => Installed::assumed(tool, newest_common(tool)),
-    };
+    let installed = found.clone().unwrap_or_else(|| Installed::assumed(tool));
     let folder = output_folder(args, tool.name())?;
     let line = build(&request(task.clone(), args, folder)?, &installed);
     if args.print {
@@ -48,7 +38,7 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     } else {
         print::out(&outcome.text(&args.view, &parts)?)?;
     }
-    Ok(outcome.exit_code())
+    Ok(print::exit_code(outcome.succeeded()))
 }
 
 /// Tables of a workload that is already there.
@@ -66,10 +56,8 @@ pub fn analyze(
         return Err(UsageError(problem).into());
     }
     let found = find(Tool::RocprofCompute);
-    let installed = match &found {
-        Some(installed) => installed.clone(),
-        None => Installed::assumed(Tool::RocprofCompute, OLDEST_COMPUTE),
-    };
+    let assumed = || Installed::assumed(Tool::RocprofCompute);
+    let installed = found.clone().unwrap_or_else(assumed);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
@@ -86,10 +74,7 @@ pub fn analyze(
         return not_installed(&line, &task, as_json);
     }
     let finished = run(&line, Output::Terminal)?;
-    Ok(match finished.ending {
-        Ending::Success => ExitCode::SUCCESS,
-        _ => ExitCode::from(print::FAILED),
-    })
+    Ok(print::exit_code(finished.ending == Ending::Success))
 }
 
 pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -98,11 +83,8 @@ pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Re
     } else {
         let mut text = line.explained(print::WIDTH);
         text.push('\n');
-        push_wrapped(
-            &mut text,
-            &format!("It shows {}.", task.shows()),
-            print::WIDTH,
-        );
+        let shows = format!("It shows {}.", task.shows());
+        push_wrapped(&mut text, &shows, print::WIDTH);
         print::out(&text)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -126,11 +108,15 @@ fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Resu
 }
 
 pub(super) fn line_document(line: &CommandLine) -> Value {
+    let words = |words: &[OsString]| -> Vec<String> {
+        let words = words.iter().map(|word| word.to_string_lossy());
+        words.map(|word| word.into_owned()).collect()
+    };
     json!({
-        "command": line.words().iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+        "command": words(&line.words()),
         "shell": line.shell(),
         "parts": line.parts.iter().map(|part| json!({
-            "words": part.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+            "words": words(&part.words),
             "explanation": part.explanation,
         })).collect::<Vec<_>>(),
         "files": line.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect::<Vec<_>>(),
@@ -139,50 +125,26 @@ pub(super) fn line_document(line: &CommandLine) -> Value {
 }
 
 pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Request> {
-    let launcher = match &args.launcher {
-        Some(words) => match shlex::split(words) {
-            Some(words) => words.into_iter().map(OsString::from).collect(),
-            None => {
-                return Err(UsageError(format!(
-                    "--launcher {words}: a quotation mark is not closed"
-                ))
-                .into());
-            }
-        },
-        None => Vec::new(),
-    };
     Ok(Request {
-        target: target(&args.target, task.steps(), &args.run_flags)?,
-        launcher,
+        target: target(&task, args)?,
+        launcher: launcher(args)?.words,
         folder,
         name: args.target.clone(),
-        architecture: args.arch.clone().or_else(architecture),
+        architecture: args.arch.clone().or_else(sysfs::architecture_here),
         task,
     })
 }
 
 /// This program with the subcommand that runs a target.
-pub(super) fn target(
-    name: &str,
-    steps: Option<usize>,
-    flags: &[OsString],
-) -> anyhow::Result<Vec<OsString>> {
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut words = vec![program.into_os_string(), "run".into(), name.into()];
-    let says_steps = flags
-        .iter()
-        .any(|flag| flag == "--num-steps" || flag.to_string_lossy().starts_with("--num-steps="));
-    if let Some(steps) = steps.filter(|_| !says_steps) {
-        words.extend(["--num-steps".into(), steps.to_string().into()]);
-    }
-    words.extend(flags.iter().cloned());
-    Ok(words)
+pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsString>> {
+    let given = args.run_flags.iter().map(|word| word.to_string_lossy());
+    // What `run` has against them is for the profiler to say.
+    let flags = merged(task.run_flags().into_iter().map(Into::into).chain(given));
+    Ok(launcher(args)?.program_for(&args.target, flags))
 }
 
-/// Architecture of the first GPU the kernel's driver knows.
-fn architecture() -> Option<String> {
-    let gpus = sysfs::gpus(Path::new("/sys"));
-    gpus.into_iter().next().map(|gpu| gpu.architecture)
+fn launcher(args: &LaunchArgs) -> Result<Launcher, UsageError> {
+    Launcher::of_this_program(args.launcher.as_deref())
 }
 
 /// The folder the user named, which must be empty so that results of another run are not taken for this one's, or a new one.

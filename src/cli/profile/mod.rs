@@ -12,12 +12,15 @@ mod tools;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::profiler::commands::Task;
+use crate::profiler::commands::{Task, Tool};
 use crate::profiler::read::ImportError;
 use crate::profiler::run::RunError;
 use crate::profiler::show::hotspots::GroupBy;
+use crate::profiler::show::report::ReportOptions;
+use crate::run::UsageError;
 
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
@@ -29,8 +32,8 @@ pub struct ProfileArgs {
 enum ProfileCommand {
     /// Kernels, API calls and hardware counters with rocprofv3.
     Rocprofv3 {
-        #[arg(long, value_enum, default_value = "hotspots")]
-        kind: Rocprofv3Kind,
+        #[arg(long, value_parser = kinds(Tool::Rocprofv3), default_value = "hotspots")]
+        kind: Task,
         /// Hardware counters instead of the usual set, for --kind counters.
         #[arg(long, value_delimiter = ',', num_args = 1..)]
         counters: Vec<String>,
@@ -42,15 +45,15 @@ enum ProfileCommand {
     },
     /// Host and device on one timeline with rocprof-sys.
     RocprofSys {
-        #[arg(long, value_enum, default_value = "run")]
-        kind: RocprofSysKind,
+        #[arg(long, value_parser = kinds(Tool::RocprofSys), default_value = "run")]
+        kind: Task,
         #[command(flatten)]
         launch: LaunchArgs,
     },
     /// Every counter of the device, or a roofline, with rocprof-compute.
     RocprofCompute {
-        #[arg(long, value_enum, default_value = "profile")]
-        kind: RocprofComputeKind,
+        #[arg(long, value_parser = kinds(Tool::RocprofCompute), default_value = "profile")]
+        kind: Task,
         #[command(flatten)]
         launch: LaunchArgs,
     },
@@ -157,43 +160,28 @@ enum By {
 }
 
 impl ViewArgs {
-    fn group(&self) -> GroupBy {
-        match self.by {
-            By::Name => GroupBy::ShortName,
-            By::Full => GroupBy::FullName,
-            By::Variant => GroupBy::Variant,
+    fn options(&self) -> ReportOptions {
+        ReportOptions {
+            group: match self.by {
+                By::Name => GroupBy::ShortName,
+                By::Full => GroupBy::FullName,
+                By::Variant => GroupBy::Variant,
+            },
+            rows: self.rows,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Rocprofv3Kind {
-    /// Which kernels take the time.
-    Hotspots,
-    /// A timeline for Perfetto.
-    Runtime,
-    /// Hardware counters, in runs that fit.
-    Counters,
-    /// What --input says.
-    Input,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum RocprofSysKind {
-    /// Timeline and call tree.
-    Run,
-    /// Call stacks at intervals.
-    Sample,
-    /// A file with every setting.
-    Config,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum RocprofComputeKind {
-    /// Every counter.
-    Profile,
-    /// Only what a roofline needs.
-    Roofline,
+/// The kinds of a profiler's tasks as values of a flag.
+fn kinds(tool: Tool) -> impl TypedValueParser<Value = Task> {
+    let kinds = tool.about().kinds;
+    let values = kinds
+        .iter()
+        .map(|kind| PossibleValue::new(kind.name).help(kind.help));
+    PossibleValuesParser::new(values).map(move |name| {
+        let kind = kinds.iter().find(|kind| kind.name == name);
+        kind.map_or_else(|| tool.usual_task().clone(), |kind| kind.task.clone())
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -222,11 +210,6 @@ pub fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Words that clap cannot judge by themselves.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct UsageError(String);
-
 fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
     match command {
         ProfileCommand::Rocprofv3 {
@@ -236,28 +219,14 @@ fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
             launch,
         } => {
             let task = match (kind, input) {
-                (Rocprofv3Kind::Hotspots, _) => Task::Hotspots,
-                (Rocprofv3Kind::Runtime, _) => Task::Runtime,
-                (Rocprofv3Kind::Input, Some(path)) => Task::InputFile(path),
-                (Rocprofv3Kind::Counters | Rocprofv3Kind::Input, _) => Task::Counters(counters),
+                (Task::InputFile(_), Some(path)) => Task::InputFile(path),
+                (Task::Counters(_) | Task::InputFile(_), _) => Task::Counters(counters),
+                (task, _) => task,
             };
             launch::profile(task, &launch)
         }
-        ProfileCommand::RocprofSys { kind, launch } => {
-            let task = match kind {
-                RocprofSysKind::Run => Task::SystemTrace,
-                RocprofSysKind::Sample => Task::Sample,
-                RocprofSysKind::Config => Task::Configuration,
-            };
-            launch::profile(task, &launch)
-        }
-        ProfileCommand::RocprofCompute { kind, launch } => {
-            let task = match kind {
-                RocprofComputeKind::Profile => Task::Profile,
-                RocprofComputeKind::Roofline => Task::Roofline,
-            };
-            launch::profile(task, &launch)
-        }
+        ProfileCommand::RocprofSys { kind, launch }
+        | ProfileCommand::RocprofCompute { kind, launch } => launch::profile(kind, &launch),
         ProfileCommand::Analyze {
             workload,
             list_stats,

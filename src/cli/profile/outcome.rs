@@ -1,7 +1,6 @@
 //! What came of a profiler's run: how it ended, what it recorded, what to do about what is missing.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,8 @@ use super::{ViewArgs, import, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Task, Tool};
-use crate::profiler::read::{Format, Import, import as read};
+use crate::profiler::read::formats::{kernel_trace, rocpd};
+use crate::profiler::read::{Import, import as read};
 use crate::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
 use crate::profiler::run::{Ending, Finished, Output, run};
 use crate::profiler::show::parts::Parts;
@@ -61,9 +61,7 @@ fn what_is_missing(import: &Import, task: &Task) -> Option<Remedy> {
     if wants_kernels && !has_kernels && import.damage.is_empty() {
         return Some(NOTHING_RECORDED);
     }
-    let formats: Vec<Format> = import.taken.iter().map(|taken| taken.format).collect();
-    let is_database_only =
-        formats.contains(&Format::Rocpd) && !formats.contains(&Format::KernelTrace);
+    let is_database_only = import.took(&rocpd::FORMAT) && !import.took(&kernel_trace::FORMAT);
     (*task == Task::Hotspots && is_database_only).then_some(DATABASE_ONLY)
 }
 
@@ -75,14 +73,6 @@ impl Outcome {
             .is_none_or(|import| import.damage.is_empty());
         let is_complete = self.finished.remedies.iter().all(|remedy| remedy.harmless);
         self.finished.ending == Ending::Success && is_sound && is_complete
-    }
-
-    pub fn exit_code(&self) -> ExitCode {
-        if self.succeeded() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(print::FAILED)
-        }
     }
 
     pub fn text(&self, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
@@ -113,12 +103,7 @@ impl Outcome {
             Ending::Killed(signal) => json!({"killed": signal}),
         };
         document["log"] = json!(self.finished.log);
-        document["remedies"] = self
-            .finished
-            .remedies
-            .iter()
-            .map(|remedy| json!({"trouble": remedy.trouble, "remedy": remedy.remedy, "harmless": remedy.harmless}))
-            .collect();
+        document["remedies"] = json!(self.finished.remedies);
         document["profile"] = match &self.import {
             Some(import) => import::document(import, view, parts),
             None => Value::Null,

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::print;
 use crate::base::table::push_wrapped;
+use crate::profiler::commands::Tool;
 use crate::profiler::commands::installed::find;
 use crate::profiler::commands::legacy::{MOVES, WHY};
-use crate::profiler::commands::{Tool, samples};
 
 pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));
@@ -51,9 +51,9 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
     let mut text = format!("\n{tool} is not installed here.\n");
     push_wrapped(&mut text, tool.how_to_install(), print::WIDTH);
     push_wrapped(&mut text, &format!("It would show {shows}."), print::WIDTH);
-    let sample = samples::sample(tool);
-    text.push_str(&format!("\nA sample, {}:\n", sample.from));
-    for line in sample.text.lines() {
+    let about = tool.about();
+    text.push_str(&format!("\nA sample, {}:\n", about.sample_from));
+    for line in about.sample.lines() {
         text.push_str(&format!("  {line}\n"));
     }
     text.push_str("\nA profile made on another machine can be read with `profile import PATH`.\n");

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::super::DeviceFacts;
-use super::{ArithmeticUnit, BandwidthRates, ComputeRates, Measured, MemoryLevel, size_in_words};
+use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
+use crate::base::device_facts::DeviceFacts;
+use crate::base::units::human_bytes;
 
 /// How much is measured.
 pub(super) struct Effort {
@@ -36,11 +37,11 @@ pub(super) fn measure(
 ) -> Measured {
     let mut measured = Measured::new(facts);
     progress("matrix products in f32");
-    measured.compute.push(products(effort));
+    measured.compute.extend(products(effort));
     progress("copies from memory and within the caches");
     let caches = Caches::of_system();
-    measured.bandwidth.push(cold_copies(effort, &caches));
-    measured.bandwidth.push(warm_copies(effort, &caches));
+    measured.bandwidth.extend(cold_copies(effort, &caches));
+    measured.bandwidth.extend(warm_copies(effort, &caches));
     measured.notes.push(
         "launches and waiting: there are none on a CPU, a kernel is a function called".into(),
     );
@@ -103,7 +104,7 @@ fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
         .collect()
 }
 
-fn products(effort: &Effort) -> ComputeRates {
+fn products(effort: &Effort) -> Option<ComputeCeiling> {
     let mut side = 256.min(effort.largest_side);
     // As large as fits a repeat: small products do not keep many cores busy.
     while side < effort.largest_side {
@@ -120,15 +121,16 @@ fn products(effort: &Effort) -> ComputeRates {
     let mut product = Product::new(side);
     let seconds = sample(effort, |passes| (0..passes).for_each(|_| product.run()));
     let flops = 2.0 * (side as f64).powi(3);
-    ComputeRates {
-        dtype: "f32",
-        unit: ArithmeticUnit::Matrix,
-        flops_per_s: seconds.iter().map(|seconds| flops / seconds).collect(),
+    let rates: Vec<f64> = seconds.iter().map(|seconds| flops / seconds).collect();
+    Some(ComputeCeiling {
+        dtype: "f32".into(),
+        unit: Unit::Matrix,
+        flops_per_s: Sampled::of(&rates)?,
         how: format!(
             "{side} x {side} x {side} by the gemm crate on {} threads",
             rayon::current_num_threads()
         ),
-    }
+    })
 }
 
 /// A square product `d = a b`.
@@ -188,39 +190,36 @@ impl Product {
     }
 }
 
-fn cold_copies(effort: &Effort, caches: &Caches) -> BandwidthRates {
+fn cold_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
+    let threads = rayon::current_num_threads();
     let bytes = effort.cold_bytes.max(4 * caches.largest.unwrap_or(0));
-    let (bytes_per_s, bytes) = copies(effort, bytes / rayon::current_num_threads());
-    BandwidthRates {
-        level: MemoryLevel::Cold,
+    let (bytes_per_s, bytes) = copies(effort, bytes / threads)?;
+    Some(BandwidthCeiling {
+        level: Level::Cold,
         bytes_per_s,
         working_set: 2 * bytes,
-        how: format!(
-            "copy of {} on {} threads",
-            size_in_words(bytes),
-            rayon::current_num_threads()
-        ),
-    }
+        how: format!("copy of {} on {threads} threads", human_bytes(bytes)),
+    })
 }
 
-fn warm_copies(effort: &Effort, caches: &Caches) -> BandwidthRates {
-    let cache = caches.second.unwrap_or(LEAST_L2);
+fn warm_copies(effort: &Effort, caches: &Caches) -> Option<BandwidthCeiling> {
     // Source and target together are half of it.
-    let (bytes_per_s, bytes) = copies(effort, cache / 4);
-    BandwidthRates {
-        level: MemoryLevel::Warm,
+    let piece = caches.second.unwrap_or(LEAST_L2) / 4;
+    let (bytes_per_s, bytes) = copies(effort, piece)?;
+    Some(BandwidthCeiling {
+        level: Level::Warm,
         bytes_per_s,
         working_set: 2 * bytes,
         how: format!(
             "copy of {} again and again on each of {} threads, within L2",
-            size_in_words((cache / 4) as u64),
+            human_bytes(piece as u64),
             rayon::current_num_threads()
         ),
-    }
+    })
 }
 
 /// Bytes read and written a second when each thread copies a piece of its own, and the bytes copied by a pass of all.
-fn copies(effort: &Effort, piece: usize) -> (Vec<f64>, u64) {
+fn copies(effort: &Effort, piece: usize) -> Option<(Sampled, u64)> {
     let threads = rayon::current_num_threads();
     // Made in parallel, so that memory lies near a core that uses it; not zero, which the system would not store.
     let mut pieces: Vec<(Vec<u8>, Vec<u8>)> = (0..threads)
@@ -240,11 +239,9 @@ fn copies(effort: &Effort, piece: usize) -> (Vec<f64>, u64) {
             });
     });
     let bytes = (piece * threads) as u64;
-    let rates = seconds
-        .iter()
-        .map(|seconds| 2.0 * bytes as f64 / seconds)
-        .collect();
-    (rates, bytes)
+    let rate = |seconds: &f64| 2.0 * bytes as f64 / seconds;
+    let rates: Vec<f64> = seconds.iter().map(rate).collect();
+    Some((Sampled::of(&rates)?, bytes))
 }
 
 #[cfg(test)]

@@ -5,72 +5,97 @@
 
 mod cpu;
 mod gpu;
-mod open;
 #[cfg(test)]
 mod tests;
 
 use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
 
-use super::{BackendChoice, DeviceFacts};
-use open::Opened;
+use super::{BackendChoice, cpu_facts, open_driver_of, vulkan};
+use crate::base::device_facts::DeviceFacts;
+use crate::base::statistics::Series;
 
-/// Everything measured on one device. Every list of repeats holds finite numbers above zero, in the order measured.
+/// Everything measured on one device.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub facts: DeviceFacts,
-    pub compute: Vec<ComputeRates>,
-    pub bandwidth: Vec<BandwidthRates>,
+    pub compute: Vec<ComputeCeiling>,
+    pub bandwidth: Vec<BandwidthCeiling>,
     /// Time the host needs to hand over a kernel that does nothing, back to back.
-    pub launch: Option<Latencies>,
+    pub launch: Option<Latency>,
     /// Time from handing over an empty kernel to knowing that it has ended.
-    pub synchronise: Option<Latencies>,
+    pub synchronise: Option<Latency>,
     /// What could not be measured, and why.
     pub notes: Vec<String>,
 }
 
+/// Repeats of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    pub median: f64,
+    pub p10: f64,
+    pub p90: f64,
+    pub repeats: usize,
+}
+
+impl Sampled {
+    /// None without a repeat, or with one that is no finite number above zero.
+    pub fn of(repeats: &[f64]) -> Option<Self> {
+        let series = Series::new(repeats.to_vec()).ok()?;
+        Some(Sampled {
+            median: series.median(),
+            p10: series.quantile(0.1),
+            p90: series.quantile(0.9),
+            repeats: repeats.len(),
+        })
+    }
+}
+
 /// What carries out arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArithmeticUnit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
     /// Multiply-adds of single lanes.
     Vector,
-    /// A large matrix product.
+    /// A large matrix product, by whatever carries it out fastest here.
     Matrix,
 }
 
 /// FLOP/s, a multiply-add counted as two.
-#[derive(Clone, Debug)]
-pub struct ComputeRates {
-    /// `f32`, `tf32` or `bf16`.
-    pub dtype: &'static str,
-    pub unit: ArithmeticUnit,
-    pub flops_per_s: Vec<f64>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComputeCeiling {
+    /// `f32`, `tf32`, `bf16` or `f16`.
+    pub dtype: String,
+    pub unit: Unit,
+    pub flops_per_s: Sampled,
     /// In words: what ran, how large.
     pub how: String,
 }
 
 /// Where the bytes of a copy come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryLevel {
-    /// A working set far larger than every cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// A working set far larger than every cache: what memory delivers.
     Cold,
-    /// A working set that stays in a cache.
+    /// A working set that stays in the last cache.
     Warm,
 }
 
 /// Bytes read and written a second.
-#[derive(Clone, Debug)]
-pub struct BandwidthRates {
-    pub level: MemoryLevel,
-    pub bytes_per_s: Vec<f64>,
-    /// Bytes of source and target together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BandwidthCeiling {
+    pub level: Level,
+    pub bytes_per_s: Sampled,
+    /// Bytes touched by a repeat: source and target together.
     pub working_set: u64,
     pub how: String,
 }
 
 /// Microseconds.
-#[derive(Clone, Debug)]
-pub struct Latencies {
-    pub microseconds: Vec<f64>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub microseconds: Sampled,
     pub how: String,
 }
 
@@ -85,29 +110,32 @@ pub fn measure(
     wanted: Option<&str>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Measured> {
-    match open::open(choice, wanted)? {
-        Opened::Gpu(facts, driver) => {
-            let measured = gpu::measure(facts, &driver, &gpu::FULL, progress);
-            if measured.is_empty() {
-                bail!(
-                    "nothing could be measured on {}: {}",
-                    measured.facts.name,
-                    measured.notes.join("; ")
-                );
-            }
-            Ok(measured)
-        }
-        Opened::Vulkan(facts) => {
-            let mut measured = Measured::new(facts);
-            measured.notes.push(
-                "no ceiling is measured through Vulkan, which has neither a vendor's matrix library nor streams; \
-                 `kernels --bench` times the kernels themselves there"
-                    .into(),
+    if let Some(driver) = open_driver_of(choice, wanted)? {
+        let measured = gpu::measure(&driver, &gpu::FULL, progress);
+        if measured.is_empty() {
+            bail!(
+                "nothing could be measured on {}: {}",
+                measured.facts.device,
+                measured.notes.join("; ")
             );
-            Ok(measured)
         }
-        Opened::Cpu(facts) => Ok(cpu::measure(facts, &cpu::FULL, progress)),
+        return Ok(measured);
     }
+    let adapter = match choice {
+        BackendChoice::Vulkan => Some(vulkan::find(wanted)?),
+        BackendChoice::Auto => vulkan::find(wanted).ok(),
+        _ => None,
+    };
+    let Some(adapter) = adapter else {
+        return Ok(cpu::measure(cpu_facts(), &cpu::FULL, progress));
+    };
+    let mut measured = Measured::new(DeviceFacts::from(&adapter));
+    measured.notes.push(
+        "no ceiling is measured through Vulkan, which has neither a vendor's matrix library nor streams; \
+         `kernels --bench` times the kernels themselves there"
+            .into(),
+    );
+    Ok(measured)
 }
 
 impl Measured {
@@ -127,14 +155,5 @@ impl Measured {
             && self.bandwidth.is_empty()
             && self.launch.is_none()
             && self.synchronise.is_none()
-    }
-}
-
-/// Bytes as a person would say them.
-fn size_in_words(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes >= 1 << 30 => format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64),
-        bytes if bytes >= 1 << 20 => format!("{:.1} MiB", bytes as f64 / (1_u64 << 20) as f64),
-        bytes => format!("{} KiB", bytes >> 10),
     }
 }

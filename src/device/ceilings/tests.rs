@@ -1,11 +1,9 @@
-//! On the driver layer's recording double, whose work takes a known time, and on the CPU.
+//! On the stand-in for HIP, where every piece of work takes a millisecond, and on the CPU.
 
-use super::super::driver::recording::Recording;
-use super::super::driver::{Driver, DriverError, Precision, Vendor};
-use super::super::{Backend, DeviceError, DeviceFacts};
+use super::super::driver::tests::stand_in::{StandIn, on};
 use super::*;
 
-/// Small, and content with the millisecond the double takes for everything but products.
+/// Small, and content with a millisecond.
 const SMALL: gpu::Effort = gpu::Effort {
     repeats: 3,
     repeat_ms: 1.0,
@@ -18,166 +16,133 @@ const SMALL: gpu::Effort = gpu::Effort {
     waits: 5,
 };
 
-fn facts() -> DeviceFacts {
-    DeviceFacts {
-        backend: Backend::Cuda,
-        name: "recording double".into(),
-        arch: None,
-        driver: None,
-        memory: None,
-    }
-}
+/// A device of one compute unit whose cache nobody reports. It has no tf32.
+const SETTINGS: [(&str, &str); 4] = [
+    ("HIP_STAND_IN_CLOCK", "1"),
+    ("HIP_STAND_IN_UNITS", "1"),
+    ("HIP_STAND_IN_L2", "0"),
+    ("HIP_STAND_IN_CHECK", "none"),
+];
 
-fn measure_on(driver: &Driver) -> Measured {
-    gpu::measure(facts(), driver, &SMALL, &mut |_| {})
+fn measured_on(stand_in: &StandIn, effort: &gpu::Effort) -> Measured {
+    let driver = stand_in.open();
+    let measured = gpu::measure(&driver, effort, &mut |_| {});
+    assert_eq!(driver.memory_use().allocated, 0);
+    measured
 }
 
 fn notes_of(measured: &Measured) -> String {
     measured.notes.join("\n")
 }
 
-fn near(values: &[f64], expected: f64) -> bool {
-    values.len() == SMALL.repeats
-        && values
+fn near(rate: &Sampled, expected: f64) -> bool {
+    rate.repeats == SMALL.repeats
+        && [rate.median, rate.p10, rate.p90]
             .iter()
             .all(|value| (value / expected - 1.0).abs() < 1e-3)
 }
 
 #[test]
 fn rates_follow_from_the_time_the_device_took() {
-    let (driver, recording) = Recording::open();
-    recording.set_gemm_costs(&[2.0, 0.5]);
-    let measured = measure_on(&driver);
+    on("gfx90a", &SETTINGS, |stand_in| {
+        let measured = measured_on(stand_in, &SMALL);
+        assert_eq!(measured.facts.arch.as_deref(), Some("gfx90a"));
 
-    let cold = &measured.bandwidth[0];
-    assert_eq!(cold.level, MemoryLevel::Cold);
-    let copied = 2 * 2 * gpu::CHUNK;
-    assert_eq!(cold.working_set, copied as u64);
-    assert!(near(&cold.bytes_per_s, copied as f64 * 1e3), "{cold:?}");
+        let cold = &measured.bandwidth[0];
+        assert_eq!(cold.level, Level::Cold);
+        let copied = 2 * 2 * gpu::CHUNK;
+        assert_eq!(cold.working_set, copied as u64);
+        assert!(near(&cold.bytes_per_s, copied as f64 * 1e3), "{cold:?}");
 
-    // 4 units of 2048 threads, four times over, each with 8 sums of 256 multiply-adds.
-    let vector = &measured.compute[0];
-    assert_eq!((vector.dtype, vector.unit), ("f32", ArithmeticUnit::Vector));
-    let flops = 2.0 * (4 * 2048 * 4 * 8 * 256) as f64;
-    assert!(near(&vector.flops_per_s, flops * 1e3), "{vector:?}");
+        // A unit of 2048 threads, four times over, each with 16 sums of 256 multiply-adds.
+        let vector = &measured.compute[0];
+        assert_eq!((&vector.dtype[..], vector.unit), ("f32", Unit::Vector));
+        let flops = 2.0 * (2048 * 4 * 16 * 256) as f64;
+        assert!(near(&vector.flops_per_s, flops * 1e3), "{vector:?}");
 
-    // The second algorithm is the faster one, and the larger side fits.
-    let matrix: Vec<_> = measured.compute[1..].iter().collect();
-    assert_eq!(
-        matrix.iter().map(|rates| rates.dtype).collect::<Vec<_>>(),
-        ["f32", "tf32", "bf16"]
-    );
-    for rates in matrix {
-        assert_eq!(rates.unit, ArithmeticUnit::Matrix);
-        assert!(near(&rates.flops_per_s, 2.0 * 512.0 / 0.5e-3), "{rates:?}");
-        assert!(rates.how.starts_with("8 x 8 x 8"), "{}", rates.how);
-    }
+        // The library's other algorithm takes two kernels, and the larger side fits.
+        let matrix = &measured.compute[1..];
+        let dtypes: Vec<_> = matrix.iter().map(|rates| &rates.dtype[..]).collect();
+        assert_eq!(dtypes, ["f32", "bf16"]);
+        for rates in matrix {
+            assert_eq!(rates.unit, Unit::Matrix);
+            assert!(near(&rates.flops_per_s, 2.0 * 512.0 * 1e3), "{rates:?}");
+            assert!(rates.how.starts_with("8 x 8 x 8"), "{}", rates.how);
+            assert!(rates.how.contains("of up to 2 algorithms"), "{}", rates.how);
+        }
 
-    let launch = measured.launch.as_ref().unwrap();
-    assert!(launch.how.contains("every 1000.00 us"), "{}", launch.how);
-    let synchronise = measured.synchronise.as_ref().unwrap();
-    assert_eq!(synchronise.microseconds.len(), SMALL.waits);
-    for latency in launch.microseconds.iter().chain(&synchronise.microseconds) {
-        assert!(latency.is_finite() && *latency > 0.0);
-    }
-    // The double reports no cache.
-    assert_eq!(measured.bandwidth.len(), 1);
-    assert!(notes_of(&measured).contains("last cache is not reported"));
-
-    drop(driver);
-    recording.assert_clean();
-}
-
-#[test]
-fn what_a_device_cannot_do_is_a_note_and_costs_nothing_else() {
-    let (driver, recording) = Recording::open();
-    recording.refuse_gemms(|spec| spec.precision == Precision::Tf32);
-    let measured = measure_on(&driver);
-    let dtypes: Vec<_> = measured.compute.iter().map(|rates| rates.dtype).collect();
-    assert_eq!(dtypes, ["f32", "f32", "bf16"]);
-    assert!(notes_of(&measured).contains("tf32 matrix products: "));
-    drop(driver);
-    recording.assert_clean();
+        let launch = measured.launch.as_ref().unwrap();
+        assert!(launch.how.contains("every 1000.00 us"), "{}", launch.how);
+        let synchronise = measured.synchronise.as_ref().unwrap();
+        assert_eq!(synchronise.microseconds.repeats, SMALL.waits);
+        for latency in [launch, synchronise] {
+            let median = latency.microseconds.median;
+            assert!(median.is_finite() && median > 0.0);
+        }
+        // What the device lacks is a note and costs nothing else.
+        assert_eq!(measured.bandwidth.len(), 1);
+        let notes = notes_of(&measured);
+        assert!(notes.contains("last cache is not reported"), "{notes}");
+        assert!(notes.contains("tf32 matrix products: "), "{notes}");
+    });
 }
 
 #[test]
 fn slow_products_are_measured_smaller() {
-    let (driver, recording) = Recording::open();
-    // 82 runs of each of two candidates would take more than the second there is.
-    recording.set_gemm_costs(&[7.0, 7.0]);
-    let measured = measure_on(&driver);
-    for rates in &measured.compute[1..] {
-        assert!(rates.how.starts_with("4 x 4 x 4"), "{}", rates.how);
-        assert!(rates.how.contains("own choice"), "{}", rates.how);
-    }
-    assert_eq!(measured.compute.len(), 4);
-    drop(driver);
-    recording.assert_clean();
+    on("gfx90a", &SETTINGS, |stand_in| {
+        // 82 runs of each of two candidates would take more than there is.
+        let effort = gpu::Effort {
+            selection_seconds: 0.15,
+            ..SMALL
+        };
+        let measured = measured_on(stand_in, &effort);
+        assert_eq!(measured.compute.len(), 3);
+        for rates in &measured.compute[1..] {
+            assert!(rates.how.starts_with("4 x 4 x 4"), "{}", rates.how);
+            assert!(rates.how.contains("own choice"), "{}", rates.how);
+        }
+    });
 }
 
 #[test]
 fn a_failure_anywhere_leaves_nothing_behind() {
-    let (driver, counted) = Recording::open();
-    measure_on(&driver);
-    drop(driver);
-    let calls = [
-        "create_stream",
-        "create_event",
-        "compile",
-        "load_module",
-        "function",
-        "allocate",
-        "launch",
-        "record",
-        "synchronize",
-        "elapsed",
-        "gemm_candidates",
-        "gemm",
-        "memory",
-    ];
-    for call in calls {
-        let made = counted.count(call);
-        assert!(made > 0, "{call} is not asked for");
-        for successes in [0, made / 2, made - 1] {
-            let (driver, recording) = Recording::open();
-            recording.fail(call, successes, "CUDA_ERROR_UNKNOWN");
-            let measured = measure_on(&driver);
-            let whole = measured.compute.len() == 4 && measured.launch.is_some();
-            // The choice of an algorithm gets over one that fails, and a handle is given back without asking.
-            assert!(
-                notes_of(&measured).contains("CUDA_ERROR_UNKNOWN") || whole,
-                "{call} after {successes}: {measured:?}"
-            );
-            drop(driver);
-            recording.assert_clean();
-        }
+    // At the first call and at a later one.
+    for failing in [
+        "hipStreamCreateWithFlags#1=1",
+        "hipEventCreateWithFlags#1=1",
+        "hipEventCreateWithFlags#5=1",
+        "hiprtcCompileProgram=6",
+        "hipModuleLoadData=1",
+        "hipModuleGetFunction#2=1",
+        "hipMalloc#1=2",
+        "hipMalloc#4=2",
+        "hipModuleLaunchKernel#1=719",
+        "hipModuleLaunchKernel#40=719",
+        "hipEventRecord#7=1",
+        "hipStreamSynchronize#9=719",
+        "hipEventElapsedTime#2=1",
+        "hipblasLtMatmulAlgoGetHeuristic#1=6",
+        "hipblasLtMatmul#1=6",
+        "hipblasLtMatmul#30=6",
+        "hipMemGetInfo#1=1",
+    ] {
+        let settings = [&SETTINGS[..], &[("HIP_STAND_IN_FAIL", failing)]].concat();
+        on("gfx90a", &settings, |stand_in| {
+            let measured = measured_on(stand_in, &SMALL);
+            let notes = notes_of(&measured);
+            let told = ["hipError", "HIPRTC_ERROR", "HIPBLAS_STATUS"]
+                .iter()
+                .any(|name| notes.contains(name));
+            // The choice of an algorithm gets over one that fails.
+            let whole = measured.compute.len() == 3 && measured.launch.is_some();
+            assert!(told || whole, "{measured:?}");
+            let nothing = notes.starts_with("nothing was measured");
+            assert_eq!(measured.is_empty(), nothing, "{measured:?}");
+            let needed = ["hipStreamCreate", "hiprtc", "hipModuleLoad"];
+            let needed = needed.iter().any(|call| failing.starts_with(call));
+            assert!(nothing || !needed, "{measured:?}");
+        });
     }
-    let (driver, recording) = Recording::open();
-    recording.fail("compile", 0, "CUDA_ERROR_UNKNOWN");
-    assert!(measure_on(&driver).is_empty());
-    drop(driver);
-    recording.assert_clean();
-}
-
-#[test]
-fn a_missing_device_is_an_error_of_the_environment() {
-    let vendor = Vendor::Nvidia;
-    let error = DriverError::NoSuchDevice {
-        vendor,
-        index: usize::MAX,
-        count: 2,
-    };
-    assert_eq!(
-        open::device_error(Backend::Cuda, 0, "first", error),
-        DeviceError::NoSuchDevice {
-            backend: Backend::Cuda,
-            wanted: "first".into(),
-            present: vec!["0".into(), "1".into()],
-        }
-    );
-    let error = DriverError::Invalid("too old".into());
-    let found = open::device_error(Backend::Rocm, 1, "1", error);
-    assert!(matches!(found, DeviceError::CannotOpen { index: 1, .. }));
 }
 
 #[test]
@@ -188,21 +153,18 @@ fn the_cpu_is_plausible() {
         largest_side: 256,
         cold_bytes: 32 << 20,
     };
-    let measured = cpu::measure(facts(), &effort, &mut |_| {});
+    let measured = cpu::measure(cpu_facts(), &effort, &mut |_| {});
     // Not how large: a machine that does other work measures anything.
-    let plausible = |values: &[f64]| {
-        assert_eq!(values.len(), effort.repeats);
-        assert!(values.iter().all(|value| value.is_finite() && *value > 0.0));
+    let plausible = |rate: &Sampled| {
+        assert_eq!(rate.repeats, effort.repeats);
+        assert!(rate.p10 > 0.0 && rate.p90.is_finite());
     };
     assert_eq!(measured.compute.len(), 1);
     plausible(&measured.compute[0].flops_per_s);
     let [cold, warm] = &measured.bandwidth[..] else {
         panic!("{:?}", measured.bandwidth);
     };
-    assert_eq!(
-        (cold.level, warm.level),
-        (MemoryLevel::Cold, MemoryLevel::Warm)
-    );
+    assert_eq!((cold.level, warm.level), (Level::Cold, Level::Warm));
     assert!(warm.working_set < cold.working_set);
     plausible(&cold.bytes_per_s);
     plausible(&warm.bytes_per_s);

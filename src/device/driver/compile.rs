@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::properties::{Properties, Vendor};
-use super::{Driver, DriverError};
+use super::{Driver, Result};
 
 /// Source of one module: CUDA C++ for nvrtc, HIP C++ for hiprtc, or both at once.
 ///
@@ -16,10 +16,6 @@ pub struct Source {
     pub text: String,
     /// Further macros, as (name, value).
     pub defines: Vec<(String, String)>,
-    /// Whether to compile for this one GPU generation with its own instructions (`sm_90a`: wgmma, TMA). CUDA only.
-    pub own_instructions: bool,
-    /// Whether `a / b`, `sqrtf` and denormal numbers may be approximated.
-    pub fast_math: bool,
 }
 
 impl Source {
@@ -28,23 +24,11 @@ impl Source {
             name: name.into(),
             text: text.into(),
             defines: vec![],
-            own_instructions: false,
-            fast_math: false,
         }
     }
 
     pub fn define(mut self, name: &str, value: impl ToString) -> Self {
         self.defines.push((name.to_owned(), value.to_string()));
-        self
-    }
-
-    pub fn with_own_instructions(mut self) -> Self {
-        self.own_instructions = true;
-        self
-    }
-
-    pub fn with_fast_math(mut self) -> Self {
-        self.fast_math = true;
         self
     }
 }
@@ -60,13 +44,10 @@ pub struct CompileRequest {
 
 impl CompileRequest {
     pub fn new(source: &Source, properties: &Properties) -> Self {
-        let arch = match properties.vendor {
-            Vendor::Nvidia if source.own_instructions => format!("{}a", properties.arch),
-            _ => properties.arch.clone(),
-        };
+        let arch = properties.arch.clone();
         let mut options = match properties.vendor {
             Vendor::Nvidia => {
-                let number = properties.arch.trim_start_matches("sm_");
+                let number = arch.trim_start_matches("sm_");
                 vec![
                     format!("--gpu-architecture={arch}"),
                     "--std=c++17".into(),
@@ -82,15 +63,6 @@ impl CompileRequest {
             ],
         };
         options.push(format!("-DTUTOR_PLANE={}", properties.plane_size));
-        if source.fast_math {
-            options.push(
-                match properties.vendor {
-                    Vendor::Nvidia => "--use_fast_math",
-                    Vendor::Amd => "-ffast-math",
-                }
-                .into(),
-            );
-        }
         options.extend(
             source
                 .defines
@@ -126,16 +98,17 @@ impl CompileRequest {
 
 impl Driver {
     /// The code of `source` for this device: from the cache, or compiled and then kept there.
-    pub(super) fn code(&self, source: &Source) -> Result<Vec<u8>, DriverError> {
+    pub(super) fn code(&self, source: &Source) -> Result<Vec<u8>> {
         let request = CompileRequest::new(source, self.properties());
+        let compiler = self.shared.compiler()?;
         let Some(cache) = &self.shared.cache else {
-            return self.shared.api.compile(&request);
+            return compiler.compile(&request);
         };
-        let key = request.key(&self.shared.api.compiler()?);
+        let key = request.key(&compiler.version()?);
         if let Some(code) = cache.get(&key) {
             return Ok(code);
         }
-        let code = self.shared.api.compile(&request)?;
+        let code = compiler.compile(&request)?;
         cache.put(&key, &code);
         Ok(code)
     }

@@ -47,6 +47,9 @@ pub enum DriverError {
     Invalid(String),
 }
 
+/// What the driver layer gives.
+pub type Result<T> = std::result::Result<T, DriverError>;
+
 /// What kind of refusal a code is, where one has to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -100,6 +103,14 @@ impl DriverError {
         } else {
             Refusal::Other
         }
+    }
+
+    /// Adds what was being done to a refusal that does not say so yet.
+    pub(super) fn during(mut self, what: impl FnOnce() -> String) -> Self {
+        if let DriverError::Call { detail, .. } = &mut self {
+            detail.get_or_insert_with(what);
+        }
+        self
     }
 
     /// What the user can do, as one or two sentences.

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::api::{GemmHandle, GemmOperands, GraphContents};
 use super::handle::{Shared, Work};
-use super::{Driver, DriverError, Stream};
+use super::matrices::Product;
+use super::{Address, Driver, DriverError, GraphContents, Result, Stream};
 
 /// In what the operands are stored and multiplied. Sums are f32 in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,14 +89,6 @@ impl GemmSpec {
         self
     }
 
-    /// Rows of `a`, `b` and of `c` and `d` are this many elements apart, for parts of wider matrices.
-    pub fn with_row_strides(mut self, a: usize, b: usize, d: usize) -> Self {
-        self.a.row_stride = a;
-        self.b.row_stride = b;
-        self.d.row_stride = d;
-        self
-    }
-
     /// `batch` products at once, their matrices this many elements apart.
     pub fn batched(mut self, batch: usize, a: usize, b: usize, d: usize) -> Self {
         self.batch = batch;
@@ -139,7 +131,7 @@ impl GemmSpec {
     }
 
     /// Fails where the description contradicts itself.
-    pub fn check(&self) -> Result<(), DriverError> {
+    pub fn check(&self) -> Result<()> {
         let shortest = |operand: Operand, rows: usize, columns: usize| {
             operand.row_stride >= if operand.transposed { rows } else { columns }
         };
@@ -163,11 +155,16 @@ impl GemmSpec {
 }
 
 impl Precision {
-    pub fn element_bytes(self) -> usize {
+    /// In what operands are stored.
+    pub fn stored(self) -> OutputType {
         match self {
-            Precision::F32 | Precision::Tf32 => 4,
-            Precision::Bf16 => 2,
+            Precision::F32 | Precision::Tf32 => OutputType::F32,
+            Precision::Bf16 => OutputType::Bf16,
         }
+    }
+
+    pub fn element_bytes(self) -> usize {
+        self.stored().element_bytes()
     }
 }
 
@@ -213,6 +210,17 @@ impl fmt::Display for GemmSpec {
     }
 }
 
+/// The operands of one multiplication, `d = alpha * op(a) op(b) + beta * c`. `c` may be `d`.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmOperands {
+    pub alpha: f32,
+    pub a: Address,
+    pub b: Address,
+    pub beta: f32,
+    pub c: Address,
+    pub d: Address,
+}
+
 /// How an algorithm is chosen among those the library offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
@@ -226,38 +234,10 @@ pub enum Selection {
 /// A matrix multiplication with its algorithm.
 pub struct GemmPlan {
     spec: GemmSpec,
-    gemm: OwnedGemm,
+    product: Product,
     contents: GraphContents,
     microseconds: Option<f32>,
-}
-
-/// A product as the library knows it, destroyed when dropped.
-pub(super) struct OwnedGemm {
-    handle: GemmHandle,
     shared: Rc<Shared>,
-}
-
-impl OwnedGemm {
-    /// # Safety
-    /// As for [`GemmPlan::run`].
-    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<(), DriverError> {
-        // SAFETY: the handle is ours; the operands are the caller's promise, and the workspace is this stream's alone.
-        unsafe {
-            self.shared
-                .api
-                .gemm(self.handle, operands, stream.workspace(), stream.handle())?;
-        }
-        stream.count(Work::Gemm);
-        Ok(())
-    }
-}
-
-impl Drop for OwnedGemm {
-    fn drop(&mut self) {
-        // SAFETY: created by this driver and destroyed only here.
-        let destroyed = unsafe { self.shared.api.destroy_gemm(self.handle) };
-        self.shared.note(destroyed);
-    }
 }
 
 impl Driver {
@@ -265,23 +245,17 @@ impl Driver {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn gemm_library(&self) -> Result<String, DriverError> {
-        self.shared.api.gemm_library()
+    pub fn gemm_library(&self) -> Result<String> {
+        Ok(self.shared.matrices()?.name().to_owned())
     }
 
     /// Whether the library offers an algorithm for `spec` that needs no workspace.
     ///
     /// # Errors
     /// Why there is no library, and what it refuses otherwise.
-    pub fn multiplies(&self, spec: &GemmSpec) -> Result<bool, DriverError> {
+    pub fn multiplies(&self, spec: &GemmSpec) -> Result<bool> {
         spec.check()?;
-        let offered = self.shared.api.gemm_candidates(spec, 0, 1)?;
-        let found = !offered.is_empty();
-        for handle in offered {
-            // SAFETY: it was made for us and nobody else has it.
-            unsafe { self.shared.api.destroy_gemm(handle)? };
-        }
-        Ok(found)
+        Ok(!self.shared.matrices()?.candidates(spec, 0, 1)?.is_empty())
     }
 
     /// Chooses an algorithm for `spec` that fits the workspace of `stream`, which must not be capturing. Allocates and
@@ -294,39 +268,37 @@ impl Driver {
         stream: &Stream,
         spec: GemmSpec,
         selection: Selection,
-    ) -> Result<GemmPlan, DriverError> {
+    ) -> Result<GemmPlan> {
         spec.check()?;
         stream.refuse_while_capturing("choosing a gemm's algorithm")?;
         let limit = match selection {
             Selection::Heuristic => 1,
             Selection::Measured { candidates } => candidates.max(1),
         };
-        let candidates: Vec<OwnedGemm> = self
-            .shared
-            .api
-            .gemm_candidates(&spec, stream.workspace_bytes(), limit)?
-            .into_iter()
-            .map(|handle| OwnedGemm {
-                handle,
-                shared: Rc::clone(&self.shared),
-            })
-            .collect();
+        let matrices = self.shared.matrices()?;
+        let (_, workspace) = stream.workspace();
+        let candidates = matrices.candidates(&spec, workspace, limit)?;
         super::tuning::choose(self, stream, spec, candidates)
     }
 }
 
 impl GemmPlan {
-    pub(super) fn new(
-        spec: GemmSpec,
-        gemm: OwnedGemm,
-        contents: GraphContents,
-        microseconds: Option<f32>,
-    ) -> Self {
+    /// `product` with what is not known of it before it was captured and timed.
+    pub(super) fn untried(driver: &Driver, spec: GemmSpec, product: Product) -> Self {
         GemmPlan {
             spec,
-            gemm,
+            product,
+            contents: GraphContents::default(),
+            microseconds: None,
+            shared: Rc::clone(&driver.shared),
+        }
+    }
+
+    pub(super) fn tried(self, contents: GraphContents, microseconds: Option<f32>) -> Self {
+        GemmPlan {
             contents,
             microseconds,
+            ..self
         }
     }
 
@@ -353,8 +325,48 @@ impl GemmPlan {
     ///
     /// # Errors
     /// [`DriverError::Invalid`] where `stream` has less workspace than the algorithm was chosen with.
-    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<(), DriverError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.gemm.run(stream, operands) }
+    pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<()> {
+        let matrices = self.shared.matrices()?;
+        // SAFETY: the operands are the caller's promise, and the workspace is this stream's alone.
+        let run = unsafe { matrices.multiply(&self.product, operands, stream) };
+        stream.counted(Work::Gemm, run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_products_are_refused() {
+        let good = GemmSpec::new(4, 6, 8, Precision::F32);
+        let strided = |spec: GemmSpec, [a, b, d]: [usize; 3]| {
+            let mut spec = spec;
+            (spec.a.row_stride, spec.b.row_stride, spec.d.row_stride) = (a, b, d);
+            spec
+        };
+        for (bad, reason) in [
+            (GemmSpec::new(0, 6, 8, Precision::F32), "has an empty side"),
+            (strided(good, [7, 6, 6]), "has rows that overlap"),
+            (
+                strided(good.transpose_b(), [8, 7, 6]),
+                "has rows that overlap",
+            ),
+            (strided(good, [8, 6, 5]), "has rows that overlap"),
+            (good.batched(2, 32, 48, 0), "writes a batch to one place"),
+            (
+                good.with_output(OutputType::Bf16),
+                "writes bf16 from f32 operands",
+            ),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert!(error.to_string().ends_with(reason), "{error}");
+        }
+        good.check().unwrap();
+        assert_eq!(good.bytes(), [4 * 8 * 4, 8 * 6 * 4, 4 * 6 * 4]);
+        assert_eq!(
+            strided(good, [10, 7, 9]).bytes(),
+            [(3 * 10 + 8) * 4, (7 * 7 + 6) * 4, (3 * 9 + 6) * 4]
+        );
     }
 }

@@ -1,32 +1,39 @@
 //! Work captured once and launched as a whole.
 
+use std::ptr;
 use std::rc::Rc;
 
-use super::api::{ExecutableHandle, GraphContents, GraphHandle};
 use super::handle::{Shared, Work};
-use super::{DriverError, Stream};
-
-type Result<T> = std::result::Result<T, DriverError>;
+use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
+use super::loader::call;
+use super::{DriverError, Result, Stream};
 
 /// Captured work, ready to be launched.
 pub struct Graph {
-    executable: ExecutableHandle,
+    executable: Opaque,
     contents: GraphContents,
     shared: Rc<Shared>,
 }
 
-/// What [`Graph::update`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Updated {
-    /// The graph was the same but for parameters, and has the new ones.
-    InPlace,
-    /// It differed, and was built anew.
-    Rebuilt,
+/// What a graph contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphContents {
+    pub kernels: usize,
+    /// Copies and fills.
+    pub transfers: usize,
+    /// Joins, events and everything else that moves no data.
+    pub other: usize,
+}
+
+impl GraphContents {
+    pub fn nodes(&self) -> usize {
+        self.kernels + self.transfers + self.other
+    }
 }
 
 /// A captured graph before it is executable. Owns its handle.
 struct Captured {
-    handle: GraphHandle,
+    handle: Opaque,
     shared: Rc<Shared>,
 }
 
@@ -42,43 +49,50 @@ impl Stream {
         &self,
         work: impl FnOnce() -> std::result::Result<(), E>,
     ) -> std::result::Result<Graph, E> {
-        let captured = self.record_graph(work)?;
-        Ok(captured.executable()?)
-    }
-
-    fn record_graph<E: From<DriverError>>(
-        &self,
-        work: impl FnOnce() -> std::result::Result<(), E>,
-    ) -> std::result::Result<Captured, E> {
         self.refuse_while_capturing("a capture")?;
+        let calls = &self.shared.calls;
         // SAFETY: the handle is ours.
-        unsafe { self.shared.api.begin_capture(self.handle())? };
+        unsafe {
+            call!(
+                calls,
+                common.begin_capture(self.handle(), CAPTURE_THIS_THREAD)
+            )?
+        };
         // Ends the capture on every way out, a panic in `work` included.
-        let mut recording = Recording {
+        let mut capture = Capturing {
             stream: self,
             running: true,
         };
         self.capturing().set(true);
         let done = work();
-        let captured = recording.end();
+        let captured = capture.end();
         // The reason `work` gives is the better one: ending a broken capture only says that it was broken.
         done?;
-        Ok(captured?)
+        Ok(captured?.executable()?)
     }
 }
 
-struct Recording<'a> {
+struct Capturing<'a> {
     stream: &'a Stream,
     running: bool,
 }
 
-impl Recording<'_> {
+impl Capturing<'_> {
     fn end(&mut self) -> Result<Captured> {
         self.running = false;
         self.stream.capturing().set(false);
         let shared = &self.stream.shared;
+        let mut handle: Opaque = ptr::null_mut();
         // SAFETY: this stream is being captured.
-        let handle = unsafe { shared.api.end_capture(self.stream.handle())? };
+        unsafe {
+            call!(
+                shared.calls,
+                common.end_capture(self.stream.handle(), &mut handle)
+            )?;
+        }
+        if handle.is_null() {
+            return Err(DriverError::Invalid("a capture that gave no graph".into()));
+        }
         Ok(Captured {
             handle,
             shared: Rc::clone(shared),
@@ -86,7 +100,7 @@ impl Recording<'_> {
     }
 }
 
-impl Drop for Recording<'_> {
+impl Drop for Capturing<'_> {
     fn drop(&mut self) {
         if self.running {
             drop(self.end());
@@ -96,22 +110,60 @@ impl Drop for Recording<'_> {
 
 impl Captured {
     fn executable(&self) -> Result<Graph> {
+        let contents = self.contents()?;
+        let mut executable: Opaque = ptr::null_mut();
         // SAFETY: the graph is ours and alive.
-        let contents = unsafe { self.shared.api.contents(self.handle)? };
-        // SAFETY: as above.
-        let executable = unsafe { self.shared.api.instantiate(self.handle)? };
+        unsafe {
+            call!(
+                self.shared.calls,
+                common.instantiate(&mut executable, self.handle, 0)
+            )?
+        };
         Ok(Graph {
             executable,
             contents,
             shared: Rc::clone(&self.shared),
         })
     }
+
+    fn contents(&self) -> Result<GraphContents> {
+        let calls = &self.shared.calls;
+        let mut count = 0;
+        // SAFETY: the graph is ours and alive; first asked for the count only, then given room for as many.
+        let nodes = unsafe {
+            call!(
+                calls,
+                common.graph_nodes(self.handle, ptr::null_mut(), &mut count)
+            )?;
+            let mut nodes: Vec<Opaque> = vec![ptr::null_mut(); count];
+            if count > 0 {
+                call!(
+                    calls,
+                    common.graph_nodes(self.handle, nodes.as_mut_ptr(), &mut count)
+                )?;
+            }
+            nodes.truncate(count);
+            nodes
+        };
+        let mut contents = GraphContents::default();
+        for node in nodes {
+            let mut kind = -1;
+            // SAFETY: a node of the graph, and a place for the answer.
+            unsafe { call!(calls, common.node_type(node, &mut kind))? };
+            match kind {
+                node_type::KERNEL => contents.kernels += 1,
+                node_type::COPY | node_type::FILL => contents.transfers += 1,
+                _ => contents.other += 1,
+            }
+        }
+        Ok(contents)
+    }
 }
 
 impl Drop for Captured {
     fn drop(&mut self) {
         // SAFETY: captured by this driver and destroyed only here; an executable made from it does not need it.
-        let destroyed = unsafe { self.shared.api.destroy_graph(self.handle) };
+        let destroyed = unsafe { call!(self.shared.calls, common.destroy_graph(self.handle)) };
         self.shared.note(destroyed);
     }
 }
@@ -128,40 +180,22 @@ impl Graph {
     /// Everything its work uses is still alive.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
         stream.refuse_while_capturing("a graph within a graph")?;
+        let (calls, handle) = (&self.shared.calls, stream.handle());
         // SAFETY: the handles are ours; what the work uses is the caller's promise.
-        unsafe {
-            self.shared
-                .api
-                .launch_graph(self.executable, stream.handle())?;
-        }
-        self.shared.accounts.count(Work::Graph, false);
-        Ok(())
-    }
-
-    /// Replaces the captured work by that of `work`. Where only parameters changed (addresses, numbers) that is much
-    /// cheaper than a new graph; where more changed a new one is made. If it fails, the graph is as before.
-    ///
-    /// # Safety
-    /// As for [`Stream::capture`]; and the graph is not running.
-    pub unsafe fn update<E: From<DriverError>>(
-        &mut self,
-        stream: &Stream,
-        work: impl FnOnce() -> std::result::Result<(), E>,
-    ) -> std::result::Result<Updated, E> {
-        let captured = stream.record_graph(work)?;
-        // SAFETY: both handles are ours and alive.
-        if unsafe { self.shared.api.update(self.executable, captured.handle)? } {
-            return Ok(Updated::InPlace);
-        }
-        *self = captured.executable()?;
-        Ok(Updated::Rebuilt)
+        let launched = unsafe { call!(calls, common.launch_graph(self.executable, handle)) };
+        stream.counted(Work::Graph, launched)
     }
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: instantiated by this driver and destroyed only here; drivers wait for a running launch by themselves.
-        let destroyed = unsafe { self.shared.api.destroy_executable(self.executable) };
+        let destroyed = unsafe {
+            call!(
+                self.shared.calls,
+                common.destroy_executable(self.executable)
+            )
+        };
         self.shared.note(destroyed);
     }
 }

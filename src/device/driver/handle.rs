@@ -1,11 +1,15 @@
 //! The driver as its users hold it, and its accounts.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ffi::c_int;
 use std::rc::Rc;
 
-use super::api::DriverApi;
 use super::cache::ModuleCache;
-use super::{DeviceMemory, DriverError, Properties};
+use super::calls::Calls;
+use super::loader::call;
+use super::matrices::MatrixLibrary;
+use super::rtc::Compiler;
+use super::{DriverError, Properties, Result, Vendor};
 
 /// A device opened through its own driver. Clones are the same device.
 ///
@@ -17,7 +21,12 @@ pub struct Driver {
 }
 
 pub(super) struct Shared {
-    pub api: Box<dyn DriverApi>,
+    /// Libraries that go with the driver, loaded when first needed.
+    compiler: OnceCell<Result<Compiler>>,
+    matrices: OnceCell<Result<MatrixLibrary>>,
+    pub calls: Calls,
+    device: c_int,
+    pub properties: Properties,
     pub cache: Option<ModuleCache>,
     pub accounts: Accounts,
     /// Failures while giving handles back, which `Drop` cannot return.
@@ -89,26 +98,47 @@ pub(super) enum Work {
     Graph,
 }
 
+/// Free and total memory of the device in bytes, every process counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    pub free: u64,
+    pub total: u64,
+}
+
 impl Driver {
-    /// `cache` keeps compiled modules between processes.
-    pub(super) fn new(api: Box<dyn DriverApi>, cache: Option<ModuleCache>) -> Self {
-        Driver {
+    /// Opens device `index` and makes it this thread's current one. `cache` keeps compiled modules between processes.
+    pub(super) fn open(vendor: Vendor, index: usize, cache: Option<ModuleCache>) -> Result<Self> {
+        let calls = Calls::load(vendor)?;
+        let device = calls.device(index)?;
+        let properties = Properties::of(&calls, device)?;
+        calls.enter(device)?;
+        Ok(Driver {
             shared: Rc::new(Shared {
-                api,
+                compiler: OnceCell::new(),
+                matrices: OnceCell::new(),
+                calls,
+                device,
+                properties,
                 cache,
                 accounts: Accounts::default(),
                 failures: RefCell::default(),
             }),
-        }
+        })
     }
 
     pub fn properties(&self) -> &Properties {
-        self.shared.api.properties()
+        &self.shared.properties
     }
 
     /// Free and total memory of the device, every process and every library counted.
-    pub fn device_memory(&self) -> Result<DeviceMemory, DriverError> {
-        self.shared.api.memory()
+    pub fn device_memory(&self) -> Result<DeviceMemory> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: places for the answers.
+        unsafe { call!(self.shared.calls, common.memory(&mut free, &mut total))? };
+        Ok(DeviceMemory {
+            free: free as u64,
+            total: total as u64,
+        })
     }
 
     /// What this driver's own buffers take. Code, graphs and the libraries' own memory are not in it.
@@ -132,11 +162,35 @@ impl Driver {
 }
 
 impl Shared {
+    /// The compiler that goes with the driver.
+    pub fn compiler(&self) -> Result<&Compiler> {
+        self.compiler
+            .get_or_init(|| Compiler::load(&self.properties))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// The matrix library that goes with the driver.
+    pub fn matrices(&self) -> Result<&MatrixLibrary> {
+        self.matrices
+            .get_or_init(|| MatrixLibrary::load(&self.properties))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
     /// Notes a failure that nobody is there to receive.
-    pub fn note(&self, result: Result<(), DriverError>) {
+    pub fn note(&self, result: Result<()>) {
         if let Err(error) = result {
             self.failures.borrow_mut().push(error);
         }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A library's state still uses the device.
+        drop(self.matrices.take());
+        self.calls.leave(self.device);
     }
 }
 

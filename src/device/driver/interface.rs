@@ -46,8 +46,6 @@ interface! {
         unload_module(Opaque) = "cuModuleUnload" | "hipModuleUnload";
         function(*mut Opaque, Opaque, *const c_char) = "cuModuleGetFunction" | "hipModuleGetFunction";
         function_attribute(*mut c_int, c_int, Opaque) = "cuFuncGetAttribute" | "hipFuncGetAttribute";
-        occupancy(*mut c_int, Opaque, c_int, usize)
-            = "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor";
         launch(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque, *mut Opaque)
             = "cuLaunchKernel" | "hipModuleLaunchKernel";
         launch_cooperative(Opaque, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Opaque, *mut Opaque)
@@ -64,14 +62,39 @@ interface! {
     }
 }
 
+interface! {
+    /// What only CUDA has, or has with another signature.
+    CudaInterface {
+        retain_context(*mut Opaque, c_int) = "cuDevicePrimaryCtxRetain";
+        release_context(c_int) = "cuDevicePrimaryCtxRelease_v2";
+        set_context(Opaque) = "cuCtxSetCurrent";
+        error_name(c_int, *mut *const c_char) = "cuGetErrorName";
+        set_function_attribute(Opaque, c_int, c_int) = "cuFuncSetAttribute";
+    }
+}
+
+interface! {
+    /// From CUDA 11.8 on.
+    ExtendedLaunch {
+        launch(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) = "cuLaunchKernelEx";
+    }
+}
+
+interface! {
+    /// What only HIP has, or has with another signature.
+    HipInterface {
+        set_device(c_int) = "hipSetDevice";
+        error_name(c_int) -> *const c_char = "hipGetErrorName";
+        device_properties(*mut HipProperties, c_int) = "hipGetDevicePropertiesR0600";
+    }
+}
+
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(super) const WITHOUT_TIMING: c_uint = 2;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on using the driver.
 pub(super) const CAPTURE_THIS_THREAD: c_int = 1;
-/// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE`.
-pub(super) const UPDATE_REFUSED: c_int = 910;
 
 /// `CUfunction_attribute`, `hipFunction_attribute`: the same numbers.
 pub(super) mod function_attribute {
@@ -90,44 +113,6 @@ pub(super) mod node_type {
     pub const KERNEL: c_int = 0;
     pub const COPY: c_int = 1;
     pub const FILL: c_int = 2;
-}
-
-/// What only CUDA has, or has with another signature.
-pub(super) struct CudaInterface {
-    pub retain_context: super::loader::Function<unsafe extern "C" fn(*mut Opaque, c_int) -> c_int>,
-    pub release_context: super::loader::Function<unsafe extern "C" fn(c_int) -> c_int>,
-    pub set_context: super::loader::Function<unsafe extern "C" fn(Opaque) -> c_int>,
-    pub error_name:
-        super::loader::Function<unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int>,
-    pub set_function_attribute:
-        super::loader::Function<unsafe extern "C" fn(Opaque, c_int, c_int) -> c_int>,
-    pub update:
-        super::loader::Function<unsafe extern "C" fn(Opaque, Opaque, *mut UpdateResult) -> c_int>,
-    /// From CUDA 11.8 on.
-    pub launch_extended: Option<
-        super::loader::Function<
-            unsafe extern "C" fn(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) -> c_int,
-        >,
-    >,
-}
-
-/// What only HIP has, or has with another signature.
-pub(super) struct HipInterface {
-    pub set_device: super::loader::Function<unsafe extern "C" fn(c_int) -> c_int>,
-    pub error_name: super::loader::Function<unsafe extern "C" fn(c_int) -> *const c_char>,
-    pub device_properties:
-        super::loader::Function<unsafe extern "C" fn(*mut HipProperties, c_int) -> c_int>,
-    pub update: super::loader::Function<
-        unsafe extern "C" fn(Opaque, Opaque, *mut Opaque, *mut c_int) -> c_int,
-    >,
-}
-
-/// `CUgraphExecUpdateResultInfo`.
-#[repr(C)]
-pub(super) struct UpdateResult {
-    pub result: c_int,
-    pub error_node: Opaque,
-    pub error_from_node: Opaque,
 }
 
 /// `CUlaunchConfig`.
@@ -161,37 +146,6 @@ pub(super) struct HipProperties {
     pub after: [u8; 2680],
 }
 
-impl CudaInterface {
-    pub fn load(library: &super::loader::SharedLibrary) -> Result<Self, super::DriverError> {
-        // SAFETY: signatures from `cuda.h`.
-        unsafe {
-            Ok(CudaInterface {
-                retain_context: library.function("cuDevicePrimaryCtxRetain")?,
-                release_context: library.function("cuDevicePrimaryCtxRelease_v2")?,
-                set_context: library.function("cuCtxSetCurrent")?,
-                error_name: library.function("cuGetErrorName")?,
-                set_function_attribute: library.function("cuFuncSetAttribute")?,
-                update: library.function("cuGraphExecUpdate_v2")?,
-                launch_extended: library.function("cuLaunchKernelEx").ok(),
-            })
-        }
-    }
-}
-
-impl HipInterface {
-    pub fn load(library: &super::loader::SharedLibrary) -> Result<Self, super::DriverError> {
-        // SAFETY: signatures from `hip_runtime_api.h`.
-        unsafe {
-            Ok(HipInterface {
-                set_device: library.function("hipSetDevice")?,
-                error_name: library.function("hipGetErrorName")?,
-                device_properties: library.function("hipGetDevicePropertiesR0600")?,
-                update: library.function("hipGraphExecUpdate")?,
-            })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::mem::{offset_of, size_of};
@@ -205,7 +159,6 @@ mod tests {
         assert_eq!(offset_of!(LaunchConfig, attributes), 40);
         assert_eq!(size_of::<LaunchConfig>(), 56);
         assert_eq!(size_of::<LaunchAttribute>(), 72);
-        assert_eq!(size_of::<UpdateResult>(), 24);
         assert_eq!(offset_of!(HipProperties, arch), 1160);
         assert!(size_of::<HipProperties>() > 1472);
     }

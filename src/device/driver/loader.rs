@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-use super::{DriverError, Vendor};
+use super::{DriverError, Result, Vendor};
 
 /// A loaded library, and the name it was found under.
 ///
@@ -24,14 +24,10 @@ pub(super) struct Function<F> {
 }
 
 impl SharedLibrary {
-    /// Loads the first of `names` that is there. `library` is the name shown where none is.
+    /// Loads the first of `names` that is there; the first is the one shown where none is.
     ///
     /// Looked for in the toolkit the environment names, then where the loader looks, then in the toolkit's usual place.
-    pub fn load(
-        vendor: Vendor,
-        library: &'static str,
-        names: &[&str],
-    ) -> Result<Self, DriverError> {
+    pub fn load(vendor: Vendor, names: &[&'static str]) -> Result<Self> {
         let mut details = Vec::new();
         for candidate in candidates(vendor, names) {
             // SAFETY: loading runs the initialisers of the vendor's own library.
@@ -51,7 +47,7 @@ impl SharedLibrary {
         }
         Err(DriverError::LibraryMissing {
             vendor,
-            library,
+            library: names.first().copied().unwrap_or_default(),
             detail: details.into_iter().next().unwrap_or_default(),
         })
     }
@@ -74,11 +70,16 @@ impl SharedLibrary {
         }
     }
 
-    /// The function `name`.
+    /// The function that goes by one of `names`: the vendor's, or the only one.
     ///
     /// # Safety
     /// `F` is the function pointer type the library declares for it.
-    pub unsafe fn function<F: Copy>(&self, name: &'static str) -> Result<Function<F>, DriverError> {
+    pub unsafe fn function<F: Copy>(
+        &self,
+        vendor: Vendor,
+        names: &[&'static str],
+    ) -> Result<Function<F>> {
+        let name = names[(vendor as usize).min(names.len() - 1)];
         // SAFETY: the type is the caller's promise. The pointer stays valid because the library is never unloaded.
         match unsafe { self.library.get::<F>(name.as_bytes()) } {
             Ok(symbol) => Ok(Function {
@@ -94,14 +95,13 @@ impl SharedLibrary {
 }
 
 /// The loader's own words, which the error's first line leaves out.
-fn explain(error: &libloading::Error) -> String {
+pub(in crate::device) fn explain(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: PathBuf| names.iter().map(move |name| folder.join(name));
     let named = toolkits_named(vendor)
-        .into_iter()
         .flat_map(|toolkit| library_folders(&toolkit))
         .flat_map(in_folder);
     let usual = library_folders(Path::new(usual_toolkit(vendor)))
@@ -118,16 +118,15 @@ fn library_folders(toolkit: &Path) -> [PathBuf; 2] {
 }
 
 /// The toolkits the environment names.
-pub(super) fn toolkits_named(vendor: Vendor) -> Vec<PathBuf> {
-    let variables: &[&str] = match vendor {
-        Vendor::Nvidia => &["CUDA_HOME", "CUDA_PATH"],
-        Vendor::Amd => &["ROCM_PATH", "HIP_PATH"],
+pub(in crate::device) fn toolkits_named(vendor: Vendor) -> impl Iterator<Item = PathBuf> {
+    let variables = match vendor {
+        Vendor::Nvidia => ["CUDA_HOME", "CUDA_PATH"],
+        Vendor::Amd => ["ROCM_PATH", "HIP_PATH"],
     };
     variables
-        .iter()
+        .into_iter()
         .filter_map(std::env::var_os)
         .map(PathBuf::from)
-        .collect()
 }
 
 /// Where the vendor's installer puts the toolkit.
@@ -151,35 +150,45 @@ pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
     })
 }
 
-/// Declares a table of functions that CUDA and HIP have under two names with the same signature, all returning a status.
+/// Declares a table of functions by their names: `"cuda" | "hip"` where both vendors have one of the same signature, one
+/// name where the library is of one vendor only. They return a status unless an arrow says otherwise.
 macro_rules! interface {
-    ($(#[$doc:meta])* $table:ident { $($field:ident($($argument:ty),* $(,)?) = $cuda:literal | $hip:literal;)+ }) => {
+    (@returned) => { std::ffi::c_int };
+    (@returned $result:ty) => { $result };
+    ($(#[$doc:meta])* $table:ident {
+        $($field:ident($($argument:ty),* $(,)?) $(-> $result:ty)? = $name:literal $(| $hip:literal)?;)+
+    }) => {
         $(#[$doc])*
         pub(super) struct $table {
             $(pub $field: $crate::device::driver::loader::Function<
-                unsafe extern "C" fn($($argument),*) -> std::ffi::c_int>,)+
+                unsafe extern "C" fn($($argument),*) -> $crate::device::driver::loader::interface!(@returned $($result)?)>,)+
         }
 
         impl $table {
             pub fn load(
                 vendor: $crate::device::driver::Vendor,
                 library: &$crate::device::driver::loader::SharedLibrary,
-            ) -> Result<Self, $crate::device::driver::DriverError> {
-                use $crate::device::driver::Vendor;
+            ) -> $crate::device::driver::Result<Self> {
                 // SAFETY: the signatures are those of the vendors' headers, which are named at the table.
-                unsafe {
-                    Ok($table {
-                        $($field: library.function(match vendor {
-                            Vendor::Nvidia => $cuda,
-                            Vendor::Amd => $hip,
-                        })?,)+
-                    })
-                }
+                unsafe { Ok($table { $($field: library.function(vendor, &[$name $(, $hip)?])?,)+ }) }
             }
         }
     };
 }
 pub(super) use interface;
+
+/// Calls a function of a table and lets `owner` turn the status into a result. The table is a field of the owner's, or is
+/// named before the comma.
+macro_rules! call {
+    ($owner:expr, $table:ident.$function:ident($($argument:expr),* $(,)?)) => {
+        $crate::device::driver::loader::call!($owner => $owner.$table, $function($($argument),*))
+    };
+    ($owner:expr => $table:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let function = $table.$function;
+        $owner.check(function.name, (function.call)($($argument),*))
+    }};
+}
+pub(super) use call;
 
 /// A status as a result. `name` gives the library's own name of a code.
 pub(super) fn check(
@@ -187,7 +196,7 @@ pub(super) fn check(
     call: &'static str,
     code: c_int,
     name: impl FnOnce(c_int) -> Option<String>,
-) -> Result<(), DriverError> {
+) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
@@ -206,29 +215,27 @@ mod tests {
 
     #[test]
     fn a_library_that_is_not_there_is_named_with_a_remedy() {
-        let error = SharedLibrary::load(Vendor::Nvidia, "libcublasLt.so.13", &["libnone.so.13"])
-            .err()
-            .unwrap();
+        let names = ["libcublasLt.so.99", "libnone.so.13"];
+        let error = SharedLibrary::load(Vendor::Nvidia, &names).err().unwrap();
         let DriverError::LibraryMissing {
             library, detail, ..
         } = &error
         else {
             panic!("{error}");
         };
-        assert_eq!(*library, "libcublasLt.so.13");
-        assert!(detail.contains("libnone.so.13"), "{detail}");
+        assert_eq!(*library, "libcublasLt.so.99");
+        assert!(detail.contains("libcublasLt.so.99"), "{detail}");
         assert!(error.remedy().contains("CUDA_HOME"));
     }
 
     #[test]
     fn a_function_that_is_not_there_names_the_library() {
-        let library = SharedLibrary::load(Vendor::Nvidia, "libc", &["libc.so.6"]).unwrap();
+        let library = SharedLibrary::load(Vendor::Nvidia, &["libc.so.6"]).unwrap();
+        let names = ["cuNothing", "hipNothing"];
         // SAFETY: it is not called.
-        let error = unsafe { library.function::<unsafe extern "C" fn()>("cuNothing") }
-            .err()
-            .unwrap();
+        let error = unsafe { library.function::<unsafe extern "C" fn()>(Vendor::Nvidia, &names) };
         assert_eq!(
-            error.to_string(),
+            error.err().unwrap().to_string(),
             "libc.so.6 has no function cuNothing: it is too old"
         );
     }

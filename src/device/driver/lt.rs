@@ -4,12 +4,11 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-use super::api::{GemmOperands, Workspace};
-use super::gemm::{GemmSpec, Operand, OutputType, Precision};
+use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
 use super::interface::Opaque;
-use super::loader::{Function, SharedLibrary, check, interface};
+use super::loader::{Function, SharedLibrary, call, check, interface};
 use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};
-use super::{DriverError, Vendor};
+use super::{DriverError, Properties, Result, Stream, Vendor};
 
 interface! {
     /// Signatures from `cublasLt.h` 13.10 and `hipblaslt.h` of ROCm 6.2 to 7.14.
@@ -38,6 +37,14 @@ interface! {
     }
 }
 
+interface! {
+    CudaVersion { version() -> usize = "cublasLtGetVersion"; }
+}
+
+interface! {
+    HipVersion { version(Opaque, *mut c_int) = "hipblasLtGetVersion"; }
+}
+
 /// `CUDA_R_32F`, `HIP_R_32F`.
 const TYPE_F32: c_int = 0;
 /// `CUDA_R_16BF`, `HIP_R_16BF`.
@@ -49,17 +56,16 @@ const ALIGNMENT: u32 = 16;
 
 /// The library, loaded.
 pub(super) struct LtLibrary {
-    vendor: Vendor,
+    pub vendor: Vendor,
     interface: LtInterface,
     numbers: Numbers,
     name: String,
+    /// For asking, and on CUDA for everything.
+    handle: Option<LtHandle>,
 }
 
 /// The library's state for one stream: hipBLASLt's is not to be shared between streams.
-pub(super) struct LtHandle {
-    handle: Opaque,
-    destroy: unsafe extern "C" fn(Opaque) -> c_int,
-}
+pub(super) type LtHandle = Descriptor;
 
 /// A product and the algorithm it is computed with.
 pub(super) struct LtProduct {
@@ -76,47 +82,42 @@ struct Description {
     d: Descriptor,
 }
 
-/// One descriptor: host memory of the library's, freed when dropped.
-struct Descriptor {
+/// State or a descriptor of the library's: host memory, freed when dropped.
+pub(super) struct Descriptor {
     handle: Opaque,
     destroy: unsafe extern "C" fn(Opaque) -> c_int,
 }
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // It frees host memory; a failure changes nothing for anybody.
+        // A failure changes nothing for anybody.
         // SAFETY: created by the library and destroyed only here.
         unsafe { (self.destroy)(self.handle) };
     }
 }
 
-impl Drop for LtHandle {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { (self.destroy)(self.handle) };
-    }
+/// What one of the library's functions creates and another destroys.
+macro_rules! create {
+    ($library:expr, $create:ident($($argument:expr),*), $destroy:ident) => {{
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the handle.
+        unsafe { call!($library, interface.$create(&mut handle $(, $argument)*)) }.map(|()| Descriptor {
+            handle,
+            destroy: $library.interface.$destroy.call,
+        })
+    }};
 }
 
 impl LtLibrary {
-    /// Loads the library that goes with driver version `driver_major`.
-    pub fn load(vendor: Vendor, driver_major: u32) -> Result<Self, DriverError> {
-        let library = match vendor {
-            Vendor::Nvidia if driver_major >= 13 => SharedLibrary::load(
-                vendor,
-                "libcublasLt.so.13",
-                &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
-            ),
-            Vendor::Nvidia => SharedLibrary::load(
-                vendor,
-                "libcublasLt.so.12",
-                &["libcublasLt.so.12", "libcublasLt.so"],
-            ),
-            Vendor::Amd => SharedLibrary::load(
-                vendor,
-                "libhipblaslt.so",
-                &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
-            ),
-        }?;
+    /// Loads the library that goes with the device's driver.
+    pub fn load(properties: &Properties) -> Result<Self> {
+        const CUDA: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
+        let vendor = properties.vendor;
+        let names: &[&str] = match vendor {
+            Vendor::Nvidia => &CUDA[usize::from(properties.driver_major < 13)..],
+            Vendor::Amd => &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
+        };
+        let library = SharedLibrary::load(vendor, names)?;
         let mut loaded = LtLibrary {
             vendor,
             interface: LtInterface::load(vendor, &library)?,
@@ -125,8 +126,11 @@ impl LtLibrary {
                 Vendor::Amd => HIPBLAS,
             },
             name: String::new(),
+            handle: None,
         };
-        loaded.name = loaded.read_name(&library)?;
+        let handle = loaded.handle()?;
+        loaded.name = loaded.read_name(&library, &handle)?;
+        loaded.handle = Some(handle);
         Ok(loaded)
     }
 
@@ -135,71 +139,64 @@ impl LtLibrary {
         &self.name
     }
 
-    fn read_name(&self, library: &SharedLibrary) -> Result<String, DriverError> {
-        // SAFETY: signatures from the headers.
-        unsafe {
-            match self.vendor {
-                Vendor::Nvidia => {
-                    let version: Function<unsafe extern "C" fn() -> usize> =
-                        library.function("cublasLtGetVersion")?;
-                    let version = (version.call)();
-                    // Up to version 12 the factor was the smaller one.
-                    let (major, rest) = match version {
-                        0..100_000 => (version / 1000, version % 1000 * 100),
-                        _ => (version / 10_000, version % 10_000),
-                    };
-                    Ok(format!("cuBLASLt {major}.{}.{}", rest / 100, rest % 100))
-                }
-                Vendor::Amd => {
-                    let version: Function<unsafe extern "C" fn(Opaque, *mut c_int) -> c_int> =
-                        library.function("hipblasLtGetVersion")?;
-                    let handle = self.handle()?;
-                    let mut number = 0;
-                    self.check(version.name, (version.call)(handle.handle, &mut number))?;
-                    Ok(format!(
-                        "hipBLASLt {}.{}.{}",
-                        number / 100_000,
-                        number / 100 % 1000,
-                        number % 100
-                    ))
-                }
+    fn read_name(&self, library: &SharedLibrary, handle: &LtHandle) -> Result<String> {
+        match self.vendor {
+            Vendor::Nvidia => {
+                let version = CudaVersion::load(self.vendor, library)?.version;
+                // SAFETY: it takes nothing.
+                let version = unsafe { (version.call)() };
+                // Up to version 12 the factor was the smaller one.
+                let (major, rest) = match version {
+                    0..100_000 => (version / 1000, version % 1000 * 100),
+                    _ => (version / 10_000, version % 10_000),
+                };
+                Ok(format!("cuBLASLt {major}.{}.{}", rest / 100, rest % 100))
+            }
+            Vendor::Amd => {
+                let table = HipVersion::load(self.vendor, library)?;
+                let mut number = 0;
+                // SAFETY: a place for the answer.
+                unsafe { call!(self => table, version(handle.handle, &mut number))? };
+                let (major, minor, patch) = (number / 100_000, number / 100 % 1000, number % 100);
+                Ok(format!("hipBLASLt {major}.{minor}.{patch}"))
             }
         }
     }
 
-    pub fn handle(&self) -> Result<LtHandle, DriverError> {
-        let mut handle = ptr::null_mut();
-        let create = self.interface.create;
-        // SAFETY: a place for the handle.
-        self.check(create.name, unsafe { (create.call)(&mut handle) })?;
-        Ok(LtHandle {
-            handle,
-            destroy: self.interface.destroy.call,
-        })
+    /// State of its own for a stream.
+    pub fn handle(&self) -> Result<LtHandle> {
+        create!(self, create(), destroy)
+    }
+
+    /// The library's own state.
+    fn own(&self) -> Opaque {
+        self.handle
+            .as_ref()
+            .map_or(ptr::null_mut(), |handle| handle.handle)
     }
 
     /// Up to `limit` ways to compute `spec` with at most `workspace` bytes, the library's favourite first.
     pub fn candidates(
         &self,
-        handle: &LtHandle,
         spec: &GemmSpec,
         workspace: usize,
         limit: usize,
-    ) -> Result<Vec<LtProduct>, DriverError> {
+    ) -> Result<Vec<LtProduct>> {
         let description = Rc::new(self.describe(spec)?);
         let preference = self.preference(workspace)?;
         let mut results = vec![0_u64; limit * self.numbers.result_bytes / 8];
         let mut found = 0;
         let algorithms = self.interface.algorithms;
+        let Description { product, a, b, d } = &*description;
         // SAFETY: the descriptors are alive, and there is room for as many results as asked for.
         let status = unsafe {
             (algorithms.call)(
-                handle.handle,
-                description.product.handle,
-                description.a.handle,
-                description.b.handle,
-                description.d.handle,
-                description.d.handle,
+                self.own(),
+                product.handle,
+                a.handle,
+                b.handle,
+                d.handle,
+                d.handle,
                 preference.handle,
                 c_int::try_from(limit).unwrap_or(c_int::MAX),
                 results.as_mut_ptr().cast(),
@@ -235,67 +232,66 @@ impl LtLibrary {
     }
 
     /// # Safety
-    /// As for [`GemmPlan::run`](super::GemmPlan::run); `handle` belongs to `stream`.
+    /// As for [`GemmPlan::run`](super::GemmPlan::run); `state` belongs to `stream`.
     pub unsafe fn multiply(
         &self,
-        handle: &LtHandle,
+        state: Option<&LtHandle>,
         product: &LtProduct,
         operands: &GemmOperands,
-        workspace: Workspace,
-        stream: Opaque,
-    ) -> Result<(), DriverError> {
-        if product.workspace > workspace.bytes {
+        stream: &Stream,
+    ) -> Result<()> {
+        let (workspace, bytes) = stream.workspace();
+        if product.workspace > bytes {
             return Err(DriverError::Invalid(format!(
-                "a gemm that needs {} bytes of workspace in a stream with {}",
-                product.workspace, workspace.bytes
+                "a gemm that needs {} bytes of workspace in a stream with {bytes}",
+                product.workspace
             )));
         }
-        let description = &product.description;
-        let multiply = self.interface.multiply;
+        let Description {
+            product: what,
+            a,
+            b,
+            d,
+        } = &*product.description;
+        let GemmOperands { alpha, beta, .. } = operands;
         // SAFETY: descriptors and algorithm are alive and made for each other; the rest is the caller's promise. The
         // scalars are read before the call returns. Our operands are exchanged, as the module says.
-        let status = unsafe {
-            (multiply.call)(
-                handle.handle,
-                description.product.handle,
-                ptr::from_ref(&operands.alpha).cast(),
-                operands.b.0,
-                description.a.handle,
-                operands.a.0,
-                description.b.handle,
-                ptr::from_ref(&operands.beta).cast(),
-                operands.c.0,
-                description.d.handle,
-                operands.d.0,
-                description.d.handle,
-                product.algorithm.as_ptr().cast(),
-                workspace.address.0,
-                workspace.bytes,
-                stream,
+        unsafe {
+            call!(
+                self,
+                interface.multiply(
+                    state.map_or(self.own(), |state| state.handle),
+                    what.handle,
+                    ptr::from_ref(alpha).cast(),
+                    operands.b.0,
+                    a.handle,
+                    operands.a.0,
+                    b.handle,
+                    ptr::from_ref(beta).cast(),
+                    operands.c.0,
+                    d.handle,
+                    operands.d.0,
+                    d.handle,
+                    product.algorithm.as_ptr().cast(),
+                    workspace,
+                    bytes,
+                    stream.handle(),
+                )
             )
-        };
-        self.check(multiply.name, status)
+        }
     }
 
-    fn describe(&self, spec: &GemmSpec) -> Result<Description, DriverError> {
-        let input = match spec.precision {
-            Precision::F32 | Precision::Tf32 => TYPE_F32,
-            Precision::Bf16 => TYPE_BF16,
-        };
-        let output = match spec.output {
+    fn describe(&self, spec: &GemmSpec) -> Result<Description> {
+        let element = |stored: OutputType| match stored {
             OutputType::F32 => TYPE_F32,
             OutputType::Bf16 => TYPE_BF16,
         };
+        let (input, output) = (element(spec.precision.stored()), element(spec.output));
         let compute = match spec.precision {
             Precision::Tf32 => self.numbers.compute_tf32,
             Precision::F32 | Precision::Bf16 => self.numbers.compute_f32,
         };
-        let create = self.interface.create_product;
-        let product =
-            self.descriptor(self.interface.destroy_product.call, create.name, |place| {
-                // SAFETY: a place for the descriptor.
-                unsafe { (create.call)(place, compute, TYPE_F32) }
-            })?;
+        let product = create!(self, create_product(compute, TYPE_F32), destroy_product)?;
         self.set_transposition(&product, self.numbers.transpose_a, spec.b)?;
         self.set_transposition(&product, self.numbers.transpose_b, spec.a)?;
         Ok(Description {
@@ -311,7 +307,7 @@ impl LtLibrary {
         product: &Descriptor,
         which: c_int,
         operand: Operand,
-    ) -> Result<(), DriverError> {
+    ) -> Result<()> {
         let operation = if operand.transposed {
             self.numbers.operation_transposed
         } else {
@@ -328,25 +324,19 @@ impl LtLibrary {
         rows: usize,
         columns: usize,
         batch: usize,
-    ) -> Result<Descriptor, DriverError> {
+    ) -> Result<Descriptor> {
         let (stored_rows, stored_columns) = if operand.transposed {
             (columns, rows)
         } else {
             (rows, columns)
         };
-        let create = self.interface.create_layout;
-        let layout = self.descriptor(self.interface.destroy_layout.call, create.name, |place| {
-            // SAFETY: a place for the descriptor.
-            unsafe {
-                (create.call)(
-                    place,
-                    element,
-                    stored_columns as u64,
-                    stored_rows as u64,
-                    operand.row_stride as i64,
-                )
-            }
-        })?;
+        let (rows, columns) = (stored_columns as u64, stored_rows as u64);
+        let leading = operand.row_stride as i64;
+        let layout = create!(
+            self,
+            create_layout(element, rows, columns, leading),
+            destroy_layout
+        )?;
         if batch > 1 {
             let set = self.interface.set_layout;
             let count = i32::try_from(batch)
@@ -358,16 +348,8 @@ impl LtLibrary {
         Ok(layout)
     }
 
-    fn preference(&self, workspace: usize) -> Result<Descriptor, DriverError> {
-        let create = self.interface.create_preference;
-        let preference = self.descriptor(
-            self.interface.destroy_preference.call,
-            create.name,
-            |place| {
-                // SAFETY: a place for the descriptor.
-                unsafe { (create.call)(place) }
-            },
-        )?;
+    fn preference(&self, workspace: usize) -> Result<Descriptor> {
+        let preference = create!(self, create_preference(), destroy_preference)?;
         let set = self.interface.set_preference;
         self.set(set, &preference, MAX_WORKSPACE, &(workspace as u64))?;
         for alignment in self.numbers.alignments {
@@ -376,24 +358,13 @@ impl LtLibrary {
         Ok(preference)
     }
 
-    fn descriptor(
-        &self,
-        destroy: unsafe extern "C" fn(Opaque) -> c_int,
-        name: &'static str,
-        create: impl FnOnce(*mut Opaque) -> c_int,
-    ) -> Result<Descriptor, DriverError> {
-        let mut handle = ptr::null_mut();
-        self.check(name, create(&mut handle))?;
-        Ok(Descriptor { handle, destroy })
-    }
-
     fn set<T>(
         &self,
         set: Function<unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int>,
         descriptor: &Descriptor,
         attribute: c_int,
         value: &T,
-    ) -> Result<(), DriverError> {
+    ) -> Result<()> {
         // SAFETY: the value is as long as said and copied by the call.
         let status = unsafe {
             (set.call)(
@@ -413,7 +384,7 @@ impl LtLibrary {
             .is_some_and(|name| name.ends_with("NOT_SUPPORTED") || name.ends_with("INVALID_VALUE"))
     }
 
-    fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverError> {
+    fn check(&self, call: &'static str, status: c_int) -> Result<()> {
         check(self.vendor, call, status, |status| {
             self.numbers.status_name(status)
         })

@@ -1,35 +1,23 @@
 //! The matrix library of a device: cuBLASLt, hipBLASLt or rocBLAS, with its state for each stream.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
-use super::api::{GemmOperands, StreamHandle, Workspace};
-use super::calls::opaque;
-use super::gemm::GemmSpec;
+use super::gemm::{GemmOperands, GemmSpec};
 use super::lt::{LtHandle, LtLibrary, LtProduct};
 use super::rocblas::RocBlas;
-use super::{DriverError, Vendor};
+use super::{DriverError, Properties, Result, Stream, Vendor};
 
-type Result<T> = std::result::Result<T, DriverError>;
-
-/// What multiplies matrices, with its state for each stream.
-pub(super) struct MatrixLibrary {
-    library: AnyLibrary,
-    handles: RefCell<BTreeMap<StreamHandle, Handle>>,
-}
-
-enum AnyLibrary {
-    /// With a handle for asking, and on CUDA for everything.
-    Lt(Box<LtLibrary>, LtHandle),
+/// What multiplies matrices.
+pub(super) enum MatrixLibrary {
+    Lt(Box<LtLibrary>),
     RocBlas,
 }
 
-enum Handle {
+/// A library's state for one stream.
+pub(super) enum StreamState {
     Lt(LtHandle),
     RocBlas(RocBlas),
 }
 
-/// What a [`GemmHandle`] points to.
+/// A product with the algorithm it is computed with.
 pub(super) enum Product {
     Lt(LtProduct),
     RocBlas(GemmSpec),
@@ -38,83 +26,72 @@ pub(super) enum Product {
 impl MatrixLibrary {
     /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. cuBLAS needs cuBLASLt itself, so there is nothing to fall
     /// back to on CUDA.
-    pub fn load(vendor: Vendor, driver_major: u32) -> Result<Self> {
-        let lt = LtLibrary::load(vendor, driver_major)
-            .and_then(|library| library.handle().map(|handle| (library, handle)));
-        let library = match (lt, vendor) {
-            (Ok((library, handle)), _) => AnyLibrary::Lt(Box::new(library), handle),
-            (Err(error), Vendor::Nvidia) => return Err(error),
-            (Err(error), Vendor::Amd) => match RocBlas::load() {
-                Ok(_) => AnyLibrary::RocBlas,
-                Err(_) => return Err(error),
-            },
-        };
-        Ok(MatrixLibrary {
-            library,
-            handles: RefCell::default(),
-        })
-    }
-
-    pub fn name(&self) -> &str {
-        match &self.library {
-            AnyLibrary::Lt(library, _) => library.name(),
-            AnyLibrary::RocBlas => "rocBLAS",
+    pub fn load(properties: &Properties) -> Result<Self> {
+        match LtLibrary::load(properties) {
+            Ok(library) => Ok(MatrixLibrary::Lt(Box::new(library))),
+            Err(_) if properties.vendor == Vendor::Amd && RocBlas::load().is_ok() => {
+                Ok(MatrixLibrary::RocBlas)
+            }
+            Err(error) => Err(error),
         }
     }
 
-    /// Prepares a stream to multiply in, which a capture would not allow.
-    pub fn add_stream(&self, vendor: Vendor, stream: StreamHandle) -> Result<()> {
-        let handle = match (&self.library, vendor) {
-            (AnyLibrary::Lt(..), Vendor::Nvidia) => return Ok(()),
-            (AnyLibrary::Lt(library, _), Vendor::Amd) => Handle::Lt(library.handle()?),
-            (AnyLibrary::RocBlas, _) => Handle::RocBlas(RocBlas::load()?),
-        };
-        self.handles.borrow_mut().insert(stream, handle);
-        Ok(())
+    pub fn name(&self) -> &str {
+        match self {
+            MatrixLibrary::Lt(library) => library.name(),
+            MatrixLibrary::RocBlas => "rocBLAS",
+        }
     }
 
-    pub fn remove_stream(&self, stream: StreamHandle) {
-        self.handles.borrow_mut().remove(&stream);
+    /// What a stream needs to multiply in, which a capture would not let it make. cuBLASLt's own state serves all streams.
+    pub fn stream_state(&self) -> Result<Option<StreamState>> {
+        Ok(match self {
+            MatrixLibrary::Lt(library) if library.vendor == Vendor::Nvidia => None,
+            MatrixLibrary::Lt(library) => Some(StreamState::Lt(library.handle()?)),
+            MatrixLibrary::RocBlas => Some(StreamState::RocBlas(RocBlas::load()?)),
+        })
     }
 
+    /// Up to `limit` ways to compute `spec` within `workspace` bytes, the library's own favourite first.
     pub fn candidates(
         &self,
         spec: &GemmSpec,
         workspace: usize,
         limit: usize,
     ) -> Result<Vec<Product>> {
-        match &self.library {
-            AnyLibrary::Lt(library, handle) => {
-                let products = library.candidates(handle, spec, workspace, limit)?;
+        match self {
+            MatrixLibrary::Lt(library) => {
+                let products = library.candidates(spec, workspace, limit)?;
                 Ok(products.into_iter().map(Product::Lt).collect())
             }
-            AnyLibrary::RocBlas if RocBlas::supports(spec) => Ok(vec![Product::RocBlas(*spec)]),
-            AnyLibrary::RocBlas => Ok(vec![]),
+            MatrixLibrary::RocBlas if RocBlas::supports(spec) => Ok(vec![Product::RocBlas(*spec)]),
+            MatrixLibrary::RocBlas => Ok(vec![]),
         }
     }
 
+    /// # Safety
+    /// As for [`GemmPlan::run`](super::GemmPlan::run).
     pub unsafe fn multiply(
         &self,
         product: &Product,
         operands: &GemmOperands,
-        workspace: Workspace,
-        stream: StreamHandle,
+        stream: &Stream,
     ) -> Result<()> {
-        let handles = self.handles.borrow();
-        let own = handles.get(&stream);
         // SAFETY: the caller's promise.
         unsafe {
-            match (&self.library, product, own) {
-                (AnyLibrary::Lt(library, handle), Product::Lt(product), own) => {
-                    let handle = match own {
-                        Some(Handle::Lt(own)) => own,
-                        _ => handle,
+            match (self, product, stream.matrices()) {
+                (MatrixLibrary::Lt(library), Product::Lt(product), state) => {
+                    let own = match state {
+                        Some(StreamState::Lt(own)) => Some(own),
+                        _ => None,
                     };
-                    library.multiply(handle, product, operands, workspace, opaque(stream.0))
+                    library.multiply(own, product, operands, stream)
                 }
-                (AnyLibrary::RocBlas, Product::RocBlas(spec), Some(Handle::RocBlas(blas))) => {
-                    blas.multiply(spec, operands, workspace, opaque(stream.0))
-                }
+                (
+                    MatrixLibrary::RocBlas,
+                    Product::RocBlas(spec),
+                    Some(StreamState::RocBlas(blas)),
+                ) => blas.multiply(spec, operands, stream),
                 _ => Err(DriverError::Invalid(
                     "a gemm in a stream that was opened without a workspace".into(),
                 )),

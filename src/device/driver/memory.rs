@@ -1,10 +1,23 @@
 //! Device memory and page-locked host memory, freed when dropped.
 
+use std::ptr;
 use std::rc::Rc;
 
-use super::api::Address;
 use super::handle::Shared;
-use super::{Driver, DriverError};
+use super::interface::Opaque;
+use super::loader::call;
+use super::{Driver, DriverError, Result};
+
+/// A place in device memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address(pub u64);
+
+impl Address {
+    /// The place `bytes` further on.
+    pub fn offset(self, bytes: usize) -> Self {
+        Address(self.0 + bytes as u64)
+    }
+}
 
 /// Numbers that may be copied to and from a device byte by byte.
 ///
@@ -52,7 +65,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`DriverError::Invalid`] where the range reaches past the end.
-    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice, DriverError> {
+    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(Slice {
                 address: self.address.offset(offset),
@@ -78,15 +91,15 @@ impl Driver {
     ///
     /// # Errors
     /// [`DriverError::Call`] with the refusal `OutOfMemory` where there is no room; the request is in the message.
-    pub fn allocate(&self, bytes: usize) -> Result<Buffer, DriverError> {
+    pub fn allocate(&self, bytes: usize) -> Result<Buffer> {
         if bytes == 0 {
             return Err(DriverError::Invalid("a buffer of no bytes".into()));
         }
-        let address = self
-            .shared
-            .api
-            .allocate(bytes)
-            .map_err(|error| describe_allocation(error, bytes))?;
+        let mut address = 0;
+        // SAFETY: a place for the address.
+        unsafe { call!(self.shared.calls, common.allocate(&mut address, bytes)) }
+            .map_err(|error| error.during(|| asking_for(bytes)))?;
+        let address = Address(address);
         self.shared.accounts.take_memory(bytes);
         Ok(Buffer {
             slice: Slice { address, bytes },
@@ -95,18 +108,22 @@ impl Driver {
     }
 
     /// Allocates page-locked host memory for `count` numbers, all zero.
-    pub fn allocate_pinned<T: Plain>(&self, count: usize) -> Result<Pinned<T>, DriverError> {
+    pub fn allocate_pinned<T: Plain>(&self, count: usize) -> Result<Pinned<T>> {
         let bytes = count
             .checked_mul(size_of::<T>())
             .filter(|bytes| *bytes > 0)
             .ok_or_else(|| DriverError::Invalid(format!("{count} numbers of pinned memory")))?;
-        let pointer = self
-            .shared
-            .api
-            .allocate_pinned(bytes)
-            .map_err(|error| describe_allocation(error, bytes))?;
+        let mut pointer: Opaque = ptr::null_mut();
+        // SAFETY: a place for the address.
+        unsafe {
+            call!(
+                self.shared.calls,
+                common.allocate_pinned(&mut pointer, bytes, 0)
+            )
+        }
+        .map_err(|error| error.during(|| asking_for(bytes)))?;
         // SAFETY: the driver just gave these bytes to us.
-        unsafe { pointer.write_bytes(0, bytes) };
+        unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
         self.shared.accounts.take_pinned(bytes);
         Ok(Pinned {
             pointer: pointer.cast(),
@@ -116,23 +133,8 @@ impl Driver {
     }
 }
 
-fn describe_allocation(error: DriverError, bytes: usize) -> DriverError {
-    match error {
-        DriverError::Call {
-            vendor,
-            call,
-            code,
-            name,
-            detail: None,
-        } => DriverError::Call {
-            vendor,
-            call,
-            code,
-            name,
-            detail: Some(format!("asking for {bytes} bytes")),
-        },
-        other => other,
-    }
+fn asking_for(bytes: usize) -> String {
+    format!("asking for {bytes} bytes")
 }
 
 impl Buffer {
@@ -150,7 +152,7 @@ impl Buffer {
     }
 
     /// See [`Slice::slice`].
-    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice, DriverError> {
+    pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice> {
         self.slice.slice(offset, bytes)
     }
 }
@@ -158,7 +160,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: allocated by this driver and freed only here.
-        let freed = unsafe { self.shared.api.free(self.slice.address) };
+        let freed = unsafe { call!(self.shared.calls, common.free(self.slice.address.0)) };
         self.shared.note(freed);
         self.shared.accounts.give_memory(self.slice.bytes);
     }
@@ -201,7 +203,7 @@ impl<T: Plain> Pinned<T> {
     ///
     /// # Errors
     /// [`DriverError::Invalid`] where there are more numbers than room.
-    pub fn write(&mut self, numbers: &[T]) -> Result<(), DriverError> {
+    pub fn write(&mut self, numbers: &[T]) -> Result<()> {
         if numbers.len() > self.count {
             return Err(DriverError::Invalid(format!(
                 "{} numbers for {} places of pinned memory",
@@ -216,7 +218,7 @@ impl<T: Plain> Pinned<T> {
         Ok(())
     }
 
-    pub(super) fn pointer(&self) -> *mut u8 {
+    pub(super) fn pointer(&self) -> Opaque {
         self.pointer.cast()
     }
 }
@@ -224,7 +226,7 @@ impl<T: Plain> Pinned<T> {
 impl<T: Plain> Drop for Pinned<T> {
     fn drop(&mut self) {
         // SAFETY: allocated by this driver and freed only here.
-        let freed = unsafe { self.shared.api.free_pinned(self.pointer.cast()) };
+        let freed = unsafe { call!(self.shared.calls, common.free_pinned(self.pointer.cast())) };
         self.shared.note(freed);
         self.shared.accounts.give_pinned(self.bytes());
     }

@@ -18,7 +18,6 @@
 //!
 //! Every handle is given back when its owner is dropped, every return code is checked.
 
-mod api;
 mod cache;
 mod calls;
 mod compile;
@@ -33,40 +32,30 @@ mod lt_numbers;
 mod matrices;
 mod memory;
 mod module;
-mod native;
-mod probe;
 mod properties;
-#[cfg(test)]
-mod reference;
 mod rocblas;
 mod rtc;
-#[cfg(test)]
-mod selftest;
 mod stream;
+#[cfg(test)]
+pub mod tests;
 mod tuning;
 
-#[cfg(test)]
-pub mod recording;
-#[cfg(test)]
-mod tests;
-
-pub use api::{Address, DeviceMemory, GemmOperands, GraphContents};
 pub use cache::ModuleCache;
 pub use compile::Source;
-pub use error::{DriverError, Refusal};
-pub use gemm::{GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
-pub use graph::{Graph, Updated};
-pub use handle::{Driver, MemoryUse, WorkCounts};
-pub use memory::{Buffer, Pinned, Plain, Slice};
+pub use error::{DriverError, Refusal, Result};
+pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
+pub use graph::{Graph, GraphContents};
+pub use handle::{DeviceMemory, Driver, MemoryUse, WorkCounts};
+pub(super) use loader::{explain, toolkits_named};
+pub use memory::{Address, Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, KernelAttributes, Launch, LaunchMode, Module};
-pub use properties::{Properties, Vendor};
+pub use properties::{Inventory, Properties, Vendor, inventory};
 pub use stream::{Event, Stream};
 
 /// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
 ///
 /// # Errors
 /// What is missing (driver, device, a function of an old driver), with a remedy.
-pub fn open(vendor: Vendor, index: usize) -> Result<Driver, DriverError> {
-    let api = native::open(vendor, index)?;
-    Ok(Driver::new(Box::new(api), ModuleCache::of_user()))
+pub fn open(vendor: Vendor, index: usize) -> Result<Driver> {
+    Driver::open(vendor, index, ModuleCache::of_user())
 }

@@ -1,10 +1,16 @@
 //! Compiled code, its kernels, and how they are launched.
 
+use std::ffi::{CString, c_int, c_void};
+use std::ptr;
 use std::rc::Rc;
 
-use super::api::{Address, FunctionHandle, ModuleHandle};
+use super::calls::OwnInterface;
 use super::handle::Shared;
-use super::{Driver, DriverError, Source};
+use super::interface::{
+    LaunchAttribute, LaunchConfig, Opaque, PROGRAMMATIC_SERIALIZATION, function_attribute,
+};
+use super::loader::call;
+use super::{Address, Driver, DriverError, Result, Source};
 
 /// Code loaded on the device; unloaded with its last kernel.
 #[derive(Clone)]
@@ -13,7 +19,7 @@ pub struct Module {
 }
 
 struct Loaded {
-    handle: ModuleHandle,
+    handle: Opaque,
     name: String,
     shared: Rc<Shared>,
 }
@@ -21,7 +27,7 @@ struct Loaded {
 /// A kernel and what it needs.
 #[derive(Clone)]
 pub struct Kernel {
-    function: FunctionHandle,
+    function: Opaque,
     name: String,
     attributes: KernelAttributes,
     module: Rc<Loaded>,
@@ -113,7 +119,7 @@ impl<'a> Argument<'a> {
         Argument::Structure(super::memory::bytes_of(numbers))
     }
 
-    pub(super) fn pointer(&self) -> *mut std::ffi::c_void {
+    fn pointer(&self) -> *mut c_void {
         match self {
             Argument::Value(value) => std::ptr::from_ref(value).cast_mut().cast(),
             Argument::Structure(bytes) => bytes.as_ptr().cast_mut().cast(),
@@ -146,14 +152,16 @@ impl Driver {
     ///
     /// # Errors
     /// [`DriverError::Compile`] with the compiler's log.
-    pub fn compile(&self, source: &Source) -> Result<Module, DriverError> {
+    pub fn compile(&self, source: &Source) -> Result<Module> {
         let code = self.code(source)?;
         self.load(&source.name, &code)
     }
 
-    /// Loads code compiled elsewhere for this device.
-    pub fn load(&self, name: &str, code: &[u8]) -> Result<Module, DriverError> {
-        let handle = self.shared.api.load_module(code)?;
+    fn load(&self, name: &str, code: &[u8]) -> Result<Module> {
+        let mut handle: Opaque = ptr::null_mut();
+        let code = code.as_ptr().cast();
+        // SAFETY: the driver copies the code, whose length it reads from its header (or, for PTX, its final zero).
+        unsafe { call!(self.shared.calls, common.load_module(&mut handle, code))? };
         Ok(Module {
             loaded: Rc::new(Loaded {
                 handle,
@@ -166,17 +174,37 @@ impl Driver {
 
 impl Module {
     /// The kernel `name`, which is declared `extern "C"`.
-    pub fn kernel(&self, name: &str) -> Result<Kernel, DriverError> {
-        let api = &self.loaded.shared.api;
-        // SAFETY: the module is loaded while `self.loaded` lives, which the kernel keeps.
-        let function = unsafe { api.function(self.loaded.handle, name) }.map_err(|error| {
-            named(
-                error,
-                &format!("kernel {name} of module {}", self.loaded.name),
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let calls = &self.loaded.shared.calls;
+        let c_name = CString::new(name)
+            .map_err(|_| DriverError::Invalid("a kernel's name with a zero byte".into()))?;
+        let mut function: Opaque = ptr::null_mut();
+        // SAFETY, here and below: the module is loaded while `self.loaded` lives, which the kernel keeps.
+        unsafe {
+            call!(
+                calls,
+                common.function(&mut function, self.loaded.handle, c_name.as_ptr())
             )
+        }
+        .map_err(|error| {
+            error.during(|| format!("kernel {name} of module {}", self.loaded.name))
         })?;
-        // SAFETY: as above.
-        let attributes = unsafe { api.attributes(function) }?;
+        let read = |attribute| -> Result<u32> {
+            let mut value = 0;
+            unsafe {
+                call!(
+                    calls,
+                    common.function_attribute(&mut value, attribute, function)
+                )?
+            };
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let attributes = KernelAttributes {
+            registers: read(function_attribute::REGISTERS)?,
+            spilled_bytes: read(function_attribute::LOCAL)? as usize,
+            static_shared_bytes: read(function_attribute::STATIC_SHARED)? as usize,
+            max_threads: read(function_attribute::MAX_THREADS)?,
+        };
         Ok(Kernel {
             function,
             name: name.to_owned(),
@@ -199,8 +227,11 @@ impl Kernel {
     ///
     /// # Errors
     /// [`DriverError::Invalid`] where the device has less, with both figures.
-    pub fn allow_shared(&self, bytes: usize) -> Result<(), DriverError> {
-        let most = self.module.shared.api.properties().shared_per_block_most;
+    pub fn allow_shared(&self, bytes: usize) -> Result<()> {
+        let Shared {
+            calls, properties, ..
+        } = &*self.module.shared;
+        let most = properties.shared_per_block_most;
         let needed = bytes + self.attributes.static_shared_bytes;
         if needed > most {
             return Err(DriverError::Invalid(format!(
@@ -208,50 +239,76 @@ impl Kernel {
                 self.name
             )));
         }
+        let OwnInterface::Cuda(cuda, _) = &calls.own else {
+            // HIP gives what a launch asks for, up to what the device has.
+            return Ok(());
+        };
+        let attribute = function_attribute::MAX_DYNAMIC_SHARED;
+        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         // SAFETY: the function lives as long as its module, which we hold.
-        unsafe { self.module.shared.api.allow_shared(self.function, bytes) }
+        unsafe { call!(calls => cuda, set_function_attribute(self.function, attribute, bytes)) }
     }
 
-    /// Blocks of `threads` threads with `shared_bytes` of dynamic shared memory that fit on a compute unit at once.
-    pub fn occupancy(&self, threads: u32, shared_bytes: usize) -> Result<u32, DriverError> {
-        // SAFETY: as above.
+    /// Puts a launch into a stream.
+    ///
+    /// # Safety
+    /// As for [`Stream::launch`](super::Stream::launch).
+    pub(super) unsafe fn launch(
+        &self,
+        launch: &Launch,
+        stream: Opaque,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        let Shared {
+            calls, properties, ..
+        } = &*self.module.shared;
+        let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
+        let arguments = pointers.as_mut_ptr();
+        let none = ptr::null_mut();
+        let function = self.function;
+        let ([gx, gy, gz], [bx, by, bz], shared) = (launch.grid, launch.block, launch.shared_bytes);
+        // SAFETY: the structures live through the call; the rest is the caller's promise.
         unsafe {
-            self.module
-                .shared
-                .api
-                .occupancy(self.function, threads, shared_bytes)
+            match (launch.mode, &calls.own) {
+                (LaunchMode::Cooperative, _) => call!(
+                    calls,
+                    common.launch_cooperative(
+                        function, gx, gy, gz, bx, by, bz, shared, stream, arguments
+                    )
+                ),
+                (LaunchMode::Overlapping, OwnInterface::Cuda(_, Some(extended)))
+                    if properties.overlapping =>
+                {
+                    let attribute = LaunchAttribute {
+                        id: PROGRAMMATIC_SERIALIZATION,
+                        padding: 0,
+                        value: [1, 0, 0, 0, 0, 0, 0, 0],
+                    };
+                    let config = LaunchConfig {
+                        grid: launch.grid,
+                        block: launch.block,
+                        shared_bytes: shared,
+                        stream,
+                        attributes: &attribute,
+                        attribute_count: 1,
+                    };
+                    call!(calls => extended, launch(&config, function, arguments, none))
+                }
+                (LaunchMode::Ordered | LaunchMode::Overlapping, _) => call!(
+                    calls,
+                    common.launch(
+                        function, gx, gy, gz, bx, by, bz, shared, stream, arguments, none
+                    )
+                ),
+            }
         }
-    }
-
-    pub(super) fn function(&self) -> FunctionHandle {
-        self.function
-    }
-}
-
-/// Adds what was being done to a driver's refusal.
-pub(super) fn named(error: DriverError, what: &str) -> DriverError {
-    match error {
-        DriverError::Call {
-            vendor,
-            call,
-            code,
-            name,
-            detail: None,
-        } => DriverError::Call {
-            vendor,
-            call,
-            code,
-            name,
-            detail: Some(what.to_owned()),
-        },
-        other => other,
     }
 }
 
 impl Drop for Loaded {
     fn drop(&mut self) {
         // SAFETY: loaded by this driver; the last of its kernels is gone.
-        let unloaded = unsafe { self.shared.api.unload_module(self.handle) };
+        let unloaded = unsafe { call!(self.shared.calls, common.unload_module(self.handle)) };
         self.shared.note(unloaded);
     }
 }

@@ -3,44 +3,27 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use super::api::{GemmOperands, Workspace};
-use super::gemm::{GemmSpec, Operand, OutputType, Precision};
+use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
 use super::interface::Opaque;
-use super::loader::{self, Function, SharedLibrary, check};
-use super::{DriverError, Vendor};
+use super::loader::{self, SharedLibrary, call, check, interface};
+use super::{DriverError, Result, Stream, Vendor};
 
-/// `rocblas_gemm_strided_batched_ex`, from `rocblas-functions.h` of ROCm 6 and 7. Addresses are passed as numbers.
-type Multiply = unsafe extern "C" fn(
-    Opaque,
-    c_int,
-    c_int,
-    i32,
-    i32,
-    i32,
-    *const c_void,
-    u64,
-    c_int,
-    i32,
-    i64,
-    u64,
-    c_int,
-    i32,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    i32,
-    i64,
-    u64,
-    c_int,
-    i32,
-    i64,
-    i32,
-    c_int,
-    c_int,
-    i32,
-    u32,
-) -> c_int;
+interface! {
+    /// Signatures from `rocblas-auxiliary.h` and `rocblas-functions.h` of ROCm 6 and 7. Addresses are passed as numbers.
+    RocBlasInterface {
+        create(*mut Opaque) = "rocblas_create_handle";
+        destroy(Opaque) = "rocblas_destroy_handle";
+        set_stream(Opaque, Opaque) = "rocblas_set_stream";
+        set_workspace(Opaque, u64, usize) = "rocblas_set_workspace";
+        status_text(c_int) -> *const c_char = "rocblas_status_to_string";
+        multiply(
+            Opaque, c_int, c_int, i32, i32, i32,
+            *const c_void, u64, c_int, i32, i64, u64, c_int, i32, i64,
+            *const c_void, u64, c_int, i32, i64, u64, c_int, i32, i64,
+            i32, c_int, c_int, i32, u32,
+        ) = "rocblas_gemm_strided_batched_ex";
+    }
+}
 
 const OPERATION_PLAIN: c_int = 111;
 const OPERATION_TRANSPOSED: c_int = 112;
@@ -50,37 +33,23 @@ const STANDARD_ALGORITHM: c_int = 0;
 
 /// The library with its state for one stream.
 pub(super) struct RocBlas {
+    interface: RocBlasInterface,
     handle: Opaque,
-    destroy: Function<unsafe extern "C" fn(Opaque) -> c_int>,
-    set_stream: Function<unsafe extern "C" fn(Opaque, Opaque) -> c_int>,
-    set_workspace: Function<unsafe extern "C" fn(Opaque, u64, usize) -> c_int>,
-    multiply: Function<Multiply>,
-    status_text: Function<unsafe extern "C" fn(c_int) -> *const c_char>,
 }
 
 impl RocBlas {
-    pub fn load() -> Result<Self, DriverError> {
-        let library = SharedLibrary::load(
-            Vendor::Amd,
-            "librocblas.so",
-            &["librocblas.so", "librocblas.so.5", "librocblas.so.4"],
-        )?;
-        // SAFETY: signatures from the headers.
-        unsafe {
-            let create: Function<unsafe extern "C" fn(*mut Opaque) -> c_int> =
-                library.function("rocblas_create_handle")?;
-            let mut blas = RocBlas {
-                handle: ptr::null_mut(),
-                destroy: library.function("rocblas_destroy_handle")?,
-                set_stream: library.function("rocblas_set_stream")?,
-                set_workspace: library.function("rocblas_set_workspace")?,
-                multiply: library.function("rocblas_gemm_strided_batched_ex")?,
-                status_text: library.function("rocblas_status_to_string")?,
-            };
-            let status = (create.call)(&mut blas.handle);
-            blas.check(create.name, status)?;
-            Ok(blas)
-        }
+    pub fn load() -> Result<Self> {
+        let names = ["librocblas.so", "librocblas.so.5", "librocblas.so.4"];
+        let library = SharedLibrary::load(Vendor::Amd, &names)?;
+        let mut blas = RocBlas {
+            interface: RocBlasInterface::load(Vendor::Amd, &library)?,
+            handle: ptr::null_mut(),
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the handle.
+        unsafe { call!(blas, interface.create(&mut handle))? };
+        blas.handle = handle;
+        Ok(blas)
     }
 
     /// Whether it computes `spec`.
@@ -89,85 +58,75 @@ impl RocBlas {
     }
 
     /// # Safety
-    /// As for [`GemmPlan::run`](super::GemmPlan::run); `stream` is alive.
+    /// As for [`GemmPlan::run`](super::GemmPlan::run).
     pub unsafe fn multiply(
         &self,
         spec: &GemmSpec,
         operands: &GemmOperands,
-        workspace: Workspace,
-        stream: Opaque,
-    ) -> Result<(), DriverError> {
-        let input = match spec.precision {
-            Precision::F32 | Precision::Tf32 => TYPE_F32,
-            Precision::Bf16 => TYPE_BF16,
-        };
-        let output = match spec.output {
+        stream: &Stream,
+    ) -> Result<()> {
+        let element = |stored: OutputType| match stored {
             OutputType::F32 => TYPE_F32,
             OutputType::Bf16 => TYPE_BF16,
         };
-        let operation = |operand: Operand| {
-            if operand.transposed {
-                OPERATION_TRANSPOSED
-            } else {
-                OPERATION_PLAIN
-            }
+        let (input, output) = (element(spec.precision.stored()), element(spec.output));
+        let operation = |operand: Operand| match operand.transposed {
+            true => OPERATION_TRANSPOSED,
+            false => OPERATION_PLAIN,
         };
-        let [m, n, k, batch] = [spec.m, spec.n, spec.k, spec.batch].map(narrow);
-        let (m, n, k, batch) = (m?, n?, k?, batch?);
-        let [row_a, row_b, row_d] =
-            [spec.a, spec.b, spec.d].map(|operand| narrow(operand.row_stride));
-        let (row_a, row_b, row_d) = (row_a?, row_b?, row_d?);
-        let [batch_a, batch_b, batch_d] =
-            [spec.a, spec.b, spec.d].map(|operand| operand.batch_stride as i64);
+        let GemmSpec { a, b, d, .. } = spec;
+        let [m, n, k, batch] = narrow([spec.m, spec.n, spec.k, spec.batch])?;
+        let [row_a, row_b, row_d] = narrow([a.row_stride, b.row_stride, d.row_stride])?;
+        let [batch_a, batch_b, batch_d] = [a, b, d].map(|operand| operand.batch_stride as i64);
+        let alpha: *const c_void = ptr::from_ref(&operands.alpha).cast();
+        let beta: *const c_void = ptr::from_ref(&operands.beta).cast();
+        let (workspace, bytes) = stream.workspace();
+        let handle = self.handle;
         // SAFETY: the handle is ours; the operands are the caller's promise, exchanged as `gemm` says.
         unsafe {
-            self.check(
-                self.set_stream.name,
-                (self.set_stream.call)(self.handle, stream),
-            )?;
-            self.check(
-                self.set_workspace.name,
-                (self.set_workspace.call)(self.handle, workspace.address.0, workspace.bytes),
-            )?;
-            let status = (self.multiply.call)(
-                self.handle,
-                operation(spec.b),
-                operation(spec.a),
-                n,
-                m,
-                k,
-                ptr::from_ref(&operands.alpha).cast(),
-                operands.b.0,
-                input,
-                row_b,
-                batch_b,
-                operands.a.0,
-                input,
-                row_a,
-                batch_a,
-                ptr::from_ref(&operands.beta).cast(),
-                operands.c.0,
-                output,
-                row_d,
-                batch_d,
-                operands.d.0,
-                output,
-                row_d,
-                batch_d,
-                batch,
-                TYPE_F32,
-                STANDARD_ALGORITHM,
-                0,
-                0,
-            );
-            self.check(self.multiply.name, status)
+            call!(self, interface.set_stream(handle, stream.handle()))?;
+            call!(self, interface.set_workspace(handle, workspace, bytes))?;
+            call!(
+                self,
+                interface.multiply(
+                    handle,
+                    operation(*b),
+                    operation(*a),
+                    n,
+                    m,
+                    k,
+                    alpha,
+                    operands.b.0,
+                    input,
+                    row_b,
+                    batch_b,
+                    operands.a.0,
+                    input,
+                    row_a,
+                    batch_a,
+                    beta,
+                    operands.c.0,
+                    output,
+                    row_d,
+                    batch_d,
+                    operands.d.0,
+                    output,
+                    row_d,
+                    batch_d,
+                    batch,
+                    TYPE_F32,
+                    STANDARD_ALGORITHM,
+                    0,
+                    0,
+                )
+            )
         }
     }
 
-    fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverError> {
+    fn check(&self, call: &'static str, status: c_int) -> Result<()> {
         // SAFETY: the library returns a constant string for any status.
         check(Vendor::Amd, call, status, |status| unsafe {
-            loader::text((self.status_text.call)(status))
+            loader::text((self.interface.status_text.call)(status))
         })
     }
 }
@@ -176,12 +135,17 @@ impl Drop for RocBlas {
     fn drop(&mut self) {
         if !self.handle.is_null() {
             // SAFETY: created in `load` and destroyed only here.
-            unsafe { (self.destroy.call)(self.handle) };
+            unsafe { (self.interface.destroy.call)(self.handle) };
         }
     }
 }
 
-fn narrow(side: usize) -> Result<i32, DriverError> {
-    i32::try_from(side)
-        .map_err(|_| DriverError::Invalid(format!("a gemm side of {side} is too long for rocBLAS")))
+fn narrow<const N: usize>(sides: [usize; N]) -> Result<[i32; N]> {
+    let mut narrowed = [0; N];
+    for (to, side) in narrowed.iter_mut().zip(sides) {
+        *to = i32::try_from(side).map_err(|_| {
+            DriverError::Invalid(format!("a gemm side of {side} is too long for rocBLAS"))
+        })?;
+    }
+    Ok(narrowed)
 }

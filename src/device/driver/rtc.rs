@@ -6,13 +6,14 @@ use std::ptr;
 
 use super::compile::CompileRequest;
 use super::interface::Opaque;
-use super::loader::{self, Function, SharedLibrary, check, interface};
-use super::{DriverError, Vendor};
+use super::loader::{self, Function, SharedLibrary, call, check, interface};
+use super::{DriverError, Properties, Result, Vendor};
 
 interface! {
     /// Signatures from `nvrtc.h` 13.5 and `hip/hiprtc.h`.
     CompilerInterface {
         version(*mut c_int, *mut c_int) = "nvrtcVersion" | "hiprtcVersion";
+        error_text(c_int) -> *const c_char = "nvrtcGetErrorString" | "hiprtcGetErrorString";
         create(*mut Opaque, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char)
             = "nvrtcCreateProgram" | "hiprtcCreateProgram";
         destroy(*mut Opaque) = "nvrtcDestroyProgram" | "hiprtcDestroyProgram";
@@ -24,7 +25,16 @@ interface! {
     }
 }
 
-type ErrorText = unsafe extern "C" fn(c_int) -> *const c_char;
+interface! {
+    /// What nvrtc has besides.
+    CudaCompiler {
+        arch_count(*mut c_int) = "nvrtcGetNumSupportedArchs";
+        archs(*mut c_int) = "nvrtcGetSupportedArchs";
+        ptx_size(Opaque, *mut usize) = "nvrtcGetPTXSize";
+        ptx(Opaque, *mut c_char) = "nvrtcGetPTX";
+    }
+}
+
 type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
 type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 
@@ -32,17 +42,8 @@ type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 pub(super) struct Compiler {
     vendor: Vendor,
     interface: CompilerInterface,
-    error_text: Function<ErrorText>,
-    /// What nvrtc has besides.
     cuda: Option<CudaCompiler>,
     include_folders: Vec<PathBuf>,
-}
-
-struct CudaCompiler {
-    arch_count: Function<unsafe extern "C" fn(*mut c_int) -> c_int>,
-    archs: Function<unsafe extern "C" fn(*mut c_int) -> c_int>,
-    ptx_size: Function<CodeSize>,
-    ptx: Function<Code>,
 }
 
 /// A program being compiled.
@@ -52,57 +53,33 @@ struct Program<'a> {
 }
 
 impl Compiler {
-    /// Loads the compiler that goes with driver version `driver_major`: code of a newer one may not load.
-    pub fn load(vendor: Vendor, driver_major: u32) -> Result<Self, DriverError> {
-        let library = match vendor {
-            Vendor::Nvidia if driver_major >= 13 => SharedLibrary::load(
-                vendor,
-                "libnvrtc.so.13",
-                &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
-            ),
-            Vendor::Nvidia => {
-                SharedLibrary::load(vendor, "libnvrtc.so.12", &["libnvrtc.so.12", "libnvrtc.so"])
-            }
-            Vendor::Amd => SharedLibrary::load(
-                vendor,
-                "libhiprtc.so",
-                &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
-            ),
-        }?;
-        // SAFETY: signatures from the headers.
-        let (error_text, cuda) = unsafe {
-            match vendor {
-                Vendor::Nvidia => (
-                    library.function("nvrtcGetErrorString")?,
-                    Some(CudaCompiler {
-                        arch_count: library.function("nvrtcGetNumSupportedArchs")?,
-                        archs: library.function("nvrtcGetSupportedArchs")?,
-                        ptx_size: library.function("nvrtcGetPTXSize")?,
-                        ptx: library.function("nvrtcGetPTX")?,
-                    }),
-                ),
-                Vendor::Amd => (library.function("hiprtcGetErrorString")?, None),
-            }
+    /// Loads the compiler that goes with the device's driver: code of a newer one may not load.
+    pub fn load(properties: &Properties) -> Result<Self> {
+        const CUDA: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+        let vendor = properties.vendor;
+        let names: &[&str] = match vendor {
+            Vendor::Nvidia => &CUDA[usize::from(properties.driver_major < 13)..],
+            Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
         };
+        let library = SharedLibrary::load(vendor, names)?;
         let interface = CompilerInterface::load(vendor, &library)?;
         let file = library.file(interface.version);
         Ok(Compiler {
             vendor,
             interface,
-            error_text,
-            cuda,
+            cuda: match vendor {
+                Vendor::Nvidia => Some(CudaCompiler::load(vendor, &library)?),
+                Vendor::Amd => None,
+            },
             include_folders: include_folders(vendor, file.as_deref()),
         })
     }
 
     /// `nvrtc 13.5`.
-    pub fn version(&self) -> Result<String, DriverError> {
+    pub fn version(&self) -> Result<String> {
         let (mut major, mut minor) = (0, 0);
-        let version = self.interface.version;
         // SAFETY: two places for two numbers.
-        self.check(version.name, unsafe {
-            (version.call)(&mut major, &mut minor)
-        })?;
+        unsafe { call!(self, interface.version(&mut major, &mut minor))? };
         let name = match self.vendor {
             Vendor::Nvidia => "nvrtc",
             Vendor::Amd => "hiprtc",
@@ -111,7 +88,7 @@ impl Compiler {
     }
 
     /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
-    pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>, DriverError> {
+    pub fn compile(&self, request: &CompileRequest) -> Result<Vec<u8>> {
         let mut options = request.options.clone();
         let substitute = self.substitute_arch(&request.arch)?;
         if let Some(arch) = &substitute {
@@ -135,22 +112,19 @@ impl Compiler {
         }
     }
 
-    fn program(&self, request: &CompileRequest) -> Result<Program<'_>, DriverError> {
+    fn program(&self, request: &CompileRequest) -> Result<Program<'_>> {
         let text = c_string(&request.text, "the source")?;
         let name = c_string(&request.name, "the source's name")?;
+        let (text, name) = (text.as_ptr(), name.as_ptr());
         let mut handle = ptr::null_mut();
-        let create = self.interface.create;
+        let none = ptr::null();
         // SAFETY: both strings live until the call has copied them.
-        self.check(create.name, unsafe {
-            (create.call)(
-                &mut handle,
-                text.as_ptr(),
-                name.as_ptr(),
-                0,
-                ptr::null(),
-                ptr::null(),
-            )
-        })?;
+        unsafe {
+            call!(
+                self,
+                interface.create(&mut handle, text, name, 0, none, none)
+            )?
+        };
         Ok(Program {
             handle,
             compiler: self,
@@ -158,20 +132,19 @@ impl Compiler {
     }
 
     /// The newest architecture this compiler knows, where that is older than `arch`.
-    fn substitute_arch(&self, arch: &str) -> Result<Option<String>, DriverError> {
+    fn substitute_arch(&self, arch: &str) -> Result<Option<String>> {
         let Some(cuda) = &self.cuda else {
             return Ok(None);
         };
-        let digits = arch.trim_start_matches("sm_").trim_end_matches('a');
-        let Ok(wanted) = digits.parse::<c_int>() else {
+        let Ok(wanted) = arch.trim_start_matches("sm_").parse::<c_int>() else {
             return Ok(None);
         };
         let mut count = 0;
         // SAFETY: a place for a number, then one for each of that many.
         let known = unsafe {
-            self.check(cuda.arch_count.name, (cuda.arch_count.call)(&mut count))?;
+            call!(self => cuda, arch_count(&mut count))?;
             let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
-            self.check(cuda.archs.name, (cuda.archs.call)(known.as_mut_ptr()))?;
+            call!(self => cuda, archs(known.as_mut_ptr()))?;
             known
         };
         if known.contains(&wanted) {
@@ -181,28 +154,32 @@ impl Compiler {
         Ok(newest.map(|arch| format!("compute_{arch}")))
     }
 
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), DriverError> {
+    fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         // SAFETY: the library returns a constant string for any code.
         check(self.vendor, call, code, |code| unsafe {
-            loader::text((self.error_text.call)(code))
+            loader::text((self.interface.error_text.call)(code))
         })
     }
 }
 
 impl Program<'_> {
-    fn compile(&self, request: &CompileRequest, options: &[String]) -> Result<(), DriverError> {
+    fn compile(&self, request: &CompileRequest, options: &[String]) -> Result<()> {
         let options = options
             .iter()
             .map(|option| c_string(option, "a compiler option"))
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(pointers.len())
             .map_err(|_| DriverError::Invalid("too many compiler options".into()))?;
-        let compile = self.compiler.interface.compile;
+        let compiler = self.compiler;
         // SAFETY: as many pointers as said, each to a string that lives through the call.
-        let code = unsafe { (compile.call)(self.handle, count, pointers.as_ptr()) };
-        let result = self.compiler.check(compile.name, code);
-        let Err(refused) = result else {
+        let compiled = unsafe {
+            call!(
+                compiler,
+                interface.compile(self.handle, count, pointers.as_ptr())
+            )
+        };
+        let Err(refused) = compiled else {
             return Ok(());
         };
         match self.log()? {
@@ -216,7 +193,7 @@ impl Program<'_> {
         }
     }
 
-    fn log(&self) -> Result<String, DriverError> {
+    fn log(&self) -> Result<String> {
         let interface = &self.compiler.interface;
         let bytes = self.read(interface.log_size, interface.log)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -224,17 +201,15 @@ impl Program<'_> {
     }
 
     /// Bytes that come as a size and then a copy.
-    fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>, DriverError> {
+    fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>> {
+        let compiler = self.compiler;
         let mut bytes = 0;
         // SAFETY: a place for the size, then as many bytes as it says.
         unsafe {
-            self.compiler
-                .check(size.name, (size.call)(self.handle, &mut bytes))?;
+            compiler.check(size.name, (size.call)(self.handle, &mut bytes))?;
             let mut buffer = vec![0_u8; bytes];
-            self.compiler.check(
-                copy.name,
-                (copy.call)(self.handle, buffer.as_mut_ptr().cast()),
-            )?;
+            let place = buffer.as_mut_ptr().cast();
+            compiler.check(copy.name, (copy.call)(self.handle, place))?;
             Ok(buffer)
         }
     }
@@ -248,7 +223,7 @@ impl Drop for Program<'_> {
     }
 }
 
-fn c_string(text: &str, what: &str) -> Result<CString, DriverError> {
+fn c_string(text: &str, what: &str) -> Result<CString> {
     CString::new(text).map_err(|_| DriverError::Invalid(format!("{what} contains a zero byte")))
 }
 
@@ -261,7 +236,6 @@ fn include_folders(vendor: Vendor, library: Option<&Path>) -> Vec<PathBuf> {
         .and_then(|file| file.canonicalize().ok())
         .and_then(|file| Some(file.parent()?.parent()?.to_path_buf()));
     loader::toolkits_named(vendor)
-        .into_iter()
         .chain(beside_library)
         .chain([PathBuf::from(loader::usual_toolkit(vendor))])
         .map(|toolkit| toolkit.join("include"))

@@ -1,34 +1,37 @@
 //! Streams, events, and everything that is put into a stream.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_uint, c_void};
+use std::ptr;
 use std::rc::Rc;
 
-use super::api::{Address, EventHandle, StreamHandle, Workspace};
 use super::handle::{Shared, Work};
+use super::interface::{NON_BLOCKING, Opaque, WITHOUT_TIMING};
+use super::loader::call;
+use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
-use super::module::named;
-use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Slice};
-
-type Result<T> = std::result::Result<T, DriverError>;
+use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
 
 /// A queue of work: what is put into it runs in order, and beside other streams.
 ///
 /// It owns the scratch memory of the matrix library, because two multiplications at once must not share any.
 /// Dropping it waits for its work.
 pub struct Stream {
-    handle: StreamHandle,
+    handle: Opaque,
     workspace: Option<Buffer>,
+    /// The matrix library's own for this stream, where it keeps one.
+    matrices: Option<StreamState>,
     /// Whether work is captured instead of executed. A stream joins a capture by waiting for an event of one.
     capturing: Rc<Cell<bool>>,
-    joined: std::cell::RefCell<Option<Rc<Cell<bool>>>>,
+    joined: RefCell<Option<Rc<Cell<bool>>>>,
     pub(super) shared: Rc<Shared>,
 }
 
 /// A point in a stream: to measure between, or to make one stream wait for another.
 pub struct Event {
-    handle: EventHandle,
+    handle: Opaque,
     /// The capture it was recorded in.
-    capture: std::cell::RefCell<Option<Rc<Cell<bool>>>>,
+    capture: RefCell<Option<Rc<Cell<bool>>>>,
     shared: Rc<Shared>,
 }
 
@@ -40,13 +43,29 @@ impl Driver {
             0 => None,
             bytes => Some(self.allocate(bytes)?),
         };
-        Ok(Stream {
-            handle: self.shared.api.create_stream(workspace.is_some())?,
+        let mut handle: Opaque = ptr::null_mut();
+        // SAFETY: a place for the handle.
+        unsafe {
+            call!(
+                self.shared.calls,
+                common.create_stream(&mut handle, NON_BLOCKING)
+            )?
+        };
+        let mut stream = Stream {
+            handle,
             workspace,
+            matrices: None,
             capturing: Rc::default(),
             joined: Default::default(),
             shared: Rc::clone(&self.shared),
-        })
+        };
+        // Without a library the stream serves for everything else; a gemm planned in it says what is missing.
+        if stream.workspace.is_some()
+            && let Ok(matrices) = self.shared.matrices()
+        {
+            stream.matrices = matrices.stream_state()?;
+        }
+        Ok(stream)
     }
 
     /// An event whose time can be read.
@@ -60,8 +79,12 @@ impl Driver {
     }
 
     fn event(&self, timed: bool) -> Result<Event> {
+        let mut handle: Opaque = ptr::null_mut();
+        let flags: c_uint = if timed { 0 } else { WITHOUT_TIMING };
+        // SAFETY: a place for the handle.
+        unsafe { call!(self.shared.calls, common.create_event(&mut handle, flags))? };
         Ok(Event {
-            handle: self.shared.api.create_event(timed)?,
+            handle,
             capture: Default::default(),
             shared: Rc::clone(&self.shared),
         })
@@ -76,7 +99,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         self.refuse_while_capturing("waiting for a stream")?;
         // SAFETY: the handle is ours.
-        unsafe { self.shared.api.synchronize(self.handle) }
+        unsafe { call!(self.shared.calls, common.synchronize(self.handle)) }
     }
 
     /// Puts a kernel into the stream.
@@ -100,50 +123,30 @@ impl Stream {
             )));
         }
         // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.
-        unsafe {
-            self.shared
-                .api
-                .launch(kernel.function(), launch, self.handle, arguments)
-        }
-        .map_err(|error| named(error, &format!("kernel {}, {launch:?}", kernel.name())))?;
-        self.count(Work::Kernel);
-        Ok(())
+        let launched = unsafe { kernel.launch(launch, self.handle, arguments) };
+        let launched = launched
+            .map_err(|error| error.during(|| format!("kernel {}, {launch:?}", kernel.name())));
+        self.counted(Work::Kernel, launched)
     }
 
     /// Copies `numbers` to the start of `to` and waits for it. Not while capturing.
     pub fn upload<T: Plain>(&self, to: Slice, numbers: &[T]) -> Result<()> {
         self.refuse_while_capturing("copying from pageable memory")?;
         let bytes = bytes_of(numbers);
-        let to = to.slice(0, bytes.len())?;
-        // SAFETY: both ranges are as long as said, and we wait before `numbers` can go.
-        unsafe {
-            self.shared.api.copy_to_device(
-                to.address(),
-                bytes.as_ptr(),
-                bytes.len(),
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
+        // SAFETY: the numbers are as long as said, and we wait before they can go.
+        unsafe { self.put(to, bytes.as_ptr().cast(), bytes.len())? };
         self.synchronize()
     }
 
     /// Copies the first `count` numbers of `from` and waits for them. Not while capturing.
     pub fn download<T: Plain>(&self, from: Slice, count: usize) -> Result<Vec<T>> {
         self.refuse_while_capturing("copying to pageable memory")?;
+        // Before room is made for them.
         let from = from.slice(0, count.saturating_mul(size_of::<T>()))?;
         let mut numbers = vec![T::default(); count];
         let bytes = bytes_of_mut(&mut numbers);
-        // SAFETY: both ranges are as long as said, and we wait before `numbers` is used.
-        unsafe {
-            self.shared.api.copy_to_host(
-                bytes.as_mut_ptr(),
-                from.address(),
-                bytes.len(),
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
+        // SAFETY: the numbers are as long as said, and we wait before they are used.
+        unsafe { self.get(bytes.as_mut_ptr().cast(), from, bytes.len())? };
         self.synchronize()?;
         Ok(numbers)
     }
@@ -153,18 +156,8 @@ impl Stream {
     /// # Safety
     /// `from` stays until the stream has passed (or, captured, while the graph is used); so does what `to` belongs to.
     pub unsafe fn upload_pinned<T: Plain>(&self, to: Slice, from: &Pinned<T>) -> Result<()> {
-        let to = to.slice(0, from.bytes())?;
-        // SAFETY: both ranges are as long as said; their lives are the caller's promise.
-        unsafe {
-            self.shared.api.copy_to_device(
-                to.address(),
-                from.pointer(),
-                to.bytes(),
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
-        Ok(())
+        // SAFETY: it is as long as said; its life is the caller's promise.
+        unsafe { self.put(to, from.pointer(), from.bytes()) }
     }
 
     /// Fills `to` from the start of `from`, when the stream gets there.
@@ -172,18 +165,32 @@ impl Stream {
     /// # Safety
     /// As for [`upload_pinned`](Self::upload_pinned).
     pub unsafe fn download_pinned<T: Plain>(&self, to: &Pinned<T>, from: Slice) -> Result<()> {
-        let from = from.slice(0, to.bytes())?;
-        // SAFETY: both ranges are as long as said; their lives are the caller's promise.
-        unsafe {
-            self.shared.api.copy_to_host(
-                to.pointer(),
-                from.address(),
-                from.bytes(),
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
-        Ok(())
+        // SAFETY: it is as long as said; its life is the caller's promise.
+        unsafe { self.get(to.pointer(), from, to.bytes()) }
+    }
+
+    /// Copies `bytes` bytes from the host to the start of `to`.
+    ///
+    /// # Safety
+    /// They are there, and stay until the stream has passed.
+    unsafe fn put(&self, to: Slice, from: *const c_void, bytes: usize) -> Result<()> {
+        let to = to.slice(0, bytes)?.address().0;
+        let (calls, stream) = (&self.shared.calls, self.handle);
+        // SAFETY: the range is as long as said; the host's is the caller's promise.
+        let put = unsafe { call!(calls, common.copy_to_device(to, from, bytes, stream)) };
+        self.counted(Work::Transfer, put)
+    }
+
+    /// Copies `bytes` bytes from the start of `from` to the host.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put).
+    unsafe fn get(&self, to: *mut c_void, from: Slice, bytes: usize) -> Result<()> {
+        let from = from.slice(0, bytes)?.address().0;
+        let (calls, stream) = (&self.shared.calls, self.handle);
+        // SAFETY: as above.
+        let got = unsafe { call!(calls, common.copy_to_host(to, from, bytes, stream)) };
+        self.counted(Work::Transfer, got)
     }
 
     /// Copies `from` to the start of `to` on the device.
@@ -191,18 +198,11 @@ impl Stream {
     /// # Safety
     /// Both stay until the stream has passed (or, captured, while the graph is used) and do not overlap.
     pub unsafe fn copy(&self, to: Slice, from: Slice) -> Result<()> {
-        let to = to.slice(0, from.bytes())?;
+        let (to, bytes) = (to.slice(0, from.bytes())?.address().0, from.bytes());
+        let (calls, stream, from) = (&self.shared.calls, self.handle, from.address().0);
         // SAFETY: both ranges are as long as said; the rest is the caller's promise.
-        unsafe {
-            self.shared.api.copy_on_device(
-                to.address(),
-                from.address(),
-                from.bytes(),
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
-        Ok(())
+        let copied = unsafe { call!(calls, common.copy_on_device(to, from, bytes, stream)) };
+        self.counted(Work::Transfer, copied)
     }
 
     /// Sets every byte of `to` to zero.
@@ -210,14 +210,10 @@ impl Stream {
     /// # Safety
     /// `to` stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn clear(&self, to: Slice) -> Result<()> {
+        let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
         // SAFETY: the range is as long as said; its life is the caller's promise.
-        unsafe {
-            self.shared
-                .api
-                .fill_bytes(to.address(), 0, to.bytes(), self.handle)?;
-        }
-        self.count(Work::Transfer);
-        Ok(())
+        let cleared = unsafe { call!(calls, common.fill_bytes(place, 0, to.bytes(), stream)) };
+        self.counted(Work::Transfer, cleared)
     }
 
     /// Sets every 4-byte word of `to` to the bits of `value`.
@@ -231,23 +227,17 @@ impl Stream {
                 to.bytes()
             )));
         }
+        let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
+        let (bits, words) = (value.to_bits(), to.bytes() / 4);
         // SAFETY: as for `clear`.
-        unsafe {
-            self.shared.api.fill_words(
-                to.address(),
-                value.to_bits(),
-                to.bytes() / 4,
-                self.handle,
-            )?;
-        }
-        self.count(Work::Transfer);
-        Ok(())
+        let filled = unsafe { call!(calls, common.fill_words(place, bits, words, stream)) };
+        self.counted(Work::Transfer, filled)
     }
 
     /// Marks this point of the stream.
     pub fn record(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { self.shared.api.record(event.handle, self.handle)? };
+        unsafe { call!(self.shared.calls, common.record(event.handle, self.handle))? };
         event.capture.replace(self.capture_token());
         Ok(())
     }
@@ -255,7 +245,7 @@ impl Stream {
     /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { self.shared.api.wait(self.handle, event.handle)? };
+        unsafe { call!(self.shared.calls, common.wait(self.handle, event.handle, 0))? };
         if !self.capturing.get()
             && let Some(capture) = event.capture.borrow().as_ref()
         {
@@ -275,25 +265,18 @@ impl Stream {
         own.or_else(|| self.joined.borrow().clone().filter(|capture| capture.get()))
     }
 
-    /// Bytes the matrix library may use in this stream.
-    pub fn workspace_bytes(&self) -> usize {
-        self.workspace.as_ref().map_or(0, Buffer::bytes)
+    /// Address and bytes of what the matrix library may use in this stream.
+    pub(super) fn workspace(&self) -> (u64, usize) {
+        self.workspace
+            .as_ref()
+            .map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
     }
 
-    pub(super) fn workspace(&self) -> Workspace {
-        match &self.workspace {
-            Some(buffer) => Workspace {
-                address: buffer.address(),
-                bytes: buffer.bytes(),
-            },
-            None => Workspace {
-                address: Address(0),
-                bytes: 0,
-            },
-        }
+    pub(super) fn matrices(&self) -> Option<&StreamState> {
+        self.matrices.as_ref()
     }
 
-    pub(super) fn handle(&self) -> StreamHandle {
+    pub(super) fn handle(&self) -> Opaque {
         self.handle
     }
 
@@ -301,8 +284,9 @@ impl Stream {
         &self.capturing
     }
 
-    pub(super) fn count(&self, work: Work) {
-        self.shared.accounts.count(work, self.is_capturing());
+    /// Counts `work` where it was handed over.
+    pub(super) fn counted(&self, work: Work, done: Result<()>) -> Result<()> {
+        done.inspect(|()| self.shared.accounts.count(work, self.is_capturing()))
     }
 
     pub(super) fn refuse_while_capturing(&self, what: &str) -> Result<()> {
@@ -319,32 +303,43 @@ impl Event {
     /// Waits until the stream has reached this point.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is ours.
-        unsafe { self.shared.api.synchronize_event(self.handle) }
+        unsafe { call!(self.shared.calls, common.synchronize_event(self.handle)) }
     }
 
     /// Milliseconds from `earlier` to this event; both timed, recorded and reached.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
-        // SAFETY: both handles are ours.
-        unsafe { self.shared.api.elapsed(earlier.handle, self.handle) }
+        let mut milliseconds = 0.0;
+        let (from, to) = (earlier.handle, self.handle);
+        // SAFETY: a place for the answer; both handles are ours.
+        unsafe {
+            call!(
+                self.shared.calls,
+                common.elapsed(&mut milliseconds, from, to)
+            )?
+        };
+        Ok(milliseconds)
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: created by this driver and destroyed only here.
-        let destroyed = unsafe { self.shared.api.destroy_event(self.handle) };
+        let destroyed = unsafe { call!(self.shared.calls, common.destroy_event(self.handle)) };
         self.shared.note(destroyed);
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        let calls = &self.shared.calls;
         // The buffers its work uses may be dropped next, the workspace is.
         // SAFETY: created by this driver and destroyed only here.
         unsafe {
-            self.shared.note(self.shared.api.synchronize(self.handle));
             self.shared
-                .note(self.shared.api.destroy_stream(self.handle));
+                .note(call!(calls, common.synchronize(self.handle)));
+            drop(self.matrices.take());
+            self.shared
+                .note(call!(calls, common.destroy_stream(self.handle)));
         }
     }
 }

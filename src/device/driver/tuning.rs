@@ -1,14 +1,12 @@
 //! Choosing the fastest of a library's algorithms by running them.
 
-use super::api::{GemmOperands, GraphContents};
-use super::gemm::{GemmPlan, GemmSpec, OwnedGemm};
-use super::{Driver, DriverError, Graph, Stream};
-
-type Result<T> = std::result::Result<T, DriverError>;
+use super::gemm::{GemmOperands, GemmPlan, GemmSpec};
+use super::matrices::Product;
+use super::{Driver, DriverError, Graph, GraphContents, Result, Stream};
 
 /// Runs of a candidate in one measurement. They are captured, because a small multiplication is shorter than the call
 /// that starts it.
-const RUNS: usize = if cfg!(test) { 2 } else { 20 };
+const RUNS: usize = 20;
 /// Measurements of a candidate; the shortest counts.
 const ROUNDS: usize = 3;
 
@@ -17,13 +15,16 @@ pub(super) fn choose(
     driver: &Driver,
     stream: &Stream,
     spec: GemmSpec,
-    candidates: Vec<OwnedGemm>,
+    candidates: Vec<Product>,
 ) -> Result<GemmPlan> {
-    if candidates.is_empty() {
-        return Err(DriverError::NoAlgorithm {
+    let none = || -> Result<DriverError> {
+        Ok(DriverError::NoAlgorithm {
             library: driver.gemm_library()?,
             gemm: spec.to_string(),
-        });
+        })
+    };
+    if candidates.is_empty() {
+        return Err(none()?);
     }
     let scratch = spec
         .bytes()
@@ -43,42 +44,34 @@ pub(super) fn choose(
         d: scratch[2].address(),
     };
     let measured = candidates.len() > 1;
-    let mut best: Option<(f32, OwnedGemm, GraphContents)> = None;
+    let mut best: Option<(f32, GemmPlan)> = None;
     let mut refusal = None;
-    for candidate in candidates {
+    for product in candidates {
+        let plan = GemmPlan::untried(driver, spec, product);
         // A library offers algorithms that it then refuses to run; the next one may do.
-        match time(driver, stream, &candidate, &operands, measured) {
+        match time(driver, stream, &plan, &operands, measured) {
             Ok((microseconds, contents)) => {
-                if best
-                    .as_ref()
-                    .is_none_or(|(least, ..)| microseconds < *least)
-                {
-                    best = Some((microseconds, candidate, contents));
+                if best.as_ref().is_none_or(|(least, _)| microseconds < *least) {
+                    let plan = plan.tried(contents, measured.then_some(microseconds));
+                    best = Some((microseconds, plan));
                 }
             }
             Err(error) => refusal = Some(error),
         }
     }
     stream.synchronize()?;
-    let Some((microseconds, gemm, contents)) = best else {
-        return Err(refusal.unwrap_or(DriverError::NoAlgorithm {
-            library: driver.gemm_library()?,
-            gemm: spec.to_string(),
-        }));
-    };
-    Ok(GemmPlan::new(
-        spec,
-        gemm,
-        contents,
-        measured.then_some(microseconds),
-    ))
+    match (best, refusal) {
+        (Some((_, plan)), _) => Ok(plan),
+        (None, Some(refusal)) => Err(refusal),
+        (None, None) => Err(none()?),
+    }
 }
 
 /// Microseconds of one run (0 where not `measured`) and what a run consists of.
 fn time(
     driver: &Driver,
     stream: &Stream,
-    gemm: &OwnedGemm,
+    gemm: &GemmPlan,
     operands: &GemmOperands,
     measured: bool,
 ) -> Result<(f32, GraphContents)> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{id, is_id};
-use crate::lesson::course::{Course, Lesson, Step, StepKind, TARGETS};
+use crate::lesson::course::{Course, Lesson, Step, StepKind};
 use crate::lesson::file::File;
 use crate::lesson::impossible::{impossible, quiz_problems};
 use crate::lesson::live;
 use crate::lesson::locate::Part;
 use crate::lesson::problem::Problem;
 use crate::lesson::quantity::Quantity;
+use crate::targets;
 
 /// A lesson may take this much longer than planned before it is called too long.
 const LEEWAY: f64 = 1.25;
@@ -118,11 +119,12 @@ impl LessonCheck<'_> {
         }
         match &step.kind {
             StepKind::Run { target, .. } | StepKind::Profile { target, .. }
-                if !TARGETS.contains(&target.as_str()) =>
+                if !targets::names().any(|known| known == target) =>
             {
+                let names: Vec<&str> = targets::names().collect();
                 let message = format!(
                     "there is no target `{target}`; there are: {}",
-                    TARGETS.join(", ")
+                    names.join(", ")
                 );
                 self.refuse_in_step(index, &[Part::Key("target")], message);
             }

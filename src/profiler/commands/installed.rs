@@ -25,11 +25,19 @@ pub const OLDEST_COMPUTE: Version = Version(3, 0);
 
 impl Installed {
     /// A tool that is not there, for showing what its command line would be.
-    pub fn assumed(tool: Tool, version: Version) -> Self {
+    pub fn assumed(tool: Tool) -> Self {
         Installed {
-            program: PathBuf::from(tool.programs()[0]),
-            version: Some(version),
+            program: PathBuf::from(tool.about().programs[0]),
+            version: Some(tool.about().assumed),
             help: String::new(),
+        }
+    }
+
+    /// For another program of the same tool, whose flags go by the version.
+    pub fn without_help(&self) -> Self {
+        Installed {
+            help: String::new(),
+            ..self.clone()
         }
     }
 
@@ -66,24 +74,22 @@ fn mentions(help: &str, flag: &str) -> bool {
 
 /// The tool as it is installed, on the PATH or in ROCm's folder; `None` when it is not.
 pub fn find(tool: Tool) -> Option<Installed> {
-    let program = tool.programs().iter().find_map(|name| locate(name))?;
-    let help = ask(&program, help_words(tool)).unwrap_or_default();
+    let about = tool.about();
+    let program = about.programs.iter().find_map(|name| locate(name))?;
+    let help = ask(&program, about.help).unwrap_or_default();
+    let by_help = || match names_flags(&help) {
+        true => (about.version_by_help)(&|flag| mentions(&help, flag)),
+        false => None,
+    };
     let version = ask(&program, &["--version"])
         .and_then(|text| version_in(tool, &text))
-        .or_else(|| version_from_help(tool, &help))
+        .or_else(by_help)
         .or_else(|| version_of_installation(tool, &program));
     Some(Installed {
         program,
         version,
         help,
     })
-}
-
-fn help_words(tool: Tool) -> &'static [&'static str] {
-    match tool {
-        Tool::RocprofCompute => &["profile", "--help"],
-        Tool::RocprofV3 | Tool::RocprofSys => &["--help"],
-    }
 }
 
 /// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
@@ -137,47 +143,21 @@ fn ask(program: &Path, words: &[&str]) -> Option<String> {
 
 /// The version in what `--version` printed.
 fn version_in(tool: Tool, text: &str) -> Option<Version> {
-    // rocprof-compute counts its own versions; the others are told apart by ROCm's.
-    let labels: &[&str] = match tool {
-        Tool::RocprofV3 => &["rocm_version"],
-        Tool::RocprofSys => &["rocm:", "rocm version"],
-        Tool::RocprofCompute => &["compute version", "omniperf version"],
-    };
     let lower = text.to_lowercase();
-    labels.iter().find_map(|label| {
+    tool.about().version_labels.iter().find_map(|label| {
         let after = &lower[lower.find(label)? + label.len()..];
         after.trim_start_matches([' ', ':', '=', '\t']).parse().ok()
     })
 }
 
-/// rocprofv3 had no `--version` before 7.0; what its help offers tells the version apart.
-fn version_from_help(tool: Tool, help: &str) -> Option<Version> {
-    if tool != Tool::RocprofV3 || !names_flags(help) {
-        return None;
-    }
-    let offers = |flag| mentions(help, flag);
-    Some(if offers("--agent-index") {
-        Version(7, 0)
-    } else if offers("--collection-period") || offers("--list-avail") {
-        Version(6, 4)
-    } else if offers("--pmc") {
-        Version(6, 3)
-    } else {
-        OLDEST_ROCM
-    })
-}
-
 /// ROCm notes its version in `.info/version` beside `bin`.
 fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
-    if tool == Tool::RocprofCompute {
-        return None;
-    }
     let real = std::fs::canonicalize(program).ok()?;
     let root = real.parent()?.parent()?;
-    std::fs::read_to_string(root.join(".info/version"))
-        .ok()?
-        .parse()
+    let text = std::fs::read_to_string(root.join(".info/version")).ok()?;
+    text.parse()
         .ok()
+        .filter(|_| tool.about().has_version_of_rocm)
 }
 
 #[cfg(test)]
@@ -188,7 +168,7 @@ mod tests {
     fn versions_are_found_in_what_tools_print() {
         let rocprofv3 =
             "             version: 1.0.0\n        git_revision: abc\n        rocm_version: 7.0.2\n";
-        assert_eq!(version_in(Tool::RocprofV3, rocprofv3), Some(Version(7, 0)));
+        assert_eq!(version_in(Tool::Rocprofv3, rocprofv3), Some(Version(7, 0)));
         let compute = "----\nrocprofiler-compute version: 3.2.0 (release)\nGit revision:     dc8dc2c3\n----\n";
         assert_eq!(
             version_in(Tool::RocprofCompute, compute),
@@ -197,7 +177,7 @@ mod tests {
         let sys = "rocprof-sys-run v1.1.0 (rev: 1234, compiler: GNU v11.4.0, rocm: v7.0.0)";
         assert_eq!(version_in(Tool::RocprofSys, sys), Some(Version(7, 0)));
         assert_eq!(
-            version_in(Tool::RocprofV3, "error: unrecognized arguments: --version"),
+            version_in(Tool::Rocprofv3, "error: unrecognized arguments: --version"),
             None
         );
     }

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::Request;
 use super::installed::Installed;
 use super::version::Flag;
 use crate::base::table::push_wrapped;
@@ -88,24 +89,25 @@ fn quoted(word: &OsStr) -> String {
 /// Builds a line part by part, leaving out the flags the installed version does not know.
 pub struct Builder<'a> {
     line: CommandLine,
+    request: &'a Request,
     installed: &'a Installed,
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(
-        launcher: &[OsString],
-        installed: &'a Installed,
-        program: &OsStr,
-        does: &str,
-    ) -> Self {
+    pub fn new(request: &'a Request, installed: &'a Installed, program: &Path, does: &str) -> Self {
         let mut builder = Builder {
-            line: CommandLine::default(),
+            line: CommandLine {
+                folder: request.folder.clone(),
+                ..CommandLine::default()
+            },
+            request,
             installed,
         };
-        if !launcher.is_empty() {
-            builder.part(launcher.to_vec(), "launches the profiler where the GPU is");
+        if !request.launcher.is_empty() {
+            let does = "launches the profiler where the GPU is";
+            builder.part(request.launcher.clone(), does);
         }
-        builder.part(vec![program.to_owned()], does);
+        builder.part(vec![program.into()], does);
         builder
     }
 
@@ -144,19 +146,18 @@ impl<'a> Builder<'a> {
         self.flag::<OsString>(flag, [])
     }
 
-    pub fn target(&mut self, target: &[OsString]) {
+    pub fn target(&mut self) {
         self.part(
             vec!["--".into()],
             "ends the profiler's own flags; without it the profiler takes the program's name for a value",
         );
         self.part(
-            target.to_vec(),
+            self.request.target.clone(),
             "the program to profile, with its own flags",
         );
     }
 
-    pub fn finish(mut self, folder: PathBuf) -> CommandLine {
-        self.line.folder = folder;
+    pub fn finish(self) -> CommandLine {
         self.line
     }
 }

@@ -1,4 +1,6 @@
 //! Command lines of AMD's profilers, built for the version that is installed.
+//!
+//! A profiler is one file with its [`About`] and a line in [`Tool::about`].
 
 pub mod counters;
 pub mod installed;
@@ -7,57 +9,92 @@ pub mod line;
 pub mod rocprof_compute;
 pub mod rocprof_sys;
 pub mod rocprofv3;
-pub mod samples;
 pub mod version;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use self::installed::Installed;
 use self::line::CommandLine;
+use self::version::Version;
 
-/// A profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A profiler
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tool {
-    RocprofV3,
+    Rocprofv3,
     RocprofSys,
     RocprofCompute,
 }
 
-impl Tool {
-    pub const ALL: [Tool; 3] = [Tool::RocprofV3, Tool::RocprofSys, Tool::RocprofCompute];
+/// What answers whether the help names a flag.
+type Offers<'a> = &'a dyn Fn(&str) -> bool;
 
+/// What a profiler is, told where its command lines are built.
+pub struct About {
     /// The name it is known by.
-    pub fn name(self) -> &'static str {
+    name: &'static str,
+    /// Programs that stand for it, today's name first.
+    programs: &'static [&'static str],
+    how_to_install: &'static str,
+    /// What to ask the program for its flags.
+    help: &'static [&'static str],
+    /// What stands before the version in what `--version` prints, in lower case.
+    version_labels: &'static [&'static str],
+    /// The version where `--version` says none: by what the help offers, and else that of ROCm if it goes by that.
+    version_by_help: fn(Offers<'_>) -> Option<Version>,
+    has_version_of_rocm: bool,
+    /// The version a command line is shown for where the tool is not installed.
+    assumed: Version,
+    /// What it can be asked for, the usual first.
+    pub kinds: &'static [Kind],
+    build: fn(&Request, &Installed) -> CommandLine,
+    /// A few lines of published output, with where they come from, for machines that lack the tool.
+    pub sample_from: &'static str,
+    pub sample: &'static str,
+}
+
+/// What a profiler can be asked for, in the words of the command line.
+pub struct Kind {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub task: Task,
+}
+
+impl Kind {
+    const fn new(name: &'static str, help: &'static str, task: Task) -> Self {
+        Kind { name, help, task }
+    }
+}
+
+impl Tool {
+    pub const ALL: [Tool; 3] = [Tool::Rocprofv3, Tool::RocprofSys, Tool::RocprofCompute];
+
+    pub fn about(self) -> &'static About {
         match self {
-            Tool::RocprofV3 => "rocprofv3",
-            Tool::RocprofSys => "rocprof-sys",
-            Tool::RocprofCompute => "rocprof-compute",
+            Tool::Rocprofv3 => &rocprofv3::ABOUT,
+            Tool::RocprofSys => &rocprof_sys::ABOUT,
+            Tool::RocprofCompute => &rocprof_compute::ABOUT,
         }
     }
 
-    /// Programs that stand for it, today's name first.
-    pub fn programs(self) -> &'static [&'static str] {
-        match self {
-            Tool::RocprofV3 => &["rocprofv3"],
-            Tool::RocprofSys => &["rocprof-sys-run", "omnitrace-run"],
-            Tool::RocprofCompute => &["rocprof-compute", "omniperf"],
-        }
+    pub fn name(self) -> &'static str {
+        self.about().name
     }
 
     pub fn how_to_install(self) -> &'static str {
-        match self {
-            Tool::RocprofV3 => {
-                "It comes with ROCm 6.2 and later: install the package `rocprofiler-sdk` (apt, dnf or zypper, from AMD's repository), then put /opt/rocm/bin on the PATH."
-            }
-            Tool::RocprofSys => {
-                "Install the package `rocprofiler-systems` (ROCm 6.3 and later) from AMD's repository, then put /opt/rocm/bin on the PATH. In ROCm 6.2 it was called omnitrace."
-            }
-            Tool::RocprofCompute => {
-                "Install the package `rocprofiler-compute` (ROCm 6.3 and later) from AMD's repository and its Python packages with `python3 -m pip install -r /opt/rocm/libexec/rocprofiler-compute/requirements.txt`, best into a virtual environment. In ROCm 6.2 it was called omniperf."
-            }
-        }
+        self.about().how_to_install
+    }
+
+    /// What it is asked for where nothing else is said.
+    pub fn usual_task(self) -> &'static Task {
+        &self.about().kinds[0].task
     }
 }
 
@@ -70,45 +107,48 @@ impl fmt::Display for Tool {
 /// What a tool is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// rocprofv3: which kernels take the time.
+    /// Which kernels take the time.
     Hotspots,
-    /// rocprofv3: kernels, copies and calls on one timeline, for Perfetto.
+    /// Kernels, copies and calls on one timeline, for Perfetto.
     Runtime,
-    /// rocprofv3: hardware counters; an empty list means those that the tutor's tables need.
+    /// Hardware counters; an empty list means those that the tutor's tables need.
     Counters(Vec<String>),
-    /// rocprofv3: what an input file of the user says.
+    /// What an input file of the user says.
     InputFile(PathBuf),
-    /// rocprof-sys: trace and call tree of host and device.
+    /// Trace and call tree of host and device.
     SystemTrace,
-    /// rocprof-sys: call stacks at intervals.
+    /// Call stacks at intervals.
     Sample,
-    /// rocprof-sys: writes a file with every setting.
+    /// Writes a file with every setting.
     Configuration,
-    /// rocprof-compute: all counters, by replaying the program.
+    /// All counters, by replaying the program.
     Profile,
-    /// rocprof-compute: only what a roofline needs.
+    /// Only what a roofline needs.
     Roofline,
-    /// rocprof-compute: tables from a workload folder.
+    /// Tables from a workload folder.
     Analyze,
-    /// rocprof-compute: the kernels of a workload folder with their numbers.
+    /// The kernels of a workload folder with their numbers.
     ListStats,
-    /// rocprof-compute: tables of one dispatch.
+    /// Tables of one dispatch.
     Dispatch(u64),
 }
 
 impl Task {
-    pub fn tool(&self) -> Tool {
+    /// Who does it, and the steps of training that show what there is to see: few where the program is run once for each set
+    /// of counters.
+    fn tool_and_steps(&self) -> (Tool, Option<usize>) {
         match self {
-            Task::Hotspots | Task::Runtime | Task::Counters(_) | Task::InputFile(_) => {
-                Tool::RocprofV3
-            }
-            Task::SystemTrace | Task::Sample | Task::Configuration => Tool::RocprofSys,
-            Task::Profile
-            | Task::Roofline
-            | Task::Analyze
-            | Task::ListStats
-            | Task::Dispatch(_) => Tool::RocprofCompute,
+            Task::Hotspots | Task::Runtime | Task::InputFile(_) => (Tool::Rocprofv3, Some(10)),
+            Task::Counters(_) => (Tool::Rocprofv3, Some(2)),
+            Task::SystemTrace | Task::Sample => (Tool::RocprofSys, Some(10)),
+            Task::Configuration => (Tool::RocprofSys, None),
+            Task::Profile | Task::Roofline => (Tool::RocprofCompute, Some(2)),
+            Task::Analyze | Task::ListStats | Task::Dispatch(_) => (Tool::RocprofCompute, None),
         }
+    }
+
+    pub fn tool(&self) -> Tool {
+        self.tool_and_steps().0
     }
 
     /// What one sees afterwards.
@@ -146,18 +186,11 @@ impl Task {
         }
     }
 
-    /// Steps of training that show what there is to see, as few as the tool needs.
-    pub fn steps(&self) -> Option<usize> {
-        match self {
-            Task::Hotspots
-            | Task::Runtime
-            | Task::SystemTrace
-            | Task::Sample
-            | Task::InputFile(_) => Some(10),
-            // The program is run once for each set of counters.
-            Task::Counters(_) | Task::Profile | Task::Roofline => Some(2),
-            Task::Configuration | Task::Analyze | Task::ListStats | Task::Dispatch(_) => None,
-        }
+    /// Flags of `run`, for as many steps as the task needs.
+    pub fn run_flags(&self) -> Vec<String> {
+        let (_, steps) = self.tool_and_steps();
+        let flags = steps.map(|steps| ["--num-steps".into(), steps.to_string()]);
+        flags.into_iter().flatten().collect()
     }
 }
 
@@ -179,9 +212,5 @@ pub struct Request {
 
 /// The command line for a request and the tool that is installed.
 pub fn build(request: &Request, installed: &Installed) -> CommandLine {
-    match request.task.tool() {
-        Tool::RocprofV3 => rocprofv3::build(request, installed),
-        Tool::RocprofSys => rocprof_sys::build(request, installed),
-        Tool::RocprofCompute => rocprof_compute::build(request, installed),
-    }
+    (request.task.tool().about().build)(request, installed)
 }

@@ -1,12 +1,10 @@
 //! rocprof-compute (omniperf in ROCm 6.2): every counter, roofline, tables of each hardware block. Versions are its own:
 //! 3.0 came with ROCm 6.3, 3.2 with 7.0, 3.7 with 7.14.
 
-use std::ffi::OsString;
-
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
 use super::version::{Flag, Version};
-use super::{Request, Task};
+use super::{About, Kind, Request, Task};
 
 const V3_0: Version = Version(3, 0);
 const V3_5: Version = Version(3, 5);
@@ -49,39 +47,41 @@ const DISPATCH: Flag = Flag::new(
     "number of the dispatch, from --list-stats",
 );
 
-/// Every flag of `profile` that is used.
-pub const FLAGS: &[Flag] = &[
-    NAME,
-    PATH,
-    OUTPUT_DIRECTORY,
-    OVERWRITE,
-    NO_ROOF,
-    ROOF_ONLY,
-    KERNEL_NAMES,
-    DEVICE,
-];
+pub const ABOUT: About = About {
+    name: "rocprof-compute",
+    programs: &["rocprof-compute", "omniperf"],
+    how_to_install: "Install the package `rocprofiler-compute` (ROCm 6.3 and later) from AMD's repository and its Python packages with `python3 -m pip install -r /opt/rocm/libexec/rocprofiler-compute/requirements.txt`, best into a virtual environment. In ROCm 6.2 it was called omniperf.",
+    help: &["profile", "--help"],
+    version_labels: &["compute version", "omniperf version"],
+    version_by_help: |_| None,
+    has_version_of_rocm: false,
+    assumed: V3_0,
+    kinds: &[
+        Kind::new("profile", "Every counter", Task::Profile),
+        Kind::new("roofline", "Only what a roofline needs", Task::Roofline),
+    ],
+    build,
+    sample_from: "ceilings of an MI200 as the tool measured them, published with its tests; not measured here",
+    sample: "ceiling        measured\n\
+                   HBM            1388.9 GB/s\n\
+                   L2             5018.3 GB/s\n\
+                   LDS           17717.8 GB/s\n\
+                   FP32          20942.0 GFLOP/s\n\
+                   MFMA BF16    170483.2 GFLOP/s\n",
+};
 
-pub fn build(request: &Request, installed: &Installed) -> CommandLine {
+const WHAT_IT_IS: &str = "ROCm's tool for everything the hardware counts";
+
+fn build(request: &Request, installed: &Installed) -> CommandLine {
     match &request.task {
-        Task::Analyze => analyze(request, installed, |_| {}),
-        Task::ListStats => analyze(request, installed, |line| {
-            line.switch(&LIST_STATS);
-        }),
-        Task::Dispatch(number) => analyze(request, installed, |line| {
-            line.flag(&DISPATCH, [number.to_string()]);
-            line.note("Dispatches are counted from 0 up to version 3.4 and from 1 since 3.5.");
-        }),
-        task => profile(request, installed, *task == Task::Roofline),
+        Task::Profile | Task::Roofline => profile(request, installed),
+        task => analyze(request, installed, task),
     }
 }
 
-fn profile(request: &Request, installed: &Installed, roofline: bool) -> CommandLine {
-    let mut line = Builder::new(
-        &request.launcher,
-        installed,
-        installed.program.as_os_str(),
-        "ROCm's tool for everything the hardware counts",
-    );
+fn profile(request: &Request, installed: &Installed) -> CommandLine {
+    let is_roofline = request.task == Task::Roofline;
+    let mut line = Builder::new(request, installed, &installed.program, WHAT_IT_IS);
     line.part(
         vec!["profile".into()],
         "collects counters by running the program",
@@ -91,43 +91,38 @@ fn profile(request: &Request, installed: &Installed, roofline: bool) -> CommandL
         line.flag(&PATH, [&request.folder]);
     }
     line.switch(&OVERWRITE);
-    if roofline {
+    if is_roofline {
         line.switch(&ROOF_ONLY);
         line.switch(&KERNEL_NAMES);
         line.flag(&DEVICE, ["0"]);
     } else {
         line.switch(&NO_ROOF);
     }
-    line.target(&request.target);
-    line.note(if roofline {
+    line.target();
+    line.note(if is_roofline {
         "The program is run several times, once for each set of counters, so it is kept short."
     } else {
         "The program is run 13 to 18 times, once for each set of counters, so it is kept short; seed and work must be the same each time."
     });
-    line.finish(request.folder.clone())
+    line.finish()
 }
 
-fn analyze(
-    request: &Request,
-    installed: &Installed,
-    more: impl FnOnce(&mut Builder<'_>),
-) -> CommandLine {
-    let everything = Installed {
-        // The help at hand is that of `profile`, not of `analyze`.
-        help: String::new(),
-        ..installed.clone()
-    };
-    let mut line = Builder::new(
-        &request.launcher,
-        &everything,
-        installed.program.as_os_str(),
-        "ROCm's tool for everything the hardware counts",
-    );
+fn analyze(request: &Request, installed: &Installed, task: &Task) -> CommandLine {
+    // The help at hand is that of `profile`, not of `analyze`.
+    let installed = installed.without_help();
+    let mut line = Builder::new(request, &installed, &installed.program, WHAT_IT_IS);
     line.part(
-        vec![OsString::from("analyze")],
+        vec!["analyze".into()],
         "turns a workload folder into tables",
     );
     line.flag(&WORKLOAD, [&request.folder]);
-    more(&mut line);
-    line.finish(request.folder.clone())
+    match task {
+        Task::ListStats => drop(line.switch(&LIST_STATS)),
+        Task::Dispatch(number) => {
+            line.flag(&DISPATCH, [number.to_string()]);
+            line.note("Dispatches are counted from 0 up to version 3.4 and from 1 since 3.5.");
+        }
+        _ => {}
+    }
+    line.finish()
 }

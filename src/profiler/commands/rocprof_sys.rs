@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
 use super::version::{Flag, Version};
-use super::{Request, Task};
+use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
 
@@ -29,52 +29,55 @@ const GENERATE: Flag = Flag::new(
 );
 const ALL: Flag = Flag::new("--all", V6_2, "includes descriptions of each setting");
 
-/// Every flag of the run program that is used.
-pub const FLAGS: &[Flag] = &[TRACE, PROFILE, PROFILE_FORMAT, OUTPUT];
+pub const ABOUT: About = About {
+    name: "rocprof-sys",
+    programs: &["rocprof-sys-run", "omnitrace-run"],
+    how_to_install: "Install the package `rocprofiler-systems` (ROCm 6.3 and later) from AMD's repository, then put /opt/rocm/bin on the PATH. In ROCm 6.2 it was called omnitrace.",
+    help: &["--help"],
+    version_labels: &["rocm:", "rocm version"],
+    version_by_help: |_| None,
+    has_version_of_rocm: true,
+    assumed: Version(7, 0),
+    kinds: &[
+        Kind::new("run", "Timeline and call tree", Task::SystemTrace),
+        Kind::new("sample", "Call stacks at intervals", Task::Sample),
+        Kind::new("config", "A file with every setting", Task::Configuration),
+    ],
+    build,
+    sample_from: "the call tree of a conjugate gradient solver, published in AMD's documentation; not measured here",
+    sample: "region                       thread  calls     total    self\n\
+                   main                              0      1  13.360 s   18.2%\n\
+                   ompt_thread_initial               0      1  10.924 s    0.0%\n\
+                   ompt_parallel                     0      1  10.915 s    0.0%\n\
+                   conj_grad                         0     76  10.641 s    1.0%\n",
+};
 
-pub fn build(request: &Request, installed: &Installed) -> CommandLine {
-    match request.task {
-        Task::Configuration => configuration(request, installed),
-        Task::Sample => record(
-            request,
-            installed,
+fn build(request: &Request, installed: &Installed) -> CommandLine {
+    let (program, does) = match request.task {
+        Task::Configuration => return configuration(request, installed),
+        Task::Sample => (
             "sample",
             "takes the host's call stack at intervals instead of following every call",
         ),
-        _ => record(
-            request,
-            installed,
-            "run",
-            "follows the program on host and device",
-        ),
-    }
-}
-
-fn record(request: &Request, installed: &Installed, program: &str, does: &str) -> CommandLine {
+        _ => ("run", "follows the program on host and device"),
+    };
     let program = sibling(&installed.program, program);
-    let mut line = Builder::new(&request.launcher, installed, program.as_os_str(), does);
+    let mut line = Builder::new(request, installed, &program, does);
     line.switch(&TRACE);
     line.switch(&PROFILE);
     line.flag(&PROFILE_FORMAT, ["text", "json"]);
     line.flag(&OUTPUT, [&request.folder]);
-    line.target(&request.target);
+    line.target();
     line.note("Device metrics are sampled along with it; a trace of many steps grows to gigabytes, so keep them few.");
-    line.finish(request.folder.clone())
+    line.finish()
 }
 
 fn configuration(request: &Request, installed: &Installed) -> CommandLine {
     let program = sibling(&installed.program, "avail");
-    let everything = Installed {
-        // The help at hand is that of the run program, not of this one.
-        help: String::new(),
-        ..installed.clone()
-    };
-    let mut line = Builder::new(
-        &request.launcher,
-        &everything,
-        program.as_os_str(),
-        "lists settings and counters",
-    );
+    // The help at hand is that of the run program, not of this one.
+    let installed = installed.without_help();
+    let does = "lists settings and counters";
+    let mut line = Builder::new(request, &installed, &program, does);
     let path = request.folder.join("rocprof-sys.cfg");
     line.flag(&GENERATE, [&path]);
     line.switch(&ALL);
@@ -82,7 +85,7 @@ fn configuration(request: &Request, installed: &Installed) -> CommandLine {
         "Edit the file, then say `export ROCPROFSYS_CONFIG_FILE={}` before a run.",
         path.display()
     ));
-    line.finish(request.folder.clone())
+    line.finish()
 }
 
 /// `rocprof-sys-run` as `rocprof-sys-sample`, in the same folder.

@@ -1,10 +1,12 @@
 //! rocprofv3: traces and hardware counters. Versions are those of ROCm.
 
+use std::path::PathBuf;
+
 use super::counters::{default_counters, passes};
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
 use super::version::{Flag, Version};
-use super::{Request, Task};
+use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
 const V6_3: Version = Version(6, 3);
@@ -64,38 +66,66 @@ const NAME: Flag = Flag::new(
     "name the output files begin with; %pid% keeps several processes from writing over each other",
 );
 
-/// Every flag that is used, for checks against a tool's own help.
-pub const FLAGS: &[Flag] = &[
-    KERNEL_TRACE,
-    HIP_TRACE,
-    MARKER_TRACE,
-    MEMORY_COPY_TRACE,
-    RUNTIME_TRACE,
-    STATS,
-    TRUNCATE,
-    PMC,
-    INPUT,
-    OUTPUT_FORMAT,
-    DIRECTORY,
-    NAME,
-];
+pub const ABOUT: About = About {
+    name: "rocprofv3",
+    programs: &["rocprofv3"],
+    how_to_install: "It comes with ROCm 6.2 and later: install the package `rocprofiler-sdk` (apt, dnf or zypper, from AMD's repository), then put /opt/rocm/bin on the PATH.",
+    help: &["--help"],
+    version_labels: &["rocm_version"],
+    version_by_help,
+    has_version_of_rocm: true,
+    assumed: Version(7, 0),
+    kinds: &[
+        Kind::new("hotspots", "Which kernels take the time", Task::Hotspots),
+        Kind::new("runtime", "A timeline for Perfetto", Task::Runtime),
+        Kind::new(
+            "counters",
+            "Hardware counters, in runs that fit",
+            Task::Counters(Vec::new()),
+        ),
+        Kind::new(
+            "input",
+            "What --input says",
+            Task::InputFile(PathBuf::new()),
+        ),
+    ],
+    build,
+    sample_from: "kernel statistics of a Jacobi solver, published in AMD's HPCTrainingExamples; not measured here",
+    sample: "kernel                 calls      total       mean   share\n\
+                   JacobiIterationKernel   1000  517.65 ms  517.65 us   42.6%\n\
+                   NormKernel1             1001  412.89 ms  412.48 us   34.0%\n\
+                   LocalLaplacianKernel    1000  269.62 ms  269.62 us   22.2%\n\
+                   HaloLaplacianKernel     1000   13.30 ms   13.30 us    1.1%\n\
+                   NormKernel2             1001    2.87 ms    2.87 us    0.2%\n",
+};
 
-pub fn build(request: &Request, installed: &Installed) -> CommandLine {
+/// There was no `--version` before 7.0; what the help offers tells the version apart.
+fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
+    Some(if offers("--agent-index") {
+        Version(7, 0)
+    } else if offers("--collection-period") || offers("--list-avail") {
+        Version(6, 4)
+    } else if offers("--pmc") {
+        V6_3
+    } else {
+        V6_2
+    })
+}
+
+fn build(request: &Request, installed: &Installed) -> CommandLine {
     let mut line = Builder::new(
-        &request.launcher,
+        request,
         installed,
-        installed.program.as_os_str(),
+        &installed.program,
         "ROCm's tracer: follows the program and writes down what it does on the GPU",
     );
+    let mut form = "csv";
     match &request.task {
         Task::Runtime => {
             runtime_trace(&mut line);
-            line.flag(&OUTPUT_FORMAT, ["pftrace"]);
+            form = "pftrace";
         }
-        Task::Counters(counters) => {
-            count(&mut line, request, installed, counters);
-            line.flag(&OUTPUT_FORMAT, ["csv"]);
-        }
+        Task::Counters(counters) => count(&mut line, request, installed, counters),
         Task::InputFile(path) => {
             line.flag(&INPUT, [path]);
             if installed.is_at_least(V7_13)
@@ -103,19 +133,18 @@ pub fn build(request: &Request, installed: &Installed) -> CommandLine {
             {
                 line.note("rocprofv3 7.13 and later read no input files in plain text: turn it into JSON or YAML with a list of `jobs`.");
             }
-            line.flag(&OUTPUT_FORMAT, ["csv"]);
         }
         _ => {
             line.switch(&KERNEL_TRACE);
             line.switch(&STATS);
             line.switch(&TRUNCATE);
-            line.flag(&OUTPUT_FORMAT, ["csv"]);
         }
     }
+    line.flag(&OUTPUT_FORMAT, [form]);
     line.flag(&DIRECTORY, [&request.folder]);
     line.flag(&NAME, [&format!("{}_%pid%", request.name)]);
-    line.target(&request.target);
-    line.finish(request.folder.clone())
+    line.target();
+    line.finish()
 }
 
 fn runtime_trace(line: &mut Builder<'_>) {

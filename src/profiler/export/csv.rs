@@ -1,235 +1,164 @@
 //! CSV in the columns of rocprofv3 7.0, whatever the profile was read from: what is written here can be imported again.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use csv::Writer;
 
-use crate::profiler::model::{Interval, LaneId, Profile, Variant, VariantId};
+use crate::base::table::Columns;
+use crate::profiler::model::{
+    ApiCall, CounterSample, Dispatch, Interval, MemoryCopy, Profile, Variant,
+};
 
 /// Writes one file for each kind of record the profile has into `folder`; the files written.
 pub fn write(profile: &Profile, folder: &Path) -> Result<Vec<PathBuf>, csv::Error> {
     std::fs::create_dir_all(folder)?;
-    let mut written = Vec::new();
-    let mut file =
-        |name: &str,
-         is_empty: bool,
-         write: fn(&Profile, &mut dyn Write) -> Result<(), csv::Error>| {
-            if is_empty {
-                return Ok(());
-            }
-            let path = folder.join(name);
-            let mut output = BufWriter::new(File::create(&path)?);
-            write(profile, &mut output)?;
-            output.flush()?;
-            written.push(path);
-            Ok::<_, csv::Error>(())
-        };
-    file(
-        "kernel_trace.csv",
-        profile.dispatches.is_empty(),
-        kernel_trace,
-    )?;
-    file("memory_copy_trace.csv", profile.copies.is_empty(), copies)?;
-    file("api_trace.csv", profile.calls.is_empty(), calls)?;
-    file(
-        "counter_collection.csv",
-        profile.counters.is_empty(),
-        counters,
-    )?;
-    Ok(written)
-}
-
-fn kernel_trace(profile: &Profile, output: &mut dyn Write) -> Result<(), csv::Error> {
-    let mut table = Writer::from_writer(output);
-    table.write_record([
-        "Kind",
-        "Agent_Id",
-        "Queue_Id",
-        "Stream_Id",
-        "Thread_Id",
-        "Dispatch_Id",
-        "Kernel_Name",
-        "Correlation_Id",
-        "Start_Timestamp",
-        "End_Timestamp",
-        "LDS_Block_Size",
-        "Scratch_Size",
-        "VGPR_Count",
-        "Accum_VGPR_Count",
-        "SGPR_Count",
-        "Workgroup_Size_X",
-        "Workgroup_Size_Y",
-        "Workgroup_Size_Z",
-        "Grid_Size_X",
-        "Grid_Size_Y",
-        "Grid_Size_Z",
-    ])?;
-    for dispatch in &profile.dispatches {
-        // The columns of rocprofv3 have no way to say that a time is not known.
-        let Some(time) = dispatch.time else { continue };
-        let lane = profile.lane(dispatch.lane);
-        let variant = profile.variant(dispatch.variant);
-        let mut row = vec!["KERNEL_DISPATCH".to_owned()];
-        row.extend(
-            [
-                lane.agent,
-                lane.queue,
-                lane.stream,
-                lane.thread,
-                dispatch.id,
-            ]
-            .map(cell),
-        );
-        row.push(profile.name(variant.kernel).to_owned());
-        row.push(cell(dispatch.correlation));
-        row.extend(times(time));
-        row.extend(resources(variant));
-        row.extend(axes(variant.workgroup.map(|axes| axes.map(u64::from))));
-        row.extend(axes(variant.grid));
-        table.write_record(&row)?;
-    }
-    Ok(table.flush()?)
-}
-
-fn copies(profile: &Profile, output: &mut dyn Write) -> Result<(), csv::Error> {
-    let mut table = Writer::from_writer(output);
-    table.write_record([
-        "Kind",
-        "Direction",
-        "Stream_Id",
-        "Source_Agent_Id",
-        "Destination_Agent_Id",
-        "Correlation_Id",
-        "Bytes",
-        "Start_Timestamp",
-        "End_Timestamp",
-    ])?;
-    for copy in &profile.copies {
-        let mut row = vec![
-            "MEMORY_COPY".to_owned(),
-            profile.name(copy.direction).to_owned(),
-        ];
-        let stream = profile.lane(copy.lane).stream;
-        row.extend(
-            [
-                stream,
-                copy.source,
-                copy.destination,
-                copy.correlation,
-                copy.bytes,
-            ]
-            .map(cell),
-        );
-        row.extend(times(copy.time));
-        table.write_record(&row)?;
-    }
-    Ok(table.flush()?)
-}
-
-fn calls(profile: &Profile, output: &mut dyn Write) -> Result<(), csv::Error> {
-    let mut table = Writer::from_writer(output);
-    table.write_record([
-        "Domain",
-        "Function",
-        "Process",
-        "Thread_Id",
-        "Correlation_Id",
-        "Start_Timestamp",
-        "End_Timestamp",
-    ])?;
-    for call in &profile.calls {
-        let lane = profile.lane(call.lane);
-        let mut row = vec![
-            profile.name(call.domain).to_owned(),
-            profile.name(call.function).to_owned(),
-            profile.process(lane.process).label.clone(),
-        ];
-        row.extend([lane.thread, call.correlation].map(cell));
-        row.extend(times(call.time));
-        table.write_record(&row)?;
-    }
-    Ok(table.flush()?)
-}
-
-fn counters(profile: &Profile, output: &mut dyn Write) -> Result<(), csv::Error> {
-    let mut table = Writer::from_writer(output);
-    let has_times = profile.counters.iter().all(|sample| sample.time.is_some());
-    let mut header = vec![
-        "Dispatch_Id",
-        "Agent_Id",
-        "Queue_Id",
-        "Thread_Id",
-        "Grid_Size",
-        "Kernel_Name",
-        "Workgroup_Size",
-        "LDS_Block_Size",
-        "Scratch_Size",
-        "VGPR_Count",
-        "Accum_VGPR_Count",
-        "SGPR_Count",
-        "Counter_Name",
-        "Counter_Value",
+    // The columns of rocprofv3 have no way to say that a time is not known.
+    let written = [
+        table(folder, &kernel_trace(profile), |launch| {
+            launch.time.is_some()
+        })?,
+        table(folder, &copies(profile), |_| true)?,
+        table(folder, &calls(profile), |_| true)?,
+        table(folder, &counters(profile), |_| true)?,
     ];
-    if has_times {
-        header.extend(["Start_Timestamp", "End_Timestamp"]);
+    Ok(written.into_iter().flatten().collect())
+}
+
+/// The file that `columns` are titled with; none where there is nothing to write.
+fn table<T>(
+    folder: &Path,
+    columns: &Columns<'_, T>,
+    keep: impl Fn(&T) -> bool,
+) -> Result<Option<PathBuf>, csv::Error> {
+    if columns.things.is_empty() {
+        return Ok(None);
     }
-    table.write_record(&header)?;
-    for sample in &profile.counters {
-        let mut row = launch(profile, sample.dispatch, sample.lane, sample.variant);
-        row.push(profile.name(sample.counter).to_owned());
-        row.push(sample.value.to_string());
-        if let Some(time) = sample.time.filter(|_| has_times) {
-            row.extend(times(time));
-        }
-        table.write_record(&row)?;
+    let path = folder.join(&columns.title);
+    let mut table = Writer::from_writer(File::create(&path)?);
+    table.write_record(columns.names())?;
+    for thing in columns.things.iter().filter(|thing| keep(thing)) {
+        // An empty cell for what is not known.
+        table.write_record(columns.row(thing).map(Option::unwrap_or_default))?;
     }
-    Ok(table.flush()?)
+    table.flush()?;
+    Ok(Some(path))
 }
 
-fn launch(
-    profile: &Profile,
-    dispatch: Option<u64>,
-    lane: LaneId,
-    variant: VariantId,
-) -> Vec<String> {
-    let lane = profile.lane(lane);
-    let variant = profile.variant(variant);
-    let mut row: Vec<String> = [dispatch, lane.agent, lane.queue, lane.thread]
-        .map(cell)
-        .to_vec();
-    let items = variant.grid.map(|grid| grid.iter().product::<u64>());
-    row.push(cell(items));
-    row.push(profile.name(variant.kernel).to_owned());
-    row.push(cell(variant.workgroup_size()));
-    row.extend(resources(variant));
-    row
+fn kernel_trace(profile: &Profile) -> Columns<'_, Dispatch> {
+    let lane = |launch: &Dispatch| profile.lane(launch.lane);
+    let variant = |launch: &Dispatch| profile.variant(launch.variant);
+    let workgroup =
+        move |launch: &Dispatch| variant(launch).workgroup.map(|axes| axes.map(u64::from));
+    let grid = move |launch: &Dispatch| variant(launch).grid;
+    let columns = Columns::of("kernel_trace.csv", &profile.dispatches)
+        .left("Kind", |_| "KERNEL_DISPATCH".to_owned())
+        .left("Agent_Id", move |launch| cell(lane(launch).agent))
+        .left("Queue_Id", move |launch| cell(lane(launch).queue))
+        .left("Stream_Id", move |launch| cell(lane(launch).stream))
+        .left("Thread_Id", move |launch| cell(lane(launch).thread))
+        .left("Dispatch_Id", |launch| cell(launch.id))
+        .left("Kernel_Name", |launch| {
+            profile.kernel_name(launch.variant).to_owned()
+        })
+        .left("Correlation_Id", |launch| cell(launch.correlation));
+    let columns = times(columns, |launch| launch.time);
+    resources(columns, variant)
+        .left("Workgroup_Size_X", move |launch| axis(workgroup(launch), 0))
+        .left("Workgroup_Size_Y", move |launch| axis(workgroup(launch), 1))
+        .left("Workgroup_Size_Z", move |launch| axis(workgroup(launch), 2))
+        .left("Grid_Size_X", move |launch| axis(grid(launch), 0))
+        .left("Grid_Size_Y", move |launch| axis(grid(launch), 1))
+        .left("Grid_Size_Z", move |launch| axis(grid(launch), 2))
 }
 
-fn resources(variant: &Variant) -> [String; 5] {
-    [
-        variant.lds,
-        variant.scratch,
-        variant.vgpr,
-        variant.accum_vgpr,
-        variant.sgpr,
-    ]
-    .map(|figure| cell(figure.map(u64::from)))
+fn copies(profile: &Profile) -> Columns<'_, MemoryCopy> {
+    let columns = Columns::of("memory_copy_trace.csv", &profile.copies)
+        .left("Kind", |_| "MEMORY_COPY".to_owned())
+        .left("Direction", |copy| profile.name(copy.direction).to_owned())
+        .left("Stream_Id", |copy| cell(profile.lane(copy.lane).stream))
+        .left("Source_Agent_Id", |copy| cell(copy.source))
+        .left("Destination_Agent_Id", |copy| cell(copy.destination))
+        .left("Correlation_Id", |copy| cell(copy.correlation))
+        .left("Bytes", |copy| cell(copy.bytes));
+    times(columns, |copy| Some(copy.time))
 }
 
-fn axes(axes: Option<[u64; 3]>) -> [String; 3] {
-    match axes {
-        Some(axes) => axes.map(|axis| axis.to_string()),
-        None => Default::default(),
+fn calls(profile: &Profile) -> Columns<'_, ApiCall> {
+    let lane = |call: &ApiCall| profile.lane(call.lane);
+    let columns = Columns::of("api_trace.csv", &profile.calls)
+        .left("Domain", |call| profile.name(call.domain).to_owned())
+        .left("Function", |call| profile.name(call.function).to_owned())
+        .left("Process", move |call| {
+            profile.process(lane(call).process).label.clone()
+        })
+        .left("Thread_Id", move |call| cell(lane(call).thread))
+        .left("Correlation_Id", |call| cell(call.correlation));
+    times(columns, |call| Some(call.time))
+}
+
+fn counters(profile: &Profile) -> Columns<'_, CounterSample> {
+    let lane = |sample: &CounterSample| profile.lane(sample.lane);
+    let variant = |sample: &CounterSample| profile.variant(sample.variant);
+    let items = |grid: [u64; 3]| grid.iter().product();
+    let columns = Columns::of("counter_collection.csv", &profile.counters)
+        .left("Dispatch_Id", |sample| cell(sample.dispatch))
+        .left("Agent_Id", move |sample| cell(lane(sample).agent))
+        .left("Queue_Id", move |sample| cell(lane(sample).queue))
+        .left("Thread_Id", move |sample| cell(lane(sample).thread))
+        .left("Grid_Size", move |sample| {
+            cell(variant(sample).grid.map(items))
+        })
+        .left("Kernel_Name", |sample| {
+            profile.kernel_name(sample.variant).to_owned()
+        })
+        .left("Workgroup_Size", move |sample| {
+            cell(variant(sample).workgroup_size())
+        });
+    let columns = resources(columns, variant)
+        .left("Counter_Name", |sample| {
+            profile.name(sample.counter).to_owned()
+        })
+        .left("Counter_Value", |sample| sample.value.to_string());
+    match profile.counters.iter().all(|sample| sample.time.is_some()) {
+        true => times(columns, |sample| sample.time),
+        false => columns,
     }
 }
 
-fn times(time: Interval) -> [String; 2] {
-    [time.start.to_string(), time.end.to_string()]
+fn times<'a, T>(columns: Columns<'a, T>, time: fn(&T) -> Option<Interval>) -> Columns<'a, T>
+where
+    T: 'a,
+{
+    let stamp = |stamp: Option<i64>| stamp.map(|stamp| stamp.to_string());
+    columns
+        .left("Start_Timestamp", move |thing| {
+            stamp(time(thing).map(|time| time.start))
+        })
+        .left("End_Timestamp", move |thing| {
+            stamp(time(thing).map(|time| time.end))
+        })
 }
 
-/// An empty cell for what is not known.
-fn cell(figure: Option<u64>) -> String {
-    figure.map(|figure| figure.to_string()).unwrap_or_default()
+fn resources<'a, T>(
+    columns: Columns<'a, T>,
+    variant: impl Fn(&T) -> &'a Variant + Copy + 'a,
+) -> Columns<'a, T> {
+    let figure = |figure: Option<u32>| cell(figure.map(u64::from));
+    columns
+        .left("LDS_Block_Size", move |thing| figure(variant(thing).lds))
+        .left("Scratch_Size", move |thing| figure(variant(thing).scratch))
+        .left("VGPR_Count", move |thing| figure(variant(thing).vgpr))
+        .left("Accum_VGPR_Count", move |thing| {
+            figure(variant(thing).accum_vgpr)
+        })
+        .left("SGPR_Count", move |thing| figure(variant(thing).sgpr))
+}
+
+fn axis(axes: Option<[u64; 3]>, axis: usize) -> Option<String> {
+    cell(axes.map(|axes| axes[axis]))
+}
+
+fn cell(figure: Option<u64>) -> Option<String> {
+    figure.map(|figure| figure.to_string())
 }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::profiler::model::Profile;
-use crate::profiler::show::comparison::{Change, Comparison};
+use crate::profiler::show::comparison::Comparison;
 use crate::profiler::show::counters::counters;
 use crate::profiler::show::derived::DERIVED;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
-use crate::profiler::show::launches::{Durations, launch_overhead};
+use crate::profiler::show::launches::launch_overhead;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::{copies, occupancy, roofline, timeline};
 
@@ -24,7 +24,7 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
         "kernel_ns": hotspots.total_ns,
         "untimed_launches": hotspots.untimed,
         "devices": devices(profile),
-        "launches": launches(profile),
+        "launches": launch_overhead(profile),
         "copies": copies::copies(profile).iter().map(|copies| json!({
             "direction": copies.direction,
             "count": copies.count,
@@ -35,17 +35,17 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
         "counters": counter_values(profile),
         "occupancy": occupancies(profile),
         "roofline": {
-            "ceilings": roofline::ceilings(profile).iter().map(|ceiling| json!({
+            "ceilings": roofline::measured(profile).iter().map(|ceiling| json!({
                 "name": ceiling.name,
                 "value": ceiling.value,
-                "unit": if ceiling.is_bandwidth() { "GB/s" } else { "GFLOP/s" },
+                "unit": ceiling.unit(),
             })).collect::<Vec<_>>(),
             "points": roofline::points(profile).iter().map(|point| json!({
-                "kernel": point.kernel,
-                "flop": point.operations,
+                "kernel": point.kernels.first(),
+                "flop": point.flops,
                 "bytes": point.bytes,
-                "flop_per_byte": point.intensity(),
-                "gflop_per_s": point.performance(),
+                "flop_per_byte": point.intensity,
+                "gflop_per_s": point.flops_per_s / 1e9,
             })).collect::<Vec<_>>(),
         },
     })
@@ -81,28 +81,6 @@ fn devices(profile: &Profile) -> Vec<Value> {
             })
         })
         .collect()
-}
-
-fn launches(profile: &Profile) -> Value {
-    let overhead = launch_overhead(profile);
-    let durations = |durations: Option<Durations>| {
-        durations.map(|durations| {
-            json!({
-                "count": durations.count,
-                "total_ns": durations.total_ns,
-                "median_ns": durations.median_ns,
-                "p90_ns": durations.p90_ns,
-            })
-        })
-    };
-    json!({
-        "count": overhead.launches,
-        "gaps": durations(overhead.gaps),
-        "gap_share": overhead.gap_share,
-        "overlapping": overhead.overlapping,
-        "calls": durations(overhead.calls),
-        "queueing": durations(overhead.queueing),
-    })
 }
 
 fn counter_values(profile: &Profile) -> Vec<Value> {
@@ -152,11 +130,7 @@ pub fn comparison(comparison: &Comparison) -> Value {
         "total_ns": comparison.total_ns,
         "kernels": comparison.kernels.iter().map(|kernel| json!({
             "name": kernel.name,
-            "change": match kernel.change() {
-                Change::Vanished => "vanished",
-                Change::Appeared => "appeared",
-                Change::Stayed => "stayed",
-            },
+            "change": kernel.change().name(),
             "difference_ns": kernel.difference_ns(),
             "before": kernel.before.as_ref().map(hotspot),
             "after": kernel.after.as_ref().map(hotspot),

@@ -6,7 +6,6 @@
 pub mod amd_smi;
 pub mod choose;
 pub mod energy;
-pub mod meter;
 pub mod monitor;
 pub mod nvidia;
 pub mod sysfs;

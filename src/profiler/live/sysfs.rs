@@ -140,6 +140,12 @@ pub struct Topology {
     pub render_minor: Option<u64>,
 }
 
+/// Architecture of the first GPU that this machine's driver knows.
+pub fn architecture_here() -> Option<String> {
+    let gpus = gpus(Path::new("/sys"));
+    gpus.into_iter().next().map(|gpu| gpu.architecture)
+}
+
 /// The GPUs of `class/kfd/kfd/topology/nodes` below a `/sys`, in the order of their numbers.
 pub fn gpus(root: &Path) -> Vec<Topology> {
     topology(&root.join("class/kfd/kfd/topology/nodes"))

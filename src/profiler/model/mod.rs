@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use self::interned::Interned;
 pub use self::records::{
-    Agent, Allocation, ApiCall, Ceiling, CounterSample, Dispatch, InstructionSamples, Interval,
-    Lane, MemoryCopy, Metric, Process, Region, Statistic, StatisticKind, Variant,
+    Agent, Allocation, ApiCall, CounterSample, Dispatch, InstructionSamples, Interval, Lane,
+    MeasuredCeiling, MemoryCopy, Metric, Process, Region, Statistic, StatisticKind, Variant,
 };
 
 /// A string of [`Profile::names`].
@@ -45,7 +45,7 @@ pub struct Profile {
     pub statistics: Vec<Statistic>,
     pub regions: Vec<Region>,
     pub agents: Vec<Agent>,
-    pub ceilings: Vec<Ceiling>,
+    pub ceilings: Vec<MeasuredCeiling>,
     pub metrics: Vec<Metric>,
     pub instructions: Vec<InstructionSamples>,
     /// What rocprof-compute says about the machine, by its own keys.
@@ -131,6 +131,14 @@ impl Profile {
             .find(|agent| agent.number == Some(number))
     }
 
+    /// Every process of a run writes the same devices: each is kept once.
+    pub fn add_agent(&mut self, agent: Agent) {
+        let known = agent.number.and_then(|number| self.agent(number));
+        if known.is_none() {
+            self.agents.push(agent);
+        }
+    }
+
     /// The device a lane ran on; the only GPU there is, where the lane does not say.
     pub fn gpu_of(&self, lane: LaneId) -> Option<&Agent> {
         let named = self.lane(lane).agent.and_then(|number| self.agent(number));
@@ -138,6 +146,13 @@ impl Profile {
             let mut gpus = self.agents.iter().filter(|agent| agent.gpu);
             gpus.next().filter(|_| gpus.next().is_none())
         })
+    }
+
+    /// Whether a launch has a usable time.
+    pub fn is_timed(&self) -> bool {
+        self.dispatches
+            .iter()
+            .any(|dispatch| dispatch.time.is_some())
     }
 
     /// Whether anything at all was read.

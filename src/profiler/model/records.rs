@@ -196,9 +196,25 @@ pub struct Agent {
     pub max_clock: Option<u64>,
 }
 
+impl Agent {
+    /// With the figures that all of rocprofv3's formats have under the same names; 0 stands for one that is not known.
+    pub fn of_figures<E>(figure: impl Fn(&str) -> Result<Option<u64>, E>) -> Result<Self, E> {
+        let known = |name| Ok(figure(name)?.filter(|&figure| figure > 0));
+        Ok(Agent {
+            compute_units: known("cu_count")?,
+            simds_per_compute_unit: known("simd_per_cu")?,
+            max_waves_per_simd: known("max_waves_per_simd")?,
+            wave_size: known("wave_front_size")?,
+            lds_kib: known("lds_size_in_kb")?,
+            max_clock: known("max_engine_clk_fcompute")?,
+            ..Agent::default()
+        })
+    }
+}
+
 /// A ceiling that rocprof-compute measured with its own micro-benchmark.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ceiling {
+pub struct MeasuredCeiling {
     pub device: u64,
     /// As in the file: `HBMBw`, `MFMABF16Flops`, ….
     pub name: String,
@@ -206,9 +222,17 @@ pub struct Ceiling {
     pub value: f64,
 }
 
-impl Ceiling {
+impl MeasuredCeiling {
     pub fn is_bandwidth(&self) -> bool {
         self.name.ends_with("Bw")
+    }
+
+    pub fn unit(&self) -> &'static str {
+        if self.is_bandwidth() {
+            "GB/s"
+        } else {
+            "GFLOP/s"
+        }
     }
 }
 

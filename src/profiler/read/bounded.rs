@@ -1,7 +1,10 @@
 //! Readers that refuse input that would fill the memory.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+
+use serde::de::DeserializeOwned;
 
 use super::damage::{Damage, Place};
 
@@ -9,14 +12,14 @@ use super::damage::{Damage, Place};
 const LONGEST: usize = 8 << 20;
 
 /// Passes bytes on as long as a delimiter turns up often enough, so that no string or line can grow without end.
-pub struct LongestRun<R> {
+struct LongestRun<R> {
     input: R,
     delimiter: u8,
     run: usize,
 }
 
 impl<R: Read> LongestRun<R> {
-    pub fn new(input: R, delimiter: u8) -> BufReader<Self> {
+    fn new(input: R, delimiter: u8) -> BufReader<Self> {
         BufReader::with_capacity(
             1 << 16,
             LongestRun {
@@ -45,14 +48,36 @@ impl<R: Read> Read for LongestRun<R> {
     }
 }
 
+/// Opens a file that a profiler wrote: the one way to all of them.
+pub fn open(path: &Path) -> Result<File, Damage> {
+    File::open(path).map_err(|error| Damage::io(path, &error))
+}
+
 /// The lines of a text with their numbers, without their ends; a line that is no UTF-8 or has no end is damage.
-pub fn lines(path: &Path, input: impl Read) -> impl Iterator<Item = Result<(u64, String), Damage>> {
-    let lines = LongestRun::new(input, b'\n').lines();
-    (1..).zip(lines).map(move |(number, line)| match line {
+pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), Damage>>, Damage> {
+    let lines = LongestRun::new(open(path)?, b'\n').lines();
+    Ok((1..).zip(lines).map(move |(number, line)| match line {
         Ok(line) => Ok((number, line)),
         Err(error) => Err(Damage::new(
             Place::line(path, number),
             format!("cannot be read: {error}"),
         )),
+    }))
+}
+
+/// A document in JSON, or where it is none.
+pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
+    let document = serde_json::from_reader(LongestRun::new(open(path)?, b'"'));
+    document.map_err(|error| {
+        let place = Place {
+            column: Some(error.column() as u64),
+            ..Place::line(path, error.line() as u64)
+        };
+        let hint = if error.is_eof() {
+            " (the file was cut off: profile again, and let the program end by itself)"
+        } else {
+            ""
+        };
+        Damage::new(place, format!("{error}{hint}"))
     })
 }

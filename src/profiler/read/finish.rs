@@ -13,12 +13,8 @@ pub fn finish(profile: &mut Profile) {
 
 /// Where only counters were collected, their rows still say which kernels ran and when.
 fn dispatches_from_counters(profile: &mut Profile) {
-    let is_timed = profile
-        .dispatches
-        .iter()
-        .any(|dispatch| dispatch.time.is_some());
     let counters_are_timed = profile.counters.iter().any(|sample| sample.time.is_some());
-    if is_timed
+    if profile.is_timed()
         || profile.counters.is_empty()
         || (!profile.dispatches.is_empty() && !counters_are_timed)
     {

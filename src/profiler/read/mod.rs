@@ -1,93 +1,36 @@
 //! Reading what profilers wrote: one file or a whole folder, recognised by content.
+//!
+//! A format is one file in [`formats`] and a line in its list.
 
-mod analysis_text;
 mod bounded;
-mod calls;
-mod columns;
-mod counters;
-mod csv;
 mod damage;
-mod detect;
+mod database;
+mod fields;
 mod finish;
-mod json;
-mod machine;
-mod rocpd;
+pub mod formats;
+mod records;
+mod sample;
 mod selection;
-mod statistics;
-mod summary_text;
 mod table;
 mod text_table;
-mod trace;
-mod wall_clock;
 
-use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
 
 use self::damage::DamageLog;
 pub use self::damage::{Damage, Place};
-use self::detect::Kind;
-use self::table::Table;
-use crate::profiler::model::Profile;
-
-/// A format a profiler writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Format {
-    KernelTrace,
-    CounterCollection,
-    ApiTrace,
-    MemoryCopyTrace,
-    AllocationTrace,
-    ProgramCounterSamples,
-    Statistics,
-    Agents,
-    /// One row a launch, with counters beside it: rocprof, rocprofv2, rocprof-compute.
-    LaunchTable,
-    /// Names of dispatches without figures.
-    DispatchList,
-    ComputeSystem,
-    ComputeRoofline,
-    ComputeAnalysis,
-    ComputeDatabase,
-    RocprofV3Json,
-    RocprofV3Summary,
-    Rocpd,
-    WallClockText,
-    WallClockJson,
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::KernelTrace => "rocprofv3 kernel trace (CSV)",
-            Format::CounterCollection => "counters, one row each (CSV)",
-            Format::ApiTrace => "rocprofv3 API trace (CSV)",
-            Format::MemoryCopyTrace => "rocprofv3 memory copies (CSV)",
-            Format::AllocationTrace => "rocprofv3 allocations (CSV)",
-            Format::ProgramCounterSamples => "rocprofv3 program counter samples (CSV)",
-            Format::Statistics => "summary statistics (CSV)",
-            Format::Agents => "rocprofv3 agents (CSV)",
-            Format::LaunchTable => "launches with their counters (CSV)",
-            Format::DispatchList => "list of dispatches (CSV)",
-            Format::ComputeSystem => "rocprof-compute system description (CSV)",
-            Format::ComputeRoofline => "rocprof-compute measured ceilings (CSV)",
-            Format::ComputeAnalysis => "rocprof-compute analysis (text)",
-            Format::ComputeDatabase => "rocprof-compute analysis (SQLite)",
-            Format::RocprofV3Json => "rocprofv3 results (JSON)",
-            Format::RocprofV3Summary => "rocprofv3 summary (text)",
-            Format::Rocpd => "rocpd (SQLite)",
-            Format::WallClockText => "rocprof-sys call tree (text)",
-            Format::WallClockJson => "rocprof-sys call tree (JSON)",
-        })
-    }
-}
+use self::formats::{FORMATS, Format};
+use self::records::Records;
+use self::sample::Sample;
+use self::table::{Row, Table};
+use crate::profiler::model::{ProcessId, Profile};
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub path: PathBuf,
-    pub format: Format,
+    pub format: &'static Format,
     pub rows: u64,
 }
 
@@ -140,125 +83,147 @@ pub fn import(path: &Path) -> Result<Import, ImportError> {
 }
 
 impl Import {
+    /// Whether a file of this format was read.
+    pub fn took(&self, format: &Format) -> bool {
+        self.taken.iter().any(|taken| taken.format == format)
+    }
+
     fn add(&mut self, path: &Path) {
-        if let Some(reason) = selection::told_already(path, &self.taken) {
-            self.pass_over(path, reason);
-            return;
-        }
         let mut log = DamageLog::default();
         let outcome = self.read(path, &mut log);
         self.damage.append(&mut log.found);
+        let path = path.to_owned();
         match outcome {
-            Ok(Outcome::Read(format, rows)) => {
-                self.profile.sources.push(path.to_owned());
-                self.taken.push(Taken {
-                    path: path.to_owned(),
-                    format,
-                    rows,
-                });
+            Ok((format, rows)) => {
+                self.profile.sources.push(path.clone());
+                self.taken.push(Taken { path, format, rows });
             }
-            Ok(Outcome::PassOver(reason)) => self.pass_over(path, reason),
-            Err(damage) => self.damage.push(damage),
+            Err(Refusal::PassedOver(reason)) => self.passed_over.push(PassedOver { path, reason }),
+            Err(Refusal::Damaged(damage)) => self.damage.push(damage),
         }
     }
 
-    fn pass_over(&mut self, path: &Path, reason: impl Into<String>) {
-        self.passed_over.push(PassedOver {
-            path: path.to_owned(),
-            reason: reason.into(),
-        });
-    }
-
-    fn read(&mut self, path: &Path, log: &mut DamageLog) -> Result<Outcome, Damage> {
-        let io = |error: std::io::Error| Damage::io(path, &error);
-        let open = || File::open(path).map_err(io);
-        let profile = &mut self.profile;
-        let (format, rows) = match detect::kind(path).map_err(io)? {
-            Kind::Empty => return pass_over("is empty"),
-            Kind::Binary(what) => return pass_over(format!("is {what}")),
-            Kind::OtherText => return pass_over("is text of no known form"),
-            Kind::Csv => return self.read_csv(path, open()?, log),
-            Kind::Sqlite => return self.read_database(path, log),
-            Kind::Json => return self.read_json(path, open()?, log),
-            Kind::WallClockText => (
-                Format::WallClockText,
-                wall_clock::read_text(path, open()?, profile, log)?,
-            ),
-            Kind::SummaryText => (
-                Format::RocprofV3Summary,
-                summary_text::read(path, open()?, profile, log)?,
-            ),
-            Kind::AnalysisText => (
-                Format::ComputeAnalysis,
-                analysis_text::read(path, open()?, profile, log)?,
-            ),
-        };
-        Ok(Outcome::Read(format, rows))
-    }
-
-    fn read_csv(
+    fn read(
         &mut self,
         path: &Path,
-        file: File,
         log: &mut DamageLog,
-    ) -> Result<Outcome, Damage> {
-        let mut table = Table::open(path, BufReader::with_capacity(1 << 18, file))?;
-        let Some(format) = csv::recognise(&table) else {
-            return pass_over("is CSV with columns no profiler writes");
-        };
-        if format == Format::DispatchList {
-            return pass_over("only lists the dispatches that pmc_perf.csv has with their figures");
+    ) -> Result<(&'static Format, u64), Refusal> {
+        if let Some(reason) = selection::told_already(path, &self.taken) {
+            return Err(Refusal::PassedOver(reason));
         }
-        if let Some(guid) = csv::guid(path)?.filter(|guid| self.guids.contains(guid)) {
-            return pass_over(format!(
+        let sample = Sample::of(path)?;
+        let known = FORMATS.iter().find(|format| (format.recognises)(&sample));
+        let format = known.ok_or_else(|| sample.unknown())?;
+        let mut reading = Reading {
+            path,
+            profile: &mut self.profile,
+            log,
+            guids: &mut self.guids,
+        };
+        Ok((format, (format.read)(&mut reading)?))
+    }
+}
+
+/// Why a file is not read, or not to its end.
+#[derive(Debug)]
+pub enum Refusal {
+    Damaged(Damage),
+    PassedOver(String),
+}
+
+impl From<Damage> for Refusal {
+    fn from(damage: Damage) -> Self {
+        Refusal::Damaged(damage)
+    }
+}
+
+/// The number of rows that were read.
+pub type Rows = Result<u64, Refusal>;
+
+/// A file on its way into a profile.
+pub struct Reading<'a> {
+    pub path: &'a Path,
+    pub profile: &'a mut Profile,
+    pub log: &'a mut DamageLog,
+    /// Marks of the databases read, which rows exported from them carry too.
+    pub guids: &'a mut Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    /// The file as lines with their numbers.
+    pub fn lines(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(u64, String), Damage>> + use<'a>, Damage> {
+        bounded::lines(self.path)
+    }
+
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Damage> {
+        bounded::json(self.path)
+    }
+
+    /// Notes what is wrong with a line, from the character `column` on.
+    pub fn damaged_line(
+        &mut self,
+        line: u64,
+        column: Option<u64>,
+        problem: String,
+    ) -> Result<(), Damage> {
+        let place = Place {
+            column,
+            ..Place::line(self.path, line)
+        };
+        self.log.add(Damage::new(place, problem))
+    }
+
+    /// Notes what is wrong with a record of JSON, named by its array and its number in it.
+    pub fn damaged_record(
+        &mut self,
+        array: &str,
+        at: usize,
+        problem: impl Into<String>,
+    ) -> Result<(), Damage> {
+        let place = Place {
+            name: Some(format!("{array}[{at}]")),
+            ..Place::file(self.path)
+        };
+        self.log.add(Damage::new(place, problem))
+    }
+
+    /// The process the file is about.
+    pub fn process(&mut self) -> ProcessId {
+        selection::process(self.path, self.profile)
+    }
+
+    /// The file as CSV, unless it was exported from a database that is read itself.
+    pub fn table(&self) -> Result<Table, Refusal> {
+        if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
+            return Err(Refusal::PassedOver(format!(
                 "was exported from the database {guid}, which is read itself"
-            ));
+            )));
         }
-        let process = selection::process(path, &mut self.profile);
-        let rows = csv::read(&mut table, format, path, process, &mut self.profile, log)?;
-        Ok(Outcome::Read(format, rows))
+        Ok(Table::open(self.path)?)
     }
 
-    fn read_database(&mut self, path: &Path, log: &mut DamageLog) -> Result<Outcome, Damage> {
-        let Some(database) = rocpd::open(path)? else {
-            return pass_over("is an SQLite database of no known form");
+    /// The mark of the database a file was exported from, in its first row.
+    fn guid(&self) -> Result<Option<String>, Damage> {
+        let mut table = Table::open(self.path)?;
+        let Some(column) = table.find("guid") else {
+            return Ok(None);
         };
-        let process = selection::process(path, &mut self.profile);
-        self.guids.extend(database.guid.clone());
-        let rows = database.read(path, process, &mut self.profile, log)?;
-        Ok(Outcome::Read(database.format, rows))
+        match table.next_row()? {
+            Some(row) => Ok(Some(row.text_at(column)?.to_owned())),
+            None => Ok(None),
+        }
     }
 
-    fn read_json(
+    /// Gives every row of the CSV file to `add`, and returns how many it took.
+    pub fn rows(
         &mut self,
-        path: &Path,
-        file: File,
-        log: &mut DamageLog,
-    ) -> Result<Outcome, Damage> {
-        let mut head = String::new();
-        let mut start = file.take(4096);
-        // Only for telling formats apart; damage is found when the document is read.
-        let _ = start.read_to_string(&mut head);
-        let file = File::open(path).map_err(|error| Damage::io(path, &error))?;
-        let profile = &mut self.profile;
-        if head.contains("\"rocprofiler-sdk-tool\"") {
-            let process = selection::process(path, profile);
-            let rows = json::read(path, BufReader::new(file), process, profile, log)?;
-            return Ok(Outcome::Read(Format::RocprofV3Json, rows));
-        }
-        if head.contains("\"timemory\"") && head.contains("\"wall_clock\"") {
-            let rows = wall_clock::read_json(path, BufReader::new(file), profile, log)?;
-            return Ok(Outcome::Read(Format::WallClockJson, rows));
-        }
-        pass_over("is JSON of no known form")
+        mut add: impl FnMut(&mut Records<'_>, &Row<'_>) -> Result<(), Damage>,
+    ) -> Rows {
+        let mut table = self.table()?;
+        let process = self.process();
+        let mut records = Records::new(self.profile, process);
+        Ok(table.each(self.log, |row| add(&mut records, row))?)
     }
-}
-
-enum Outcome {
-    Read(Format, u64),
-    PassOver(String),
-}
-
-fn pass_over(reason: impl Into<String>) -> Result<Outcome, Damage> {
-    Ok(Outcome::PassOver(reason.into()))
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Format, Taken};
+use super::Taken;
 use crate::profiler::model::{ProcessId, Profile};
 
 /// Folders deeper than this belong to something else.
@@ -61,25 +61,21 @@ fn stem(path: &Path) -> String {
         .into_owned()
 }
 
-/// What rocprofv3 puts between the name of a run and the extension.
+/// What rocprofv3 puts between the name of a run and `_trace` or `_stats`.
+const DOMAINS: &[&str] = &[
+    "_kernel",
+    "_hip_api",
+    "_hsa_api",
+    "_memory_copy",
+    "_memory_allocation",
+    "_scratch_memory",
+    "_marker_api",
+    "_rccl_api",
+    "_domain",
+];
+
+/// What it puts between the name of a run and the extension of other files.
 const PARTS: &[&str] = &[
-    "_kernel_trace",
-    "_kernel_stats",
-    "_hip_api_trace",
-    "_hip_api_stats",
-    "_hsa_api_trace",
-    "_hsa_api_stats",
-    "_memory_copy_trace",
-    "_memory_copy_stats",
-    "_memory_allocation_trace",
-    "_memory_allocation_stats",
-    "_scratch_memory_trace",
-    "_scratch_memory_stats",
-    "_marker_api_trace",
-    "_marker_api_stats",
-    "_rccl_api_trace",
-    "_rccl_api_stats",
-    "_domain_stats",
     "_counter_collection",
     "_agent_info",
     "_pc_sampling_host_trap",
@@ -90,19 +86,25 @@ const PARTS: &[&str] = &[
 /// Folder and name of the run a file belongs to.
 fn run_of(path: &Path) -> PathBuf {
     let stem = stem(path);
-    let run = PARTS
-        .iter()
-        .find_map(|part| stem.strip_suffix(part))
-        .unwrap_or(&stem);
-    path.with_file_name(run)
+    let without = |stem: &'static [&str], of: &str| -> Option<usize> {
+        stem.iter()
+            .find_map(|part| Some(of.strip_suffix(part)?.len()))
+    };
+    let table = stem
+        .strip_suffix("_trace")
+        .or_else(|| stem.strip_suffix("_stats"));
+    let length = table
+        .and_then(|table| without(DOMAINS, table))
+        .or_else(|| without(PARTS, &stem));
+    path.with_file_name(&stem[..length.unwrap_or(stem.len())])
 }
 
 /// Why a file need not be read, given those that were.
 pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
     let run = run_of(path);
-    let same_run = taken.iter().find(|taken| {
-        matches!(taken.format, Format::Rocpd | Format::RocprofV3Json) && run_of(&taken.path) == run
-    })?;
+    let same_run = taken
+        .iter()
+        .find(|taken| taken.format.tells_all && run_of(&taken.path) == run)?;
     Some(format!(
         "tells what {} told",
         same_run
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(ordered[0], Path::new("out/a_results.db"));
         let taken = [Taken {
             path: ordered[0].clone(),
-            format: Format::Rocpd,
+            format: &super::super::formats::rocpd::FORMAT,
             rows: 1,
         }];
         assert!(told_already(Path::new("out/a_kernel_trace.csv"), &taken).is_some());

@@ -1,38 +1,44 @@
 //! CSV as profilers write it: columns by name, rows streamed, memory bounded, every error with its place.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::damage::{Damage, Place};
+use super::bounded;
+use super::damage::{Damage, DamageLog, Place};
+use super::fields::{self, Columns, Field};
+use crate::profiler::model::Interval;
 
 /// Bytes of one row. Kernel names run to kilobytes and the widest rows to 30 KB; beyond this a quote was left open.
 const LONGEST_ROW: usize = 4 << 20;
 const MOST_COLUMNS: usize = 1 << 16;
 
 /// A CSV file with a header.
-pub struct Table<R> {
+pub struct Table {
     path: PathBuf,
-    input: R,
+    input: BufReader<File>,
     parser: csv_core::Reader,
     /// Fields of the current row, one after the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
     columns: Vec<String>,
     headers: Vec<String>,
+    fields: Columns,
     /// Line the next byte of `input` stands in.
     line: u64,
 }
 
-impl<R: BufRead> Table<R> {
-    pub fn open(path: &Path, input: R) -> Result<Self, Damage> {
+impl Table {
+    pub fn open(path: &Path) -> Result<Self, Damage> {
         let mut table = Table {
             path: path.to_owned(),
-            input,
+            input: BufReader::with_capacity(1 << 18, bounded::open(path)?),
             parser: csv_core::Reader::new(),
             bytes: vec![0; 1 << 12],
             ends: vec![0; 64],
             columns: Vec::new(),
             headers: Vec::new(),
+            fields: Columns::default(),
             line: 1,
         };
         let headers: Vec<String> = match table.next_row()? {
@@ -42,6 +48,7 @@ impl<R: BufRead> Table<R> {
             None => Vec::new(),
         };
         table.columns = headers.iter().map(|header| normalised(header)).collect();
+        table.fields = Columns::of(&table.columns);
         table.headers = headers;
         Ok(table)
     }
@@ -56,15 +63,30 @@ impl<R: BufRead> Table<R> {
         &self.headers
     }
 
-    /// The first column that has one of `names`.
-    pub fn find(&self, names: &[&str]) -> Option<usize> {
-        names
-            .iter()
-            .find_map(|name| self.columns.iter().position(|column| column == name))
+    /// Whether the rows have a field.
+    pub fn has(&self, field: Field) -> bool {
+        self.fields.at(field).is_some()
     }
 
-    pub fn has(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.find(&[name]).is_some())
+    /// The place of the column called `name`.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// Gives every row as wide as the header to `add`; the number of those it took. The others are damage.
+    pub fn each(
+        &mut self,
+        log: &mut DamageLog,
+        mut add: impl FnMut(&Row<'_>) -> Result<(), Damage>,
+    ) -> Result<u64, Damage> {
+        let mut rows = 0;
+        while let Some(row) = self.next_row()? {
+            match row.check_width().and_then(|()| add(&row)) {
+                Ok(()) => rows += 1,
+                Err(damage) => log.add(damage)?,
+            }
+        }
+        Ok(rows)
     }
 
     /// The next row; `None` after the last. `Err` says that the file cannot be followed any further.
@@ -98,6 +120,7 @@ impl<R: BufRead> Table<R> {
             bytes: &self.bytes[..length],
             ends: &self.ends[..fields],
             columns: &self.columns,
+            fields: &self.fields,
         }))
     }
 
@@ -151,11 +174,12 @@ pub struct Row<'a> {
     bytes: &'a [u8],
     ends: &'a [usize],
     columns: &'a [String],
+    fields: &'a Columns,
 }
 
 impl<'a> Row<'a> {
     /// An error unless the row has as many fields as the header.
-    pub fn check_width(&self) -> Result<(), Damage> {
+    fn check_width(&self) -> Result<(), Damage> {
         if self.ends.len() == self.columns.len() {
             return Ok(());
         }
@@ -179,7 +203,7 @@ impl<'a> Row<'a> {
     }
 
     /// Bytes of a field; empty when the row has no such field.
-    pub fn bytes(&self, column: usize) -> &'a [u8] {
+    fn bytes(&self, column: usize) -> &'a [u8] {
         let start = match column {
             0 => 0,
             _ => self.ends.get(column - 1).copied().unwrap_or(0),
@@ -188,19 +212,19 @@ impl<'a> Row<'a> {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    pub fn text(&self, column: usize) -> Result<&'a str, Damage> {
+    pub fn text_at(&self, column: usize) -> Result<&'a str, Damage> {
         std::str::from_utf8(self.bytes(column))
             .map(str::trim)
             .map_err(|_| self.damage(column, "is not UTF-8 text".to_owned()))
     }
 
     /// A whole number, also when a program wrote it with a fraction, an exponent, in hex or as `Agent 4`. `None` for an empty field.
-    pub fn whole(&self, column: usize) -> Result<Option<u64>, Damage> {
+    pub fn whole_at(&self, column: usize) -> Result<Option<u64>, Damage> {
         let bytes = self.bytes(column);
         if let Some(number) = decimal(bytes) {
             return Ok(Some(number));
         }
-        let text = self.text(column)?;
+        let text = self.text_at(column)?;
         let text = text.strip_prefix("Agent ").unwrap_or(text);
         if text.is_empty() {
             return Ok(None);
@@ -226,11 +250,11 @@ impl<'a> Row<'a> {
     }
 
     /// A finite number. `None` for an empty field, `N/A` and `nan`, which profilers write for "no value".
-    pub fn number(&self, column: usize) -> Result<Option<f64>, Damage> {
+    pub fn number_at(&self, column: usize) -> Result<Option<f64>, Damage> {
         if let Some(number) = decimal(self.bytes(column)) {
             return Ok(Some(number as f64));
         }
-        let text = self.text(column)?;
+        let text = self.text_at(column)?;
         if text.is_empty() || text.eq_ignore_ascii_case("n/a") || text.eq_ignore_ascii_case("nan") {
             return Ok(None);
         }
@@ -240,9 +264,21 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// A whole number in the column called `name`; `None` where there is no such column.
+    pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
+        let column = self.columns.iter().position(|column| column == name);
+        column.map_or(Ok(None), |column| self.whole_at(column))
+    }
+
+    /// Names in lower case with `_` for spaces and hyphens.
+    pub fn columns(&self) -> &'a [String] {
+        self.columns
+    }
+
     /// Whether a number was written with an exponent, as spreadsheets do when they round it.
-    pub fn is_in_scientific_notation(&self, column: usize) -> bool {
-        self.bytes(column).iter().any(|b| matches!(b, b'e' | b'E'))
+    fn is_rounded(&self, field: Field) -> bool {
+        let bytes = self.fields.at(field).map(|column| self.bytes(column));
+        bytes.is_some_and(|bytes| bytes.iter().any(|b| matches!(b, b'e' | b'E')))
     }
 
     pub fn damage(&self, column: usize, problem: String) -> Damage {
@@ -252,6 +288,46 @@ impl<'a> Row<'a> {
             ..Place::line(self.path, self.line)
         };
         Damage::new(place, problem)
+    }
+}
+
+impl fields::Row for Row<'_> {
+    type Problem = Damage;
+
+    fn has(&self, field: Field) -> bool {
+        self.fields.at(field).is_some()
+    }
+
+    fn text(&self, field: Field) -> Result<Option<&str>, Damage> {
+        let column = self.fields.at(field);
+        column.map(|column| self.text_at(column)).transpose()
+    }
+
+    fn whole(&self, field: Field) -> Result<Option<u64>, Damage> {
+        let column = self.fields.at(field);
+        column.map_or(Ok(None), |column| self.whole_at(column))
+    }
+
+    fn number(&self, field: Field) -> Result<Option<f64>, Damage> {
+        let column = self.fields.at(field);
+        column.map_or(Ok(None), |column| self.number_at(column))
+    }
+
+    fn stamp(&self, field: Field) -> Result<Option<i64>, Damage> {
+        let stamp = self.whole(field)?;
+        let no_time = |stamp| self.problem(field, format!("`{stamp}` is no time in nanoseconds"));
+        stamp
+            .map(|stamp| i64::try_from(stamp).map_err(|_| no_time(stamp)))
+            .transpose()
+    }
+
+    fn problem(&self, field: Field, problem: String) -> Damage {
+        self.damage(self.fields.at(field).unwrap_or(0), problem)
+    }
+
+    fn exact_time(&self) -> Result<Option<Interval>, Damage> {
+        let is_rounded = self.is_rounded(Field::Start) || self.is_rounded(Field::End);
+        Ok(self.time()?.filter(|_| !is_rounded))
     }
 }
 

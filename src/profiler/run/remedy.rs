@@ -1,9 +1,11 @@
 //! Known troubles of profilers, by what they print, with what to do.
 
+use serde::Serialize;
+
 use super::Ending;
 
 /// What went wrong and what helps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Remedy {
     pub trouble: &'static str,
     pub remedy: &'static str,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
+use super::hotspots::{GroupBy, Hotspot, hotspots};
 use super::parts::Parts;
-use crate::base::table::{Align, TextTable};
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::time;
 use crate::profiler::model::Profile;
 
@@ -14,6 +14,16 @@ pub enum Change {
     Appeared,
     /// In both.
     Stayed,
+}
+
+impl Change {
+    pub fn name(self) -> &'static str {
+        match self {
+            Change::Vanished => "vanished",
+            Change::Appeared => "appeared",
+            Change::Stayed => "stayed",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +40,13 @@ impl ComparedKernel {
             (None, Some(_)) => Change::Appeared,
             _ => Change::Stayed,
         }
+    }
+
+    /// Mean time of a launch after over that before.
+    pub fn mean_ratio(&self) -> Option<f64> {
+        let before = self.before.as_ref()?.mean_ns();
+        let after = self.after.as_ref()?.mean_ns();
+        (before > 0.0).then(|| after / before)
     }
 
     /// Time gained (negative) or lost, in nanoseconds.
@@ -49,100 +66,68 @@ pub struct Comparison {
 }
 
 pub fn compare(before: &Profile, after: &Profile, group: GroupBy, parts: &Parts) -> Comparison {
-    let sides = [before, after].map(|profile| hotspots(profile, group, parts));
     let mut kernels: BTreeMap<String, ComparedKernel> = BTreeMap::new();
-    let sums = |side: &Hotspots| {
-        (
-            side.kernels.iter().map(|kernel| kernel.calls).sum(),
-            side.total_ns,
-        )
-    };
-    let [(calls_before, total_before), (calls_after, total_after)] =
-        [sums(&sides[0]), sums(&sides[1])];
-    for (at, side) in sides.into_iter().enumerate() {
+    let (mut calls, mut total_ns) = ([0; 2], [0.0; 2]);
+    for (at, profile) in [before, after].into_iter().enumerate() {
+        let side = hotspots(profile, group, parts);
+        total_ns[at] = side.total_ns;
         for kernel in side.kernels {
-            let key = format!(
-                "{}{:?}",
-                kernel.name,
-                kernel.variant.map(|v| (v.workgroup, v.grid))
-            );
+            calls[at] += kernel.calls;
+            let shape = kernel.variant.map(|v| (v.workgroup, v.grid));
+            let key = format!("{}{shape:?}", kernel.name);
             let entry = kernels.entry(key).or_insert_with(|| ComparedKernel {
                 name: kernel.name.clone(),
                 before: None,
                 after: None,
             });
-            let place = if at == 0 {
-                &mut entry.before
-            } else {
-                &mut entry.after
-            };
-            *place = Some(kernel);
+            let place = [&mut entry.before, &mut entry.after];
+            *place[at] = Some(kernel);
         }
     }
     let mut kernels: Vec<ComparedKernel> = kernels.into_values().collect();
     kernels.sort_by(|a, b| b.difference_ns().abs().total_cmp(&a.difference_ns().abs()));
     Comparison {
         kernels,
-        calls: [calls_before, calls_after],
-        total_ns: [total_before, total_after],
+        calls,
+        total_ns,
     }
 }
 
 impl Comparison {
     pub fn table(&self, limit: usize) -> TextTable {
-        let mut table = TextTable::new(
-            format!(
-                "Kernels before and after: {} in {} launches, {} in {}",
-                time(self.total_ns[0]),
-                self.calls[0],
-                time(self.total_ns[1]),
-                self.calls[1],
-            ),
-            &[
-                ("kernel", Align::Left),
-                ("", Align::Left),
-                ("calls", Align::Right),
-                ("calls", Align::Right),
-                ("total", Align::Right),
-                ("total", Align::Right),
-                ("difference", Align::Right),
-                ("mean ratio", Align::Right),
-            ],
+        let cell = |side: &Option<Hotspot>, show: fn(&Hotspot) -> String| {
+            side.as_ref().map_or("-".to_owned(), show)
+        };
+        let calls: fn(&Hotspot) -> String = |side| side.calls.to_string();
+        let total: fn(&Hotspot) -> String = |side| time(side.total_ns);
+        let title = format!(
+            "Kernels before and after: {} in {} launches, {} in {}",
+            time(self.total_ns[0]),
+            self.calls[0],
+            time(self.total_ns[1]),
+            self.calls[1],
         );
-        for kernel in self.kernels.iter().take(limit) {
-            let cell = |side: &Option<Hotspot>, show: fn(&Hotspot) -> String| {
-                side.as_ref().map_or("-".to_owned(), show)
-            };
-            let ratio = match (&kernel.before, &kernel.after) {
-                (Some(before), Some(after)) if before.mean_ns() > 0.0 => {
-                    format!("{:.2}", after.mean_ns() / before.mean_ns())
-                }
-                _ => "-".to_owned(),
-            };
-            table.rows.push(vec![
-                kernel.name.clone(),
-                match kernel.change() {
-                    Change::Vanished => "vanished",
-                    Change::Appeared => "appeared",
-                    Change::Stayed => "",
-                }
-                .to_owned(),
-                cell(&kernel.before, |side| side.calls.to_string()),
-                cell(&kernel.after, |side| side.calls.to_string()),
-                cell(&kernel.before, |side| time(side.total_ns)),
-                cell(&kernel.after, |side| time(side.total_ns)),
-                signed_time(kernel.difference_ns()),
-                ratio,
-            ]);
-        }
+        let columns = Columns::of(title, &self.kernels)
+            .first(limit)
+            .left("kernel", |kernel| kernel.name.clone())
+            .left("", |kernel| match kernel.change() {
+                Change::Stayed => String::new(),
+                change => change.name().to_owned(),
+            })
+            .right("calls", |kernel| cell(&kernel.before, calls))
+            .right("calls", |kernel| cell(&kernel.after, calls))
+            .right("total", |kernel| cell(&kernel.before, total))
+            .right("total", |kernel| cell(&kernel.after, total))
+            .right("difference", |kernel| signed_time(kernel.difference_ns()))
+            .right("mean ratio", |kernel| {
+                let ratio = kernel.mean_ratio();
+                ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+            });
+        let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
-            table
-                .notes
-                .push(format!("{} more kernels", self.kernels.len() - limit));
+            table.note(format!("{} more kernels", self.kernels.len() - limit));
         }
-        table.notes.push(
-            "two single profiles: whether a difference is more than chance, only repeated runs can tell".to_owned(),
-        );
+        table.note("two single profiles: whether a difference is more than chance, only repeated runs can tell");
         table
     }
 }

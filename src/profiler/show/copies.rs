@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::table::{Align, TextTable};
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::{bytes, or_not_reported, time};
 use crate::profiler::model::Profile;
 
@@ -47,33 +47,21 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
 }
 
 pub fn table(profile: &Profile) -> TextTable {
-    let mut table = TextTable::new(
-        "Memory copies",
-        &[
-            ("direction", Align::Left),
-            ("count", Align::Right),
-            ("total", Align::Right),
-            ("bytes", Align::Right),
-            ("rate", Align::Right),
-        ],
-    );
-    for copies in copies(profile) {
-        table.rows.push(vec![
-            copies.direction.clone(),
-            copies.count.to_string(),
-            time(copies.total_ns as f64),
-            or_not_reported(copies.bytes.map(|sum| bytes(sum as f64))),
-            or_not_reported(
-                copies
-                    .bandwidth()
-                    .map(|rate| format!("{:.1} GB/s", rate * 1e-9)),
-            ),
-        ]);
-    }
+    let gigabytes = |rate: f64| format!("{:.1} GB/s", rate * 1e-9);
+    let copies = copies(profile);
+    let columns = Columns::of("Memory copies", &copies)
+        .left("direction", |copies| copies.direction.clone())
+        .right("count", |copies| copies.count.to_string())
+        .right("total", |copies| time(copies.total_ns as f64))
+        .right("bytes", |copies| {
+            or_not_reported(copies.bytes.map(|sum| bytes(sum as f64)))
+        })
+        .right("rate", |copies| {
+            or_not_reported(copies.bandwidth().map(gigabytes))
+        });
+    let mut table = TextTable::from(columns);
     if profile.copies.iter().any(|copy| copy.bytes.is_none()) {
-        table
-            .notes
-            .push("rocprofv3 writes sizes of copies only to rocpd and JSON, not to CSV".to_owned());
+        table.note("rocprofv3 writes sizes of copies only to rocpd and JSON, not to CSV");
     }
     table
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::derived::{DERIVED, Derived, Good};
-use crate::base::table::{Align, TextTable};
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::figure;
 use crate::profiler::model::Profile;
 use crate::profiler::name;
@@ -61,12 +61,7 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
         match entry.counters.get_mut(counter) {
             Some(summary) => summary.add(sample.value),
             None => {
-                let first = CounterSummary {
-                    launches: 1,
-                    mean: sample.value,
-                    min: sample.value,
-                    max: sample.value,
-                };
+                let first = CounterSummary::of(sample.value);
                 entry.counters.insert(counter.to_owned(), first);
             }
         }
@@ -87,6 +82,15 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
 }
 
 impl CounterSummary {
+    fn of(value: f64) -> Self {
+        CounterSummary {
+            launches: 1,
+            mean: value,
+            min: value,
+            max: value,
+        }
+    }
+
     fn add(&mut self, value: f64) {
         self.launches += 1;
         // A running mean: a sum of large counters could lose its last digits.
@@ -116,10 +120,8 @@ pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
     let kernels = counters(profile);
     let mut tables: Vec<TextTable> = kernels.iter().take(limit).map(table).collect();
     if let (Some(last), true) = (tables.last_mut(), kernels.len() > limit) {
-        last.notes.push(format!(
-            "{} more kernels have counters",
-            kernels.len() - limit
-        ));
+        let more = kernels.len() - limit;
+        last.note(format!("{more} more kernels have counters"));
     }
     tables
 }
@@ -128,63 +130,47 @@ pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
 const COUNTERS_SHOWN: usize = 24;
 
 fn table(kernel: &KernelCounters) -> TextTable {
-    let mut table = TextTable::new(
-        format!(
-            "Counters of {} ({} launches)",
-            name::short(&kernel.kernel),
-            kernel.launches
-        ),
-        &[
-            ("metric", Align::Left),
-            ("mean a launch", Align::Right),
-            ("good", Align::Left),
-        ],
-    );
-    for metric in DERIVED {
-        if let Some(value) = kernel.derived(metric) {
-            let verdict = match (metric.good, metric.good.holds(value)) {
-                (Good::AtLeast(bound), Some(holds)) => {
-                    format!("{} (from {bound}%)", yes_or_no(holds))
-                }
-                (Good::AtMost(bound), Some(holds)) => {
-                    format!("{} (up to {bound}%)", yes_or_no(holds))
-                }
-                _ => "-".to_owned(),
-            };
-            table.rows.push(vec![
-                metric.name.to_owned(),
-                format!("{} {}", figure(value), metric.unit)
-                    .trim()
-                    .to_owned(),
-                verdict,
-            ]);
-            if metric.good.holds(value) == Some(false) {
-                table
-                    .notes
-                    .push(format!("{}: {}", metric.name, metric.meaning));
-            }
-        }
+    let derived: Vec<_> = DERIVED
+        .iter()
+        .filter_map(|metric| Some((metric, kernel.derived(metric)?)))
+        .collect();
+    let name = name::short(&kernel.kernel);
+    let title = format!("Counters of {name} ({} launches)", kernel.launches);
+    let columns = Columns::of(title, &derived)
+        .left("metric", |(metric, _)| metric.name.to_owned())
+        .right("mean a launch", |(metric, value)| {
+            let text = format!("{} {}", figure(*value), metric.unit);
+            text.trim().to_owned()
+        })
+        .left("good", |(metric, value)| verdict(metric.good, *value));
+    let mut table = TextTable::from(columns);
+    let bad = |(metric, value): &&(&Derived, f64)| metric.good.holds(*value) == Some(false);
+    for (metric, _) in derived.iter().filter(bad) {
+        table.note(format!("{}: {}", metric.name, metric.meaning));
     }
     let is_one_channel = |name: &str| name.ends_with(']');
-    let plain: Vec<_> = kernel
+    let plain = kernel
         .counters
         .iter()
         .filter(|(name, _)| !is_one_channel(name))
-        .collect();
-    for (name, summary) in plain.iter().take(COUNTERS_SHOWN) {
-        table
-            .rows
-            .push(vec![(*name).clone(), figure(summary.mean), "-".to_owned()]);
-    }
-    let left_out = kernel.counters.len() - plain.len().min(COUNTERS_SHOWN);
+        .take(COUNTERS_SHOWN);
+    let rows = plain.map(|(name, summary)| vec![name.clone(), figure(summary.mean), "-".into()]);
+    let before = table.rows.len();
+    table.rows.extend(rows);
+    let left_out = kernel.counters.len() - (table.rows.len() - before);
     if left_out > 0 {
-        table.notes.push(format!(
+        table.note(format!(
             "{left_out} more counters: export the profile to see them all"
         ));
     }
     table
 }
 
-fn yes_or_no(holds: bool) -> &'static str {
-    if holds { "yes" } else { "no" }
+fn verdict(good: Good, value: f64) -> String {
+    let (range, holds) = match (good, good.holds(value)) {
+        (Good::AtLeast(bound), Some(holds)) => (format!("from {bound}%"), holds),
+        (Good::AtMost(bound), Some(holds)) => (format!("up to {bound}%"), holds),
+        _ => return "-".to_owned(),
+    };
+    format!("{} ({range})", if holds { "yes" } else { "no" })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::parts::Parts;
-use crate::base::table::{Align, TextTable};
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent, time};
 use crate::profiler::model::{Profile, StatisticKind, Variant, VariantId};
 use crate::profiler::name;
@@ -18,7 +18,7 @@ pub enum GroupBy {
     Variant,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hotspot {
     pub name: String,
     /// Part of the model, where the run told.
@@ -54,11 +54,7 @@ pub struct Hotspots {
 
 /// Kernels by total time. From single launches where the profile has them, else from the profiler's own summary.
 pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
-    let timed = profile
-        .dispatches
-        .iter()
-        .any(|dispatch| dispatch.time.is_some());
-    let mut found = if timed || !has_summary(profile) {
+    let mut found = if profile.is_timed() || !has_summary(profile) {
         from_dispatches(profile, group)
     } else {
         from_summary(profile, group)
@@ -180,14 +176,8 @@ impl Lines {
             .or_insert_with(|| {
                 self.kernels.push(Hotspot {
                     name: name.to_owned(),
-                    part: None,
                     variant,
-                    calls: 0,
-                    total_ns: 0.0,
-                    min_ns: None,
-                    max_ns: None,
-                    percent: 0.0,
-                    variants: 0,
+                    ..Hotspot::default()
                 });
                 self.kernels.len() - 1
             });
@@ -214,82 +204,57 @@ fn pick(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f
 impl Hotspots {
     /// The longest `limit` kernels.
     pub fn table(&self, limit: usize) -> TextTable {
-        let with_shape = self.kernels.iter().any(|kernel| kernel.variant.is_some());
-        let with_part = self.kernels.iter().any(|kernel| kernel.part.is_some());
-        let mut columns = vec![
-            ("kernel", Align::Left),
-            ("calls", Align::Right),
-            ("total", Align::Right),
-            ("mean", Align::Right),
-            ("min", Align::Right),
-            ("max", Align::Right),
-            ("share", Align::Right),
-        ];
-        if with_shape {
-            columns.extend([
-                ("workgroup", Align::Right),
-                ("grid", Align::Right),
-                ("VGPRs", Align::Right),
-            ]);
-        }
-        if with_part {
-            columns.push(("part of the model", Align::Left));
-        }
-        let mut table = TextTable::new(
-            format!(
-                "Kernels by time on the device ({} in all)",
-                time(self.total_ns)
-            ),
-            &columns,
+        let title = format!(
+            "Kernels by time on the device ({} in all)",
+            time(self.total_ns)
         );
-        for kernel in self.kernels.iter().take(limit) {
-            let mut row = vec![
-                kernel.name.clone(),
-                kernel.calls.to_string(),
-                time(kernel.total_ns),
-                time(kernel.mean_ns()),
-                or_not_reported(kernel.min_ns.map(time)),
-                or_not_reported(kernel.max_ns.map(time)),
-                percent(kernel.percent),
-            ];
-            if with_shape {
-                let variant = kernel.variant.as_ref();
-                row.push(or_not_reported(
-                    variant.and_then(|v| v.workgroup).map(|w| axes(&w)),
-                ));
-                row.push(or_not_reported(
-                    variant.and_then(|v| v.grid).map(|g| axes(&g)),
-                ));
-                row.push(or_not_reported(
-                    variant.and_then(|v| v.vgpr).map(|n| n.to_string()),
-                ));
-            }
-            if with_part {
-                row.push(kernel.part.clone().unwrap_or_default());
-            }
-            table.rows.push(row);
+        let mut columns = Columns::of(title, &self.kernels)
+            .first(limit)
+            .left("kernel", |kernel| kernel.name.clone())
+            .right("calls", |kernel| kernel.calls.to_string())
+            .right("total", |kernel| time(kernel.total_ns))
+            .right("mean", |kernel| time(kernel.mean_ns()))
+            .right("min", |kernel| or_not_reported(kernel.min_ns.map(time)))
+            .right("max", |kernel| or_not_reported(kernel.max_ns.map(time)))
+            .right("share", |kernel| percent(kernel.percent));
+        if self.kernels.iter().any(|kernel| kernel.variant.is_some()) {
+            let shape = |kernel: &Hotspot, of: fn(Variant) -> Option<String>| {
+                or_not_reported(kernel.variant.and_then(of))
+            };
+            columns = columns
+                .right("workgroup", move |kernel| {
+                    shape(kernel, |variant| Some(axes(&variant.workgroup?)))
+                })
+                .right("grid", move |kernel| {
+                    shape(kernel, |variant| Some(axes(&variant.grid?)))
+                })
+                .right("VGPRs", move |kernel| {
+                    shape(kernel, |variant| Some(variant.vgpr?.to_string()))
+                });
         }
+        if self.kernels.iter().any(|kernel| kernel.part.is_some()) {
+            columns = columns.left("part of the model", |kernel| {
+                kernel.part.clone().unwrap_or_default()
+            });
+        }
+        let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
-            let rest: f64 = self.kernels[limit..]
-                .iter()
-                .map(|kernel| kernel.percent)
-                .sum();
-            table.notes.push(format!(
+            let rest = &self.kernels[limit..];
+            let share = rest.iter().map(|kernel| kernel.percent).sum();
+            table.note(format!(
                 "{} more kernels take {}",
-                self.kernels.len() - limit,
-                percent(rest)
+                rest.len(),
+                percent(share)
             ));
         }
         if self.untimed > 0 {
-            table.notes.push(format!(
+            table.note(format!(
                 "{} launches have no usable time and are left out",
                 self.untimed
             ));
         }
         if self.from_summary {
-            table.notes.push(
-                "from the profiler's own summary; the file has no single launches".to_owned(),
-            );
+            table.note("from the profiler's own summary; the file has no single launches");
         }
         table
     }

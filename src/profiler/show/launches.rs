@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::base::table::{Align, TextTable};
+use serde::Serialize;
+
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent, time};
 use crate::profiler::model::{Interval, ProcessId, Profile};
 
 /// Median, spread and sum of a set of durations.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Durations {
     pub count: u64,
     pub total_ns: f64,
@@ -34,8 +36,9 @@ impl Durations {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LaunchOverhead {
+    #[serde(rename = "count")]
     pub launches: u64,
     /// From the end of a kernel to the start of the next on the same queue, where it did not start before.
     pub gaps: Option<Durations>,
@@ -54,6 +57,11 @@ fn launches_a_kernel(function: &str) -> bool {
     function.contains("LaunchKernel")
         || function.contains("LaunchCooperativeKernel")
         || function == "hipGraphLaunch"
+}
+
+/// Whether a profile has times of launches or the calls that made them.
+pub fn is_told(profile: &Profile) -> bool {
+    profile.is_timed() || !profile.calls.is_empty()
 }
 
 pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
@@ -130,50 +138,35 @@ fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, Interval)])
 
 impl LaunchOverhead {
     pub fn table(&self) -> TextTable {
-        let mut table = TextTable::new(
-            format!("Launch overhead over {} launches", self.launches),
-            &[
-                ("", Align::Left),
-                ("count", Align::Right),
-                ("median", Align::Right),
-                ("90 % below", Align::Right),
-                ("total", Align::Right),
-            ],
-        );
         let lines = [
             ("gap between kernels of a queue", self.gaps),
             ("launching call on the host", self.calls),
             ("from that call to the kernel's start", self.queueing),
         ];
-        for (name, durations) in lines {
-            let cell = |figure: fn(&Durations) -> f64| {
-                or_not_reported(durations.as_ref().map(|durations| time(figure(durations))))
-            };
-            table.rows.push(vec![
-                name.to_owned(),
-                or_not_reported(durations.map(|durations| durations.count.to_string())),
-                cell(|d| d.median_ns),
-                cell(|d| d.p90_ns),
-                cell(|d| d.total_ns),
-            ]);
-        }
+        let figure = |durations: Option<Durations>, of: fn(Durations) -> String| {
+            or_not_reported(durations.map(of))
+        };
+        let title = format!("Launch overhead over {} launches", self.launches);
+        let columns = Columns::of(title, &lines)
+            .left("", |line| line.0.to_owned())
+            .right("count", |line| figure(line.1, |d| d.count.to_string()))
+            .right("median", |line| figure(line.1, |d| time(d.median_ns)))
+            .right("90 % below", |line| figure(line.1, |d| time(d.p90_ns)))
+            .right("total", |line| figure(line.1, |d| time(d.total_ns)));
+        let mut table = TextTable::from(columns);
         if let Some(share) = self.gap_share {
-            table.notes.push(format!(
-                "the queues stood still for {} of their time",
-                percent(100.0 * share)
-            ));
+            let share = percent(100.0 * share);
+            table.note(format!("the queues stood still for {share} of their time"));
         }
         if self.overlapping > 0 {
-            table.notes.push(format!(
+            table.note(format!(
                 "{} kernels started before the one ahead had ended",
                 self.overlapping
             ));
         }
         if self.calls.is_none() {
-            table.notes.push(
-                "the host's calls are in a runtime trace (profile rocprofv3 --kind runtime)"
-                    .to_owned(),
-            );
+            table
+                .note("the host's calls are in a runtime trace (profile rocprofv3 --kind runtime)");
         }
         table
     }

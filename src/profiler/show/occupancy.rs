@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::base::table::{Align, TextTable};
-use crate::base::units::percent;
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{or_not_reported, percent};
 use crate::profiler::architecture::{self, Architecture, MAX_BARRIERS};
 use crate::profiler::model::{Profile, Variant, VariantId};
 use crate::profiler::name;
@@ -57,31 +57,23 @@ pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occup
     let simds = architecture.simds_per_compute_unit;
     let max_waves = architecture.max_waves_per_simd * simds;
     let by_waves = |waves_per_simd: u32| waves_per_simd.saturating_mul(simds) / waves_per_workgroup;
+    let barriers = if waves_per_workgroup > 1 {
+        MAX_BARRIERS
+    } else {
+        u32::MAX
+    };
+    let vector = waves_by_vector_registers(variant, architecture)?;
+    let scalar = waves_by_scalar_registers(variant, architecture);
+    let local = workgroups_by_local_memory(variant, architecture);
     let limits = [
         (
             Limiter::WaveSlots,
             by_waves(architecture.max_waves_per_simd),
         ),
-        (
-            Limiter::VectorRegisters,
-            by_waves(waves_by_vector_registers(variant, architecture)?),
-        ),
-        (
-            Limiter::ScalarRegisters,
-            by_waves(waves_by_scalar_registers(variant, architecture)),
-        ),
-        (
-            Limiter::LocalMemory,
-            workgroups_by_local_memory(variant, architecture),
-        ),
-        (
-            Limiter::Barriers,
-            if waves_per_workgroup > 1 {
-                MAX_BARRIERS
-            } else {
-                u32::MAX
-            },
-        ),
+        (Limiter::VectorRegisters, by_waves(vector)),
+        (Limiter::ScalarRegisters, by_waves(scalar)),
+        (Limiter::LocalMemory, local),
+        (Limiter::Barriers, barriers),
     ];
     let &(limiter, workgroups) = limits.iter().min_by_key(|(_, workgroups)| *workgroups)?;
     (workgroups > 0).then(|| Occupancy {
@@ -174,52 +166,40 @@ fn waves(variant: &Variant, occupancy: &Occupancy) -> Option<u64> {
 }
 
 pub fn table(profile: &Profile, limit: usize) -> TextTable {
-    let mut table = TextTable::new(
-        "Theoretical occupancy, from the registers and local memory of each launch",
-        &[
-            ("kernel", Align::Left),
-            ("workgroup", Align::Right),
-            ("VGPRs", Align::Right),
-            ("LDS", Align::Right),
-            ("occupancy", Align::Right),
-            ("limited by", Align::Left),
-            ("waves / device", Align::Right),
-        ],
-    );
+    let launch = |kernel: &KernelOccupancy| profile.variant(kernel.variant);
     let kernels = kernels(profile);
-    for kernel in kernels.iter().take(limit) {
-        let variant = profile.variant(kernel.variant);
-        let fill = match (kernel.waves, kernel.resident) {
-            (Some(waves), Some(resident)) => format!("{waves} / {resident}"),
-            (Some(waves), None) => waves.to_string(),
-            _ => "not reported".to_owned(),
-        };
-        table.rows.push(vec![
-            name::short(profile.kernel_name(kernel.variant)).to_owned(),
-            variant.workgroup_size().unwrap_or(0).to_string(),
-            match (variant.vgpr, variant.accum_vgpr) {
-                (Some(vector), Some(accumulation)) if accumulation > 0 => {
-                    format!("{vector}+{accumulation}")
-                }
-                (Some(vector), _) => vector.to_string(),
-                _ => "not reported".to_owned(),
-            },
-            variant
-                .lds
-                .map_or("not reported".to_owned(), |bytes| bytes.to_string()),
-            percent(kernel.occupancy.percent()),
-            kernel.occupancy.limiter.to_string(),
-            fill,
-        ]);
-    }
+    let title = "Theoretical occupancy, from the registers and local memory of each launch";
+    let columns = Columns::of(title, &kernels)
+        .first(limit)
+        .left("kernel", |kernel| {
+            name::short(profile.kernel_name(kernel.variant)).to_owned()
+        })
+        .right("workgroup", |kernel| {
+            launch(kernel).workgroup_size().unwrap_or(0).to_string()
+        })
+        .right("VGPRs", |kernel| {
+            let accumulation = launch(kernel).accum_vgpr.filter(|&count| count > 0);
+            or_not_reported(launch(kernel).vgpr.map(|vector| match accumulation {
+                Some(accumulation) => format!("{vector}+{accumulation}"),
+                None => vector.to_string(),
+            }))
+        })
+        .right("LDS", |kernel| {
+            or_not_reported(launch(kernel).lds.map(|bytes| bytes.to_string()))
+        })
+        .right("occupancy", |kernel| percent(kernel.occupancy.percent()))
+        .left("limited by", |kernel| kernel.occupancy.limiter.to_string())
+        .right("waves / device", |kernel| {
+            or_not_reported(kernel.waves.map(|waves| match kernel.resident {
+                Some(resident) => format!("{waves} / {resident}"),
+                None => waves.to_string(),
+            }))
+        });
+    let mut table = TextTable::from(columns);
     if kernels.iter().any(|kernel| kernel.waves < kernel.resident) {
-        table.notes.push(
-            "a launch with fewer waves than the device holds leaves compute units empty, whatever its occupancy".to_owned(),
-        );
+        table.note("a launch with fewer waves than the device holds leaves compute units empty, whatever its occupancy");
     }
-    table
-        .notes
-        .push("register files and granules from LLVM's AMDGPU backend".to_owned());
+    table.note("register files and granules from LLVM's AMDGPU backend");
     table
 }
 

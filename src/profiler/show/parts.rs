@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::profiler::name;
+use crate::train::event::Kernels;
 
 /// Kernel names with the part of the model that issued them.
 #[derive(Clone, Debug, Default)]
@@ -37,30 +38,13 @@ impl Parts {
         Some(text)
     }
 
-    /// Of one run.
-    pub fn from_events(stream: &str) -> Self {
+    /// Of the kernels that runs timed.
+    pub fn of_kernels<'a>(timed: impl IntoIterator<Item = &'a Kernels>) -> Self {
         let mut parts = Parts::default();
-        parts.add_events(stream);
-        parts
-    }
-
-    /// Reads the `kernels` events of a run's stream; other lines are ignored.
-    pub fn add_events(&mut self, stream: &str) {
-        for line in stream.lines() {
-            let Ok(event) = serde_json::from_str::<serde_json::Value>(line) else {
-                continue;
-            };
-            if event.get("event").and_then(|kind| kind.as_str()) != Some("kernels") {
-                continue;
-            }
-            let kernels = event.get("kernels").and_then(|kernels| kernels.as_array());
-            for kernel in kernels.into_iter().flatten() {
-                let text = |key: &str| kernel.get(key).and_then(|value| value.as_str());
-                if let (Some(name), Some(part)) = (text("name"), text("part")) {
-                    self.add(name, part);
-                }
-            }
+        for kernel in timed.into_iter().flat_map(|kernels| &kernels.kernels) {
+            parts.add(&kernel.name, &kernel.part);
         }
+        parts
     }
 }
 
@@ -70,10 +54,9 @@ mod tests {
 
     #[test]
     fn kernels_of_a_run_are_named_after_its_parts() {
-        let stream = r#"not json
-{"t":0.1,"event":"step","n":1}
-{"t":9.0,"event":"kernels","kernels":[{"name":"rms_norm","part":"layer 0 attention"},{"name":"rms_norm","part":"layer 1 attention"}],"unknown":1}"#;
-        let parts = Parts::from_events(stream);
+        let mut parts = Parts::default();
+        parts.add("rms_norm", "layer 0 attention");
+        parts.add("rms_norm", "layer 1 attention");
         assert_eq!(
             parts.of("void rms_norm<float>(float*)").as_deref(),
             Some("layer 0 attention, layer 1 attention")

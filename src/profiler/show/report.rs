@@ -3,9 +3,9 @@
 use super::hotspots::{GroupBy, hotspots};
 use super::parts::Parts;
 use super::{copies, counters, launches, occupancy, roofline, timeline};
-use crate::base::table::{Align, TextTable};
-use crate::base::units::time;
-use crate::profiler::model::{Profile, StatisticKind};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{figure, or_not_reported, percent, time};
+use crate::profiler::model::{InstructionSamples, Metric, Profile, Region, StatisticKind};
 use crate::profiler::name;
 
 /// How much to show.
@@ -19,23 +19,22 @@ pub struct ReportOptions {
 /// The tables this profile has something to say in.
 pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<TextTable> {
     let rows = options.rows;
-    let mut tables = vec![hotspots(profile, options.group, parts).table(rows)];
-    tables.push(timeline::table(profile, rows.min(3)));
-    let timed = profile
-        .dispatches
-        .iter()
-        .any(|dispatch| dispatch.time.is_some());
-    if timed || !profile.calls.is_empty() {
+    let mut tables = vec![
+        hotspots(profile, options.group, parts).table(rows),
+        timeline::table(profile, rows.min(3)),
+    ];
+    if launches::is_told(profile) {
         tables.push(launches::launch_overhead(profile).table());
     }
-    tables.push(calls(profile, rows));
-    tables.push(copies::table(profile));
+    tables.extend([calls(profile, rows), copies::table(profile)]);
     tables.extend(counters::tables(profile, rows.min(5)));
-    tables.push(occupancy::table(profile, rows));
-    tables.push(roofline::table(profile));
-    tables.push(regions(profile, rows));
-    tables.push(metrics(profile, rows));
-    tables.push(instructions(profile, rows));
+    tables.extend([
+        occupancy::table(profile, rows),
+        roofline::table(profile),
+        regions(profile, rows),
+        metrics(profile, rows),
+        instructions(profile, rows),
+    ]);
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
@@ -57,112 +56,72 @@ pub fn calls(profile: &Profile, limit: usize) -> TextTable {
             }
         }
     }
-    let mut table = TextTable::new(
-        "Calls of the host",
-        &[
-            ("function", Align::Left),
-            ("calls", Align::Right),
-            ("total", Align::Right),
-            ("mean", Align::Right),
-        ],
-    );
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    for (function, (count, total)) in sums.into_iter().take(limit) {
-        table.rows.push(vec![
-            function.to_owned(),
-            count.to_string(),
-            time(total),
-            time(total / count.max(1) as f64),
-        ]);
-    }
-    table
+    Columns::of("Calls of the host", &sums)
+        .first(limit)
+        .left("function", |(function, _)| (*function).to_owned())
+        .right("calls", |(_, (count, _))| count.to_string())
+        .right("total", |(_, (_, total))| time(*total))
+        .right("mean", |(_, (count, total))| {
+            time(total / (*count).max(1) as f64)
+        })
+        .into()
 }
 
 pub fn regions(profile: &Profile, limit: usize) -> TextTable {
-    let mut table = TextTable::new(
-        "Call tree of rocprof-sys, longest first",
-        &[
-            ("region", Align::Left),
-            ("thread", Align::Right),
-            ("calls", Align::Right),
-            ("total", Align::Right),
-            ("self", Align::Right),
-        ],
-    );
-    let mut regions: Vec<_> = profile.regions.iter().collect();
+    let mut regions: Vec<&Region> = profile.regions.iter().collect();
     regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
-    for region in regions.into_iter().take(limit) {
-        table.rows.push(vec![
-            region.label.clone(),
-            region
-                .thread
-                .map_or("-".to_owned(), |thread| thread.to_string()),
-            region.calls.to_string(),
-            time(region.total_s * 1e9),
-            crate::base::units::or_not_reported(
-                region.self_percent.map(crate::base::units::percent),
-            ),
-        ]);
-    }
-    table
+    Columns::of("Call tree of rocprof-sys, longest first", &regions)
+        .first(limit)
+        .left("region", |region| region.label.clone())
+        .right("thread", |region| {
+            let thread = region.thread;
+            thread.map_or("-".to_owned(), |thread| thread.to_string())
+        })
+        .right("calls", |region| region.calls.to_string())
+        .right("total", |region| time(region.total_s * 1e9))
+        .right("self", |region| {
+            or_not_reported(region.self_percent.map(percent))
+        })
+        .into()
 }
 
 pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
-    let mut table = TextTable::new(
-        "Metrics of rocprof-compute, nearest to their peak first",
-        &[
-            ("metric", Align::Left),
-            ("value", Align::Right),
-            ("unit", Align::Left),
-            ("of peak", Align::Right),
-        ],
-    );
-    let mut metrics: Vec<_> = profile
+    let mut metrics: Vec<&Metric> = profile
         .metrics
         .iter()
         .filter(|metric| metric.value.is_some())
         .collect();
-    metrics.sort_by(|a, b| {
-        let share =
-            |metric: &crate::profiler::model::Metric| metric.percent_of_peak.unwrap_or(-1.0);
-        share(b).total_cmp(&share(a))
-    });
-    for metric in metrics.into_iter().take(limit) {
-        table.rows.push(vec![
-            format!("{}: {}", metric.table, metric.name),
-            crate::base::units::or_not_reported(metric.value.map(crate::base::units::figure)),
-            metric.unit.clone(),
-            crate::base::units::or_not_reported(
-                metric.percent_of_peak.map(crate::base::units::percent),
-            ),
-        ]);
-    }
-    table
+    let share = |metric: &Metric| metric.percent_of_peak.unwrap_or(-1.0);
+    metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let title = "Metrics of rocprof-compute, nearest to their peak first";
+    Columns::of(title, &metrics)
+        .first(limit)
+        .left("metric", |metric| {
+            format!("{}: {}", metric.table, metric.name)
+        })
+        .right("value", |metric| or_not_reported(metric.value.map(figure)))
+        .left("unit", |metric| metric.unit.clone())
+        .right("of peak", |metric| {
+            or_not_reported(metric.percent_of_peak.map(percent))
+        })
+        .into()
 }
 
 pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
-    let total: u64 = profile
-        .instructions
-        .iter()
-        .map(|sample| sample.samples)
-        .sum();
-    let mut table = TextTable::new(
-        format!("Instructions the program counter was seen at ({total} samples)"),
-        &[
-            ("instruction", Align::Left),
-            ("samples", Align::Right),
-            ("share", Align::Right),
-        ],
-    );
-    let mut samples: Vec<_> = profile.instructions.iter().collect();
+    let mut samples: Vec<&InstructionSamples> = profile.instructions.iter().collect();
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.samples));
-    for sample in samples.into_iter().take(limit) {
-        table.rows.push(vec![
-            name::strip_suffix(profile.name(sample.instruction)).to_owned(),
-            sample.samples.to_string(),
-            crate::base::units::percent(100.0 * sample.samples as f64 / total.max(1) as f64),
-        ]);
-    }
-    table
+    let total: u64 = samples.iter().map(|sample| sample.samples).sum();
+    let title = format!("Instructions the program counter was seen at ({total} samples)");
+    Columns::of(title, &samples)
+        .first(limit)
+        .left("instruction", |sample| {
+            name::strip_suffix(profile.name(sample.instruction)).to_owned()
+        })
+        .right("samples", |sample| sample.samples.to_string())
+        .right("share", |sample| {
+            percent(100.0 * sample.samples as f64 / total.max(1) as f64)
+        })
+        .into()
 }

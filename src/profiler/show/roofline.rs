@@ -1,60 +1,40 @@
-//! Kernels under the ceilings of memory and arithmetic.
+//! Kernels under the ceilings of memory and arithmetic, as hardware counters saw them.
 
 use super::counters::{KernelCounters, counters};
 use super::derived::{memory_bytes, operations};
-use crate::base::table::{Align, TextTable};
+use crate::base::roofline::{Ceilings, Grain, Point, Roof, Roofline, Source};
+use crate::base::table::{Columns, TextTable};
 use crate::base::units::{bytes, figure, percent};
-use crate::profiler::model::{Ceiling, Profile};
+use crate::profiler::model::{MeasuredCeiling, Profile};
 use crate::profiler::name;
 
-/// A kernel in the roofline diagram.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    pub kernel: String,
-    /// Floating-point operations a launch.
-    pub operations: f64,
-    /// Bytes to and from memory a launch.
-    pub bytes: f64,
-    pub mean_ns: f64,
-}
-
-impl Point {
-    /// Operations a byte.
-    pub fn intensity(&self) -> f64 {
-        self.operations / self.bytes
-    }
-
-    /// GFLOP/s.
-    pub fn performance(&self) -> f64 {
-        self.operations / self.mean_ns
-    }
-
-    /// GB/s.
-    pub fn bandwidth(&self) -> f64 {
-        self.bytes / self.mean_ns
-    }
-}
-
-/// Kernels whose counters tell operations and bytes, and whose time is known.
+/// Launches of kernels whose counters tell operations and bytes, and whose time is known.
 pub fn points(profile: &Profile) -> Vec<Point> {
     counters(profile).iter().filter_map(point).collect()
 }
 
 fn point(kernel: &KernelCounters) -> Option<Point> {
     let mean = |counter: &str| kernel.mean(counter);
-    let point = Point {
-        kernel: kernel.kernel.clone(),
-        operations: operations(&mean)?,
-        bytes: memory_bytes(&mean)?,
-        mean_ns: kernel.mean_ns?,
-    };
-    (point.bytes > 0.0 && point.mean_ns > 0.0).then_some(point)
+    let bytes = memory_bytes(&mean).filter(|bytes| *bytes > 0.0)?;
+    let on_matrix_units = kernel.counters.iter().any(|(counter, summary)| {
+        counter.starts_with("SQ_INSTS_VALU_MFMA_MOPS") && summary.mean > 0.0
+    });
+    Some(Point {
+        kernels: vec![kernel.kernel.clone()],
+        ..Point::new(
+            name::short(&kernel.kernel),
+            Grain::Kernel,
+            on_matrix_units,
+            (operations(&mean)?, bytes),
+            kernel.mean_ns? / 1e6,
+        )?
+    })
 }
 
-/// The ceilings of the first device that was measured, bandwidths first.
-pub fn ceilings(profile: &Profile) -> Vec<&Ceiling> {
+/// What rocprof-compute measured on the first device, bandwidths first.
+pub fn measured(profile: &Profile) -> Vec<&MeasuredCeiling> {
     let device = profile.ceilings.iter().map(|ceiling| ceiling.device).min();
-    let mut ceilings: Vec<&Ceiling> = profile
+    let mut ceilings: Vec<&MeasuredCeiling> = profile
         .ceilings
         .iter()
         .filter(|ceiling| Some(ceiling.device) == device)
@@ -63,59 +43,70 @@ pub fn ceilings(profile: &Profile) -> Vec<&Ceiling> {
     ceilings
 }
 
-/// Measured bandwidth of memory in GB/s, where rocprof-compute measured it.
-pub fn memory_ceiling(profile: &Profile) -> Option<f64> {
-    ceilings(profile)
-        .iter()
-        .find(|ceiling| ceiling.name.eq_ignore_ascii_case("HBMBw"))
-        .map(|ceiling| ceiling.value)
+/// The lines that operations and bytes at the memory are held against: caches and local memory are none of them. The fastest
+/// matrix unit counts, for counters do not tell the type; of the vector units that of f32.
+fn ceilings(profile: &Profile) -> Ceilings {
+    let mut lines = measured(profile);
+    lines.sort_by(|a, b| {
+        let is_f32 = |line: &MeasuredCeiling| line.name == "FP32Flops";
+        is_f32(b).cmp(&is_f32(a)).then(b.value.total_cmp(&a.value))
+    });
+    let mut ceilings = Ceilings::default();
+    for line in lines {
+        let roof = match line.name.as_str() {
+            name if name.eq_ignore_ascii_case("HBMBw") => Roof::Memory,
+            name if name.starts_with("MFMA") && name.ends_with("Flops") => Roof::Products,
+            name if name.ends_with("Flops") => Roof::Vector,
+            _ => continue,
+        };
+        let per_second = Some(line.value * 1e9);
+        ceilings.add(roof, line.name.as_str(), per_second, Source::Measured);
+    }
+    ceilings
+}
+
+pub fn roofline(profile: &Profile) -> Roofline {
+    let gpu = profile.agents.iter().find(|agent| agent.gpu);
+    let device = gpu.map_or("", |gpu| gpu.name.as_str());
+    let work = "hardware counters, per launch";
+    Roofline::new(device, work, ceilings(profile), points(profile))
 }
 
 pub fn table(profile: &Profile) -> TextTable {
-    let mut table = TextTable::new(
+    let roofline = roofline(profile);
+    let mut table: TextTable = Columns::of(
         "Roofline: operations and bytes from counters, per launch",
-        &[
-            ("kernel", Align::Left),
-            ("FLOP", Align::Right),
-            ("memory", Align::Right),
-            ("FLOP/byte", Align::Right),
-            ("GFLOP/s", Align::Right),
-            ("GB/s", Align::Right),
-            ("of memory ceiling", Align::Right),
-        ],
-    );
-    let ceiling = memory_ceiling(profile);
-    for point in points(profile) {
-        table.rows.push(vec![
-            name::short(&point.kernel).to_owned(),
-            figure(point.operations),
-            bytes(point.bytes),
-            figure(point.intensity()),
-            figure(point.performance()),
-            figure(point.bandwidth()),
-            match ceiling {
-                Some(ceiling) => percent(100.0 * point.bandwidth() / ceiling),
-                None => "not reported".to_owned(),
-            },
-        ]);
-    }
-    let ceilings = ceilings(profile);
-    if !ceilings.is_empty() {
-        let list: Vec<String> = ceilings
-            .iter()
-            .map(|ceiling| {
-                let unit = if ceiling.is_bandwidth() {
-                    "GB/s"
-                } else {
-                    "GFLOP/s"
-                };
-                format!("{} {} {unit}", ceiling.name, figure(ceiling.value))
-            })
-            .collect();
-        table.notes.push(format!(
-            "ceilings as rocprof-compute measured them: {}",
-            list.join(", ")
-        ));
+        &roofline.points,
+    )
+    .left("kernel", |point| point.name.clone())
+    .right("FLOP", |point| figure(point.flops))
+    .right("memory", |point| bytes(point.bytes))
+    .right("FLOP/byte", |point| figure(point.intensity))
+    .right("GFLOP/s", |point| figure(point.flops_per_s / 1e9))
+    .right("GB/s", |point| figure(point.bytes_per_s / 1e9))
+    .right("of limit", |point| {
+        point.share.map(|share| percent(100.0 * share))
+    })
+    .left("bound by", |point| {
+        point.bound.map(|bound| bound.to_string())
+    })
+    .into();
+    let measured: Vec<String> = measured(profile)
+        .iter()
+        .map(|ceiling| {
+            format!(
+                "{} {} {}",
+                ceiling.name,
+                figure(ceiling.value),
+                ceiling.unit()
+            )
+        })
+        .collect();
+    if !measured.is_empty() {
+        let list = measured.join(", ");
+        table
+            .notes
+            .push(format!("ceilings as rocprof-compute measured them: {list}"));
     }
     table
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::table::{Align, TextTable};
-use crate::base::units::{percent, time};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{or_not_reported, percent, time};
 use crate::profiler::model::{Interval, NameId, ProcessId, Profile};
 use crate::profiler::name;
 
@@ -168,34 +168,29 @@ fn activity_of(process: ProcessId, agent: Option<u64>, mut spans: Vec<Span>) -> 
 
 /// The devices' idle share with their longest gaps.
 pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
-    let mut table = TextTable::new(
-        "Device activity, from the first kernel to the last",
-        &[
-            ("device", Align::Left),
-            ("span", Align::Right),
-            ("busy", Align::Right),
-            ("idle", Align::Right),
-            ("gaps", Align::Right),
-        ],
-    );
-    for activity in activity(profile) {
-        table.rows.push(vec![
-            device_label(profile, activity.process, activity.agent),
-            time(activity.span.duration() as f64),
-            time(activity.busy_ns as f64),
-            crate::base::units::or_not_reported(
-                activity.idle_share().map(|share| percent(100.0 * share)),
-            ),
-            activity.gaps.len().to_string(),
-        ]);
-        for gap in activity.gaps.iter().take(gaps_shown) {
-            table.notes.push(format!(
-                "gap of {} between {} and {}",
-                time(gap.time.duration() as f64),
-                name::short(profile.name(gap.before)),
-                name::short(profile.name(gap.after)),
-            ));
-        }
+    let activity = activity(profile);
+    let title = "Device activity, from the first kernel to the last";
+    let columns = Columns::of(title, &activity)
+        .left("device", |device| {
+            device_label(profile, device.process, device.agent)
+        })
+        .right("span", |device| time(device.span.duration() as f64))
+        .right("busy", |device| time(device.busy_ns as f64))
+        .right("idle", |device| {
+            or_not_reported(device.idle_share().map(|share| percent(100.0 * share)))
+        })
+        .right("gaps", |device| device.gaps.len().to_string());
+    let mut table = TextTable::from(columns);
+    for gap in activity
+        .iter()
+        .flat_map(|device| device.gaps.iter().take(gaps_shown))
+    {
+        table.note(format!(
+            "gap of {} between {} and {}",
+            time(gap.time.duration() as f64),
+            name::short(profile.name(gap.before)),
+            name::short(profile.name(gap.after)),
+        ));
     }
     table
 }

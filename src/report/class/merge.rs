@@ -8,7 +8,7 @@ use super::document::{
 };
 use super::sources::HandIn;
 use crate::base::statistics::Series;
-use crate::lesson::Course;
+use crate::lesson::{Course, Verdict};
 use crate::report::collect::now;
 use crate::report::document::{LessonReport, Report, RunReport, StepReport};
 
@@ -155,7 +155,7 @@ fn checks(reports: &[&Report]) -> Vec<CheckRow> {
         for check in step
             .checks
             .iter()
-            .filter(|check| check.verdict != "not evaluated")
+            .filter(|check| check.verdict != Verdict::NotEvaluated)
         {
             let row = rows
                 .entry((&lesson.id, &step.id, &check.id))
@@ -171,7 +171,7 @@ fn checks(reports: &[&Report]) -> Vec<CheckRow> {
             row.learners += 1;
             row.missed_by += usize::from(check.missed > 0);
             row.misses += check.missed;
-            row.passed += usize::from(check.verdict == "passed");
+            row.passed += usize::from(check.verdict == Verdict::Passed);
         }
     }
     let mut rows: Vec<CheckRow> = rows.into_values().collect();

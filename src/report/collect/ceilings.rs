@@ -1,9 +1,9 @@
 //! What the devices of a session reach: measured by `calibrate` where it was done, else from the maker's data sheet.
 
-use crate::analysis::calibration::{Calibration, DeviceFacts};
+use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus;
-use crate::analysis::roofline;
-use crate::report::document::{Ceiling, CeilingKind};
+use crate::analysis::roofline::{ceilings, product_units};
+use crate::report::document::{CeilingKind, CeilingLine};
 use crate::run::folder::state_folder;
 use crate::session::Place;
 use crate::train::event::Hello;
@@ -24,14 +24,8 @@ pub fn of_run(
     hello: &Hello,
     calibrations: &[Calibration],
     is_recording: bool,
-) -> (Vec<Ceiling>, Option<String>) {
-    let now = DeviceFacts {
-        backend: hello.backend.clone(),
-        device: hello.device.clone(),
-        arch: hello.arch.clone(),
-        driver: hello.driver.clone(),
-        memory: hello.device_memory,
-    };
+) -> (Vec<CeilingLine>, Option<String>) {
+    let now = hello.facts();
     let same = |known: &&Calibration| {
         known.facts.backend == now.backend && known.facts.device == now.device
     };
@@ -44,22 +38,16 @@ pub fn of_run(
         )
     });
     let sheet = gpus::find(&hello.device);
-    let known = roofline::Ceilings::new(
-        &hello.dtype,
-        &hello.matmul_precision,
-        calibration,
-        sheet.as_ref(),
-    );
-    let (arithmetic, bandwidth) = known.all();
-    let of = |kind| {
-        move |line: &roofline::Ceiling| Ceiling {
-            kind,
-            label: line.label.clone(),
-            value: line.value,
-            source: line.source.name().into(),
-        }
-    };
-    let arithmetic = arithmetic.into_iter().map(of(CeilingKind::Arithmetic));
-    let bandwidth = bandwidth.into_iter().map(of(CeilingKind::Bandwidth));
-    (arithmetic.chain(bandwidth).collect(), warning)
+    let products = product_units(&hello.dtype, &hello.matmul_precision);
+    let known = ceilings(&products, calibration, sheet.as_ref());
+    let lines = known.iter().map(|line| CeilingLine {
+        kind: match line.roof.is_arithmetic() {
+            true => CeilingKind::Arithmetic,
+            false => CeilingKind::Bandwidth,
+        },
+        label: line.label.clone(),
+        value: line.value,
+        source: line.source.to_string(),
+    });
+    (lines.collect(), warning)
 }

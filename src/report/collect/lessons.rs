@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{Check, Course, Lesson, Step, StepKind};
+use crate::lesson::{Check, Course, Lesson, Step, StepKind, Verdict};
 use crate::report::document::{AnswerReport, CheckReport, LessonReport, StepReport};
 use crate::session::progress::progress;
 use crate::session::runs::MeasuredRuns;
@@ -138,7 +138,7 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
     let Some(result) = done.checks.get(&check.id) else {
         return CheckReport {
             id: check.id.clone(),
-            verdict: "not evaluated".into(),
+            verdict: Verdict::NotEvaluated,
             required: check.required,
             missed: 0,
             value: None,
@@ -147,14 +147,14 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
     };
     // The words belong to the verdict that was given; later runs may have changed what the files say.
     let again = check.evaluate(runs);
-    let explanation = if again.verdict.name() == result.verdict && again.value == result.value {
+    let explanation = if again.verdict == result.verdict && again.value == result.value {
         again.explain(check)
     } else {
         in_short(check, result)
     };
     CheckReport {
         id: check.id.clone(),
-        verdict: result.verdict.clone(),
+        verdict: result.verdict,
         required: check.required,
         missed: result.missed,
         value: result.value,
@@ -177,7 +177,7 @@ fn in_short(check: &Check, result: &CheckResult) -> String {
 fn unknown_check(id: &str, result: &CheckResult) -> CheckReport {
     CheckReport {
         id: id.into(),
-        verdict: result.verdict.clone(),
+        verdict: result.verdict,
         required: false,
         missed: result.missed,
         value: result.value,

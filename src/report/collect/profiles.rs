@@ -7,15 +7,15 @@ use crate::profiler::read::import;
 use crate::profiler::show::hotspots::{GroupBy, hotspots};
 use crate::profiler::show::parts::Parts;
 use crate::report::document::{HotspotRow, ProfileReport};
-use crate::session::runs::events_file;
+use crate::run::FinishedRuns;
 use crate::session::state::State;
 
 /// Kernels listed of a profile.
 const MOST_KERNELS: usize = 10;
 
-pub fn collect(state: &State, runs: &Path) -> Vec<ProfileReport> {
+pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
     let folders = state.runs.keys().flat_map(|run| {
-        let found = folders(&runs.join(run).join("profiles"));
+        let found = folders(&runs.folder().join(run).join("profiles"));
         found.into_iter().map(move |folder| (run, folder))
     });
     folders
@@ -36,7 +36,7 @@ fn folders(profiles: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn profile(runs: &Path, run: &str, folder: &Path) -> Option<ProfileReport> {
+fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileReport> {
     let name = folder.file_name()?.to_string_lossy().into_owned();
     let import = match import(folder) {
         Ok(import) => import,
@@ -50,8 +50,9 @@ fn profile(runs: &Path, run: &str, folder: &Path) -> Option<ProfileReport> {
             });
         }
     };
-    let stream = fs::read(events_file(runs, run)).unwrap_or_default();
-    let parts = Parts::from_events(&String::from_utf8_lossy(&stream));
+    let finished = runs.get(run).ok().flatten();
+    let kernels = finished.iter().filter_map(|run| run.kernels.as_ref());
+    let parts = Parts::of_kernels(kernels);
     let found = hotspots(&import.profile, GroupBy::ShortName, &parts);
     if found.kernels.is_empty() {
         return None;

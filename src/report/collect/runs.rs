@@ -1,14 +1,14 @@
 //! Every run with its circumstances, figures and samples.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use super::ceilings;
 use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
 use crate::base::statistics::Series;
 use crate::report::document::{Device, RunReport, Samples, StepTime, Work};
-use crate::report::run_files::RunFiles;
 use crate::report::words;
+use crate::run::{FinishedRun, FinishedRuns};
 use crate::session::event::RunExit;
 use crate::session::state::{Run, State};
 use crate::train::event::{Hello, Parts};
@@ -19,14 +19,14 @@ const NOISY: f64 = 0.10;
 /// The runs in the order they were started, and the devices they name.
 pub fn collect(
     state: &State,
-    folder: &Path,
+    files: &FinishedRuns,
     calibrations: &[Calibration],
 ) -> (Vec<RunReport>, Vec<Device>) {
     let mut devices = Vec::new();
     let mut runs: Vec<RunReport> = state
         .runs
         .iter()
-        .map(|(id, run)| of_run(id, run, folder, calibrations, &mut devices))
+        .map(|(id, run)| of_run(id, run, files, calibrations, &mut devices))
         .collect();
     runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
     (runs, devices)
@@ -35,28 +35,29 @@ pub fn collect(
 fn of_run(
     id: &str,
     run: &Run,
-    folder: &Path,
+    files: &FinishedRuns,
     calibrations: &[Calibration],
     devices: &mut Vec<Device>,
 ) -> RunReport {
     let mut warnings = Vec::new();
-    let mut files = match RunFiles::read(folder, id) {
-        Ok(Some(files)) => files,
+    let finished = match files.get(id) {
+        Ok(Some(finished)) => finished,
         Ok(None) => {
             warnings.push("Its files are gone; what stands here was kept in the session.".into());
-            RunFiles::default()
+            Arc::default()
         }
         Err(error) => {
-            warnings.push(error);
-            RunFiles::default()
+            let path = files.folder().join(id);
+            warnings.push(format!("{} cannot be read: {error}", path.display()));
+            Arc::default()
         }
     };
-    let work = files
+    let work = finished
         .parts
-        .take()
-        .map(|parts| work(parts, &files, run, calibrations, &mut warnings));
-    let hello = files.hello.as_ref();
-    let series = files.measurements.series(Metric::TotalMs);
+        .as_ref()
+        .map(|parts| work(parts, &finished, run, calibrations, &mut warnings));
+    let hello = finished.hello.as_ref();
+    let series = finished.measurements.series(Metric::TotalMs);
     let step_time = series.as_ref().map(step_time);
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
         warnings.push(format!(
@@ -64,11 +65,7 @@ fn of_run(
             words::percent(time.spread)
         ));
     }
-    let synchronized = files
-        .steps
-        .iter()
-        .find(|step| step.measured)
-        .map(|step| step.synchronized);
+    let synchronized = finished.synchronized;
     if synchronized == Some(false) {
         warnings
             .push("Not synchronised: its clock was read before the device had finished.".into());
@@ -102,13 +99,17 @@ fn of_run(
         figures: run.values.clone(),
         step_time,
         ratio: None,
-        samples: samples(&files),
+        samples: samples(&finished),
         work,
-        kernels: files
+        kernels: finished
             .kernels
-            .map(|kernels| kernels.kernels)
+            .as_ref()
+            .map(|kernels| kernels.kernels.clone())
             .unwrap_or_default(),
-        error: files.failure.map(|failure| failure.message),
+        error: finished
+            .failure
+            .as_ref()
+            .map(|failure| failure.message.clone()),
         warnings,
         sha256: run.sha256.clone(),
     }
@@ -152,10 +153,9 @@ fn step_time(series: &Series) -> StepTime {
     }
 }
 
-fn samples(files: &RunFiles) -> Samples {
+fn samples(run: &FinishedRun) -> Samples {
     let values = |metric| {
-        files
-            .measurements
+        run.measurements
             .series(metric)
             .map_or_else(Vec::new, |series: Series| series.values().to_vec())
     };
@@ -164,31 +164,34 @@ fn samples(files: &RunFiles) -> Samples {
         forward_ms: values(Metric::ForwardMs),
         backward_ms: values(Metric::BackwardMs),
         optimizer_ms: values(Metric::OptimizerMs),
-        loss: files
-            .steps
+        loss: run
+            .losses
             .iter()
-            .map(|step| Some(step.loss).filter(|loss| loss.is_finite()))
+            .map(|loss| Some(*loss).filter(|loss| loss.is_finite()))
             .collect(),
     }
 }
 
 fn work(
-    parts: Parts,
-    files: &RunFiles,
+    parts: &Parts,
+    finished: &FinishedRun,
     run: &Run,
     calibrations: &[Calibration],
     warnings: &mut Vec<String>,
 ) -> Work {
-    let (ceilings, stale) = files.hello.as_ref().map_or_else(Default::default, |hello| {
-        ceilings::of_run(hello, calibrations, run.recording.is_some())
-    });
+    let (ceilings, stale) = finished
+        .hello
+        .as_ref()
+        .map_or_else(Default::default, |hello| {
+            ceilings::of_run(hello, calibrations, run.recording.is_some())
+        });
     warnings.extend(stale);
     Work {
-        source: parts.source,
+        source: parts.source.clone(),
         flops_per_step: parts.flops_per_step,
         bytes_per_step: parts.bytes_per_step,
         achieved_flops_per_s: parts.achieved_flops_per_s,
-        parts: parts.parts,
+        parts: parts.parts.clone(),
         ceilings,
     }
 }

@@ -19,11 +19,6 @@ impl LogAxis {
         }
     }
 
-    /// First and last value.
-    pub fn range(&self) -> (f64, f64) {
-        (10f64.powf(self.low), 10f64.powf(self.high))
-    }
-
     pub fn at(&self, value: f64) -> f64 {
         let share = (value.log10() - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)

@@ -4,7 +4,6 @@ mod axis;
 mod charts;
 pub mod markup;
 mod page;
-mod roofline;
 mod sections;
 
 pub use page::{Page, page};

@@ -16,13 +16,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use super::place::Place;
 use super::store::Session;
 use crate::lesson::{Course, Lesson, RunName, Source, Step, StepKind, live};
+use crate::run::Launcher;
 
 pub use report::{CheckReport, LessonReport, Report, StepReport, StepResult};
 use walk::Walk;
@@ -30,8 +30,8 @@ use walk::Walk;
 /// How to verify.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The tutor's binary.
-    pub program: PathBuf,
+    /// How runs are started.
+    pub launcher: Launcher,
     /// Shrink the model until a run takes under a second. Checks that depend on its size are then left out.
     pub fast: bool,
     /// Flags for every run, in place of the lesson's own where both have them.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::lesson::Problem;
+use crate::lesson::{Problem, Verdict};
 
 /// Of every lesson that was looked at.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct StepReport {
 pub struct CheckReport {
     pub id: String,
     pub required: bool,
-    pub verdict: &'static str,
+    pub verdict: Verdict,
     pub value: Option<f64>,
 }
 

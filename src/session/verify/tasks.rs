@@ -75,7 +75,7 @@ impl Walk<'_> {
         }
         for metric in metrics {
             let reported = |run: &RunName| {
-                let newest = measured.of(run).last();
+                let newest = measured.of(run).pop();
                 newest.is_some_and(|run| run.value(*metric, Statistic::Median).is_some())
             };
             if !runs.iter().any(reported) {

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::{Options, Progress, Report, StepResult, verify};
 use crate::lesson::{Course, Problem, Source, StepKind};
+use crate::run::Launcher;
 
 /// Prints what a good run of a target reports, at a hundred milliseconds a step.
 const STAND_IN: &str = r#"#!/bin/sh
@@ -17,7 +18,7 @@ while [ $# -gt 0 ]; do
     --batch-size) [ "$2" -gt 8 ] && batch=2 ;;
     --seq-len) [ "$2" -gt 128 ] && length=2 ;;
     --flops) flops=yes ;;
-    --crash) echo "out of luck" >&2; exit 3 ;;
+    --device) echo "out of luck" >&2; exit 3 ;;
   esac
   shift
 done
@@ -50,6 +51,13 @@ impl Bench {
         self.0.path().join("stand-in")
     }
 
+    fn launcher(&self) -> Launcher {
+        Launcher {
+            words: Vec::new(),
+            program: self.program(),
+        }
+    }
+
     fn course(&self) -> PathBuf {
         self.0.path().join("lessons")
     }
@@ -68,7 +76,7 @@ impl Bench {
         let source = Source::Folder(self.course());
         let course = Course::load(&source).map_err(|problems| problems.0)?;
         let options = Options {
-            program: self.program(),
+            launcher: self.launcher(),
             fast,
             flags: flags.iter().map(ToString::to_string).collect(),
         };
@@ -197,7 +205,7 @@ fn a_spoiled_course_is_reported_with_the_line() {
             "welcome",
             "foundation/welcome.yaml",
             "flags: --config tiny --num-steps 5",
-            "flags: --config tiny --num-steps 5 --crash",
+            "flags: --config tiny --num-steps 5 --device none",
             "out of luck",
         ),
         (
@@ -279,7 +287,7 @@ fn what_other_lessons_measured_is_run_first_and_flags_are_put_in_place() {
     let source = Source::Folder(bench.course());
     let course = Course::load(&source).unwrap();
     let options = Options {
-        program: bench.program(),
+        launcher: bench.launcher(),
         fast: false,
         flags: vec!["--config".into(), "small".into()],
     };

@@ -1,23 +1,20 @@
 //! Run steps: real runs, and whether each check tells a good one from a bad one.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::Progress;
 use super::faults;
-use super::flags::{overridden, resize, shrunk};
+use super::flags::{resizes, shrunk};
 use super::report::CheckReport;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::Metric;
 use crate::lesson::{Check, Outcome, Place, Verdict};
-use crate::run::{Exited, RunChild, RunCommand};
-use crate::session::event::{RunExit, StepRef};
+use crate::run::{Control, Ended, RunSpec, Start, supervise};
+use crate::session::event::StepRef;
 use crate::session::progress::is_complete;
 
 impl Walk<'_> {
@@ -46,25 +43,20 @@ impl Walk<'_> {
         if editable && !some_left_out {
             self.timed(visit, target, flags)?;
             self.session.check(self.course, lesson, step)?;
-            let at = visit.at();
             let state = self.session.state();
-            let unchanged = state
-                .step(&at.lesson, &at.step)
-                .cloned()
-                .unwrap_or_default();
-            if is_complete(step, &unchanged, state) {
+            if is_complete(step, &state.progress(&visit.at()), state) {
                 visit.problem_in_step(Some("flags"), "its checks pass with the flags unchanged");
             }
         }
         let golden = step.golden.flags.as_deref().unwrap_or(flags);
-        let exited = self.timed(visit, target, golden)?;
-        if !exited.status.success() {
+        let ended = self.timed(visit, target, golden)?;
+        if !ended.exit.is_success() {
             let key = if step.golden.flags.is_some() {
                 "golden"
             } else {
                 "flags"
             };
-            visit.problem_in_step(Some(key), failure(&exited));
+            visit.problem_in_step(Some(key), failure(&ended));
             return Ok(None);
         }
         let outcomes = self.session.check(self.course, lesson, step)?;
@@ -77,12 +69,12 @@ impl Walk<'_> {
                 visit.checks.push(CheckReport {
                     id: check.id.clone(),
                     required: check.required,
-                    verdict: outcome.verdict.name(),
+                    verdict: outcome.verdict,
                     value: outcome.value,
                 });
                 judge(visit, index, check, outcome);
                 // A bound for one size says nothing about a hundredth of what another size counts.
-                let other_size = resize(&self.options.flags) && depends_on_size(check);
+                let other_size = resizes(&self.options.flags) && depends_on_size(check);
                 let golden = outcome.value.filter(|_| !other_size);
                 refuse_faults(visit, index, check, golden);
             }
@@ -92,45 +84,32 @@ impl Walk<'_> {
     }
 
     /// Runs, and adds the time to the step's.
-    pub(super) fn timed(
-        &mut self,
-        visit: &mut Visit,
-        target: &str,
-        flags: &[String],
-    ) -> Result<Exited> {
+    fn timed(&mut self, visit: &mut Visit, target: &str, flags: &[String]) -> Result<Ended> {
         let started = Instant::now();
-        let exited = self.start(visit.at(), target, flags)?;
+        let ended = self.start(visit.at(), target, flags)?;
         visit.seconds += started.elapsed().as_secs_f64();
-        Ok(exited)
+        Ok(ended)
     }
 
-    pub(super) fn start(&mut self, at: StepRef, target: &str, flags: &[String]) -> Result<Exited> {
-        let flags = if self.options.fast {
-            shrunk(flags)
-        } else {
-            flags.to_vec()
-        };
-        let flags = overridden(&flags, &self.options.flags);
-        let command = RunCommand {
-            launcher: Vec::new(),
-            program: self.options.program.clone(),
-            target: target.into(),
-            flags: flags.iter().map(OsString::from).collect(),
-        };
-        let words = command.words();
-        (self.progress)(Progress::Run { words: &words });
-        let exited = RunChild::start(&command, &self.session.place.folder)?.wait()?;
-        let name = exited
-            .folder
-            .path()
-            .file_name()
-            .and_then(|name| name.to_str())
-            .context("the run's folder has no name")?
-            .to_string();
-        self.session.start_run(&name, Some(at), target, flags)?;
-        let exit = run_exit(exited.status);
-        self.session.finish_run(&name, exit, BTreeMap::new())?;
-        Ok(exited)
+    pub(super) fn start(&mut self, at: StepRef, target: &str, flags: &[String]) -> Result<Ended> {
+        let mut spec = RunSpec::parse(target, flags)?;
+        if self.options.fast {
+            spec = shrunk(&spec)?;
+        }
+        spec = spec.within(&[], &self.options.flags)?;
+        let start = self.options.launcher.run(&spec);
+        if let Start::Command { words, .. } = &start {
+            (self.progress)(Progress::Run { words });
+        }
+        let control = Control::default();
+        let folder = self.session.place.folder.clone();
+        let ended = supervise(&start, &folder, &control, &mut |_| Ok(()))?;
+        let run = ended.run.id();
+        self.session.runs().add(Arc::clone(&ended.run));
+        self.session
+            .start_run(&run, Some(at), target, spec.words().collect())?;
+        self.session.run_ended(&run, ended.exit)?;
+        Ok(ended)
     }
 }
 
@@ -210,18 +189,10 @@ fn depends_on_size(check: &Check) -> bool {
     counted || absolute
 }
 
-fn failure(exited: &Exited) -> String {
-    let why = match &exited.folder.record.error {
-        Some(error) => error.message.clone(),
-        None => exited.stderr.lines().last().unwrap_or_default().to_string(),
+fn failure(ended: &Ended) -> String {
+    let why = match &ended.run.failure {
+        Some(error) => &error.message,
+        None => ended.stderr.lines().last().unwrap_or_default(),
     };
-    format!("its run ended with {}: {why}", exited.status)
-}
-
-fn run_exit(status: ExitStatus) -> RunExit {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => RunExit::Status(code),
-        (None, Some(signal)) => RunExit::Signal(signal),
-        (None, None) => RunExit::Lost,
-    }
+    format!("its run ended with {}: {why}", ended.exit)
 }

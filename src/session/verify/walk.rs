@@ -137,12 +137,8 @@ impl Walk<'_> {
         if let Some(why) = &skipped {
             self.session.skip(visit.at(), why)?;
         }
-        let at = visit.at();
-        let state = self.session.state();
-        let status = state
-            .step(&at.lesson, &at.step)
-            .map(|step| step.status.clone());
-        if visit.problems.is_empty() && status.unwrap_or_default() == Status::Open {
+        let status = self.session.state().progress(&visit.at()).status;
+        if visit.problems.is_empty() && status == Status::Open {
             visit.problem_in_step(
                 None,
                 "everything it asks for was done, and it is still open",
@@ -190,12 +186,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn measured(&self) -> Result<MeasuredRuns> {
-        let runs = MeasuredRuns::read(
-            self.course,
-            self.session.state(),
-            &self.session.place.runs(),
-        );
-        Ok(runs?)
+        Ok(self.session.measured(self.course)?)
     }
 }
 

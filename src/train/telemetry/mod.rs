@@ -5,7 +5,8 @@ mod launches;
 mod memory;
 mod profile_pass;
 
-pub use attribution::Attribution;
 pub use launches::{LaunchCount, LaunchCounter};
 pub use memory::{MemoryUse, PeakMemory};
-pub use profile_pass::{HostSpan, KernelLaunch, ProfilePass, Recording};
+#[cfg(test)]
+pub use profile_pass::HostSpan;
+pub use profile_pass::{KernelLaunch, ProfilePass, Trace, observe};

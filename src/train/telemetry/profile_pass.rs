@@ -15,6 +15,8 @@ use burn::tensor::Device;
 
 use super::attribution::Attribution;
 use crate::model::Part;
+use crate::model::work::Work;
+use crate::train::stop::StopSignal;
 
 /// One kernel launch of a profile pass.
 #[derive(Clone, Debug)]
@@ -22,8 +24,12 @@ pub struct KernelLaunch {
     /// Full name as the kernel states it.
     pub kernel: &'static str,
     pub part: Part,
+    /// The part of the model in which it belongs to `part`, where the engine knows.
+    pub within: Option<Part>,
     /// Operations burn's fusion put into this launch; `None` where fusion had no hand in it.
     pub fused_operations: Option<usize>,
+    /// What it has to compute and move, where the engine knows.
+    pub work: Option<Work>,
     /// Start and end in seconds since the pass began, on the device's clock; `None` where it gave no stamps.
     pub device: Option<(f64, f64)>,
 }
@@ -38,10 +44,12 @@ pub struct HostSpan {
 
 /// Everything a profile pass saw.
 #[derive(Clone, Debug, Default)]
-pub struct Recording {
+pub struct Trace {
     pub steps: usize,
     pub launches: Vec<KernelLaunch>,
     pub host: Vec<HostSpan>,
+    /// Launches were timed one after the other, each by itself: what lies between them in a step was not seen.
+    pub one_by_one: bool,
 }
 
 struct Launched {
@@ -116,8 +124,7 @@ pub struct ProfilePass {
 }
 
 impl ProfilePass {
-    /// Starts observing. `device` must be idle.
-    pub fn start(device: &Device) -> Self {
+    fn start(device: &Device) -> Self {
         let attribution = Attribution::start(device);
         let observer = Arc::new(Observer {
             launched: Mutex::new(Vec::new()),
@@ -145,13 +152,8 @@ impl ProfilePass {
         result
     }
 
-    /// Counts a finished step.
-    pub fn step_done(&mut self) {
-        self.steps += 1;
-    }
-
-    /// Stops observing and reads the device's time stamps. `device` must be idle.
-    pub fn finish(self) -> Recording {
+    /// Stops observing and reads the device's time stamps.
+    fn finish(self) -> Trace {
         drop(self.observation);
         drop(self.attribution);
         let epoch = self.epoch;
@@ -161,7 +163,9 @@ impl ProfilePass {
             .map(|launch| KernelLaunch {
                 kernel: launch.kernel,
                 part: launch.part,
+                within: None,
                 fused_operations: launch.fused_operations,
+                work: None,
                 device: match launch.timing {
                     Timing::None => None,
                     Timing::Unread(profile) => block_on(profile.resolve()).map(|ticks| {
@@ -171,10 +175,32 @@ impl ProfilePass {
                 },
             })
             .collect();
-        Recording {
+        Trace {
             steps: self.steps,
             launches,
             host: self.host,
+            one_by_one: false,
         }
     }
+}
+
+/// Observes `steps` steps on `device`, which is idle at the start and after each of them.
+///
+/// # Errors
+/// Those of `step`.
+pub fn observe<E>(
+    device: &Device,
+    steps: usize,
+    stop: &StopSignal,
+    mut step: impl FnMut(&mut ProfilePass) -> Result<(), E>,
+) -> Result<Trace, E> {
+    let mut pass = ProfilePass::start(device);
+    for _ in 0..steps {
+        if stop.reason().is_some() {
+            break;
+        }
+        step(&mut pass)?;
+        pass.steps += 1;
+    }
+    Ok(pass.finish())
 }

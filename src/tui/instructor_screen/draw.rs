@@ -1,7 +1,6 @@
 //! The dashboard, drawn.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Constraint;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, StatefulWidget, Table, TableState, Widget, Wrap};
@@ -9,12 +8,25 @@ use ratatui::widgets::{Paragraph, Row, StatefulWidget, Table, TableState, Widget
 use crate::instructor::Class;
 use crate::instructor::dashboard::Dashboard;
 use crate::instructor::view::LearnerView;
+use crate::tui::pane::Pane;
 use crate::tui::theme::Theme;
 
 /// Below this there is no room for a table.
 const SMALLEST: (u16, u16) = (60, 12);
 
 const KEYS: &str = "m message  M to all  r reset step  l reset lesson  b restore  u unlock  s solve  p pin  q quit";
+
+/// The columns of the table with their widths; those of no width share what is left, in parts.
+const COLUMNS: [(&str, Constraint); 8] = [
+    ("learner", Constraint::Length(14)),
+    ("position", Constraint::Fill(2)),
+    ("steps", Constraint::Length(7)),
+    ("tries", Constraint::Length(5)),
+    ("hints", Constraint::Length(5)),
+    ("min", Constraint::Length(4)),
+    ("last", Constraint::Length(7)),
+    ("remarks", Constraint::Fill(1)),
+];
 
 pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) -> String {
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
@@ -25,64 +37,48 @@ pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) 
     )
 }
 
-pub(super) fn render(
-    dashboard: &Dashboard,
-    title: &str,
-    area: Rect,
-    buffer: &mut Buffer,
-    theme: &Theme,
-) {
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+pub(super) fn draw(dashboard: &Dashboard, title: &str, mut pane: Pane) {
+    let theme = pane.theme;
+    if pane.area.width < SMALLEST.0 || pane.area.height < SMALLEST.1 {
         let text = format!("Needs {} x {} characters.", SMALLEST.0, SMALLEST.1);
-        Paragraph::new(text)
-            .wrap(Wrap { trim: true })
-            .render(area, buffer);
-        return;
+        return pane.put_text(&text, theme.text());
     }
-    let [head, list, line, detail, bar] = Layout::vertical([
+    let [head, list, line, detail, bar] = pane.rows([
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(3),
         Constraint::Length(2),
-    ])
-    .areas(area);
-    Line::styled(title.to_string(), theme.heading()).render(head, buffer);
-    render_list(dashboard, list, buffer, theme);
+    ]);
+    pane.at(head)
+        .put([Line::styled(title.to_string(), theme.heading())]);
+    draw_list(dashboard, pane.at(list));
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
-    Line::styled(rule, theme.border()).render(line, buffer);
+    pane.at(line).put([Line::styled(rule, theme.border())]);
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
-        .render(detail, buffer);
-    Paragraph::new(KEYS)
-        .style(theme.muted())
-        .wrap(Wrap { trim: true })
-        .render(bar, buffer);
+        .render(detail, pane.buffer);
+    pane.at(bar).remark(KEYS);
 }
 
 /// The line that is entered, else what came of the last decision, else what is known of the selected learner.
 fn said<'a>(dashboard: &'a Dashboard, theme: &Theme) -> Line<'a> {
     if let Some(entry) = &dashboard.entry {
-        let text = if entry.asks_for_text() {
-            &dashboard.text
-        } else {
-            ""
+        let text = match entry.asks_for_text() {
+            true => dashboard.text.as_str(),
+            false => "",
         };
-        let cursor = Span::styled(" ", theme.selection());
         return Line::from(vec![
             Span::styled(entry.prompt(), theme.accent()),
             Span::raw(text),
-            cursor,
+            Span::styled(" ", theme.selection()),
         ]);
     }
     if !dashboard.news.is_empty() {
         return Line::from(dashboard.news.replace(char::is_control, " "));
     }
-    Line::from(
-        dashboard
-            .selected()
-            .map_or("Nobody has begun yet.".into(), in_full),
-    )
+    let selected = dashboard.selected();
+    Line::from(selected.map_or("Nobody has begun yet.".into(), in_full))
 }
 
 fn in_full(view: &LearnerView) -> String {
@@ -113,7 +109,8 @@ fn remarks(view: &LearnerView) -> String {
     remarks.join("; ")
 }
 
-fn render_list(dashboard: &Dashboard, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+fn draw_list(dashboard: &Dashboard, pane: Pane) {
+    let theme = pane.theme;
     let rows = dashboard.views.iter().map(|view| {
         let style = match (&view.problem, view.signs.is_empty()) {
             (Some(_), _) => theme.bad(),
@@ -122,24 +119,12 @@ fn render_list(dashboard: &Dashboard, area: Rect, buffer: &mut Buffer, theme: &T
         };
         Row::new(cells(view)).style(style)
     });
-    let widths = [
-        Constraint::Length(14),
-        Constraint::Fill(2),
-        Constraint::Length(7),
-        Constraint::Length(5),
-        Constraint::Length(5),
-        Constraint::Length(4),
-        Constraint::Length(7),
-        Constraint::Fill(1),
-    ];
-    let head = [
-        "learner", "position", "steps", "tries", "hints", "min", "last", "remarks",
-    ];
-    let table = Table::new(rows, widths)
+    let head = COLUMNS.map(|(title, _)| title);
+    let table = Table::new(rows, COLUMNS.map(|(_, width)| width))
         .header(Row::new(head).style(theme.emphasis()))
         .row_highlight_style(theme.selection());
     let mut state = TableState::new().with_selected(dashboard.place());
-    StatefulWidget::render(table, area, buffer, &mut state);
+    StatefulWidget::render(table, pane.area, pane.buffer, &mut state);
 }
 
 fn cells(view: &LearnerView) -> [String; 8] {

@@ -55,6 +55,31 @@ fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
     }
 }
 
+/// What a key begins to enter about the selected learner.
+type Begin = fn(&LearnerView) -> Option<Entry>;
+
+const ENTRIES: [(char, Begin); 6] = [
+    ('m', |view| {
+        let to = Some(view.name.clone());
+        Some(Entry::Message { to })
+    }),
+    ('M', |_| Some(Entry::Message { to: None })),
+    ('u', |view| {
+        let learner = view.name.clone();
+        Some(Entry::Unlock { learner })
+    }),
+    ('p', |_| Some(Entry::Pin)),
+    ('r', |view| {
+        let (learner, step) = (view.name.clone(), step_name(view)?);
+        Some(Entry::ResetStep { learner, step })
+    }),
+    ('l', |view| {
+        let (learner, at) = (view.name.clone(), &view.position.as_ref()?.at);
+        let lesson = at.lesson.clone();
+        Some(Entry::ResetLesson { learner, lesson })
+    }),
+];
+
 fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
     match key.code {
         KeyCode::Char('q') | KeyCode::Esc => return Answer::Leave,
@@ -62,35 +87,16 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         KeyCode::Down | KeyCode::Char('j') => dashboard.move_by(1),
         KeyCode::PageUp => dashboard.move_by(-10),
         KeyCode::PageDown => dashboard.move_by(10),
-        KeyCode::Char('m') => dashboard.begin(|view| {
-            Some(Entry::Message {
-                to: Some(view.name.clone()),
-            })
-        }),
-        KeyCode::Char('M') => dashboard.begin(|_| Some(Entry::Message { to: None })),
-        KeyCode::Char('u') => dashboard.begin(|view| {
-            Some(Entry::Unlock {
-                learner: view.name.clone(),
-            })
-        }),
-        KeyCode::Char('p') => dashboard.begin(|_| Some(Entry::Pin)),
-        KeyCode::Char('r') => dashboard.begin(|view| {
-            Some(Entry::ResetStep {
-                learner: view.name.clone(),
-                step: step_name(view)?,
-            })
-        }),
-        KeyCode::Char('l') => dashboard.begin(|view| {
-            Some(Entry::ResetLesson {
-                learner: view.name.clone(),
-                lesson: view.position.as_ref()?.at.lesson.clone(),
-            })
-        }),
         KeyCode::Char('s') => begin_solving(dashboard, course),
         KeyCode::Char('b') => {
             if let Some(view) = dashboard.selected() {
                 let learner = view.name.clone();
                 return Answer::Do(Deed::RestoreNewest { learner });
+            }
+        }
+        KeyCode::Char(c) => {
+            if let Some((_, begin)) = ENTRIES.iter().find(|(key, _)| *key == c) {
+                dashboard.begin(begin);
             }
         }
         _ => {}

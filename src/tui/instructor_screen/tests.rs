@@ -1,6 +1,4 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 use super::*;
 use crate::instructor::dashboard::{Deed, Entry};
@@ -106,17 +104,11 @@ fn everybody_is_seen_at_every_size_in_every_look() {
     for entry in [None, Some(Entry::Pin)] {
         let mut shown = dashboard();
         shown.entry = entry;
-        let sheet = sheet(|area, buffer, theme| render(&shown, "Class x", area, buffer, theme));
+        let sheet = sheet(|pane| draw(&shown, "Class x", pane));
         for expected in ["eve", "ada", "welcome/doctor", "q quit"] {
             assert!(sheet.matches(expected).count() >= 8, "{expected}:\n{sheet}");
         }
     }
-    let mut tiny = Buffer::empty(Rect::new(0, 0, 5, 2));
-    render(
-        &dashboard(),
-        "t",
-        *tiny.area(),
-        &mut tiny,
-        &Theme::default(),
-    );
+    let (mut tiny, theme) = (Buffer::empty(Rect::new(0, 0, 5, 2)), Theme::default());
+    draw(&dashboard(), "t", Pane::new(tiny.area, &mut tiny, &theme));
 }

@@ -1,37 +1,42 @@
-//! Everything a key can do.
+//! What a key can do, and where.
 
-use super::list::ACTIONS;
 use crate::tui::panel::PanelAction;
 
 /// Where an action means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Area {
-    Everywhere,
-    Outline,
     Step,
     /// A panel of data that fills the screen, over a step.
     Panel,
+    Outline,
     /// A page to read over whatever is on the screen: help, a reference page, messages.
     Page,
+    Everywhere,
 }
 
 impl Area {
+    /// In the order of the help page.
     pub const ALL: [Area; 5] = [
-        Area::Everywhere,
-        Area::Outline,
         Area::Step,
         Area::Panel,
+        Area::Outline,
         Area::Page,
+        Area::Everywhere,
     ];
 
     /// As the file of keys calls it.
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
+        kebab(&format!("{self:?}"))
+    }
+
+    /// Over its actions on the help page.
+    pub fn title(self) -> &'static str {
         match self {
-            Area::Everywhere => "everywhere",
-            Area::Outline => "outline",
-            Area::Step => "step",
-            Area::Panel => "panel",
-            Area::Page => "page",
+            Area::Step => "At a step",
+            Area::Panel => "In figures",
+            Area::Outline => "In the outline",
+            Area::Page => "On a page like this",
+            Area::Everywhere => "Everywhere",
         }
     }
 
@@ -42,125 +47,65 @@ impl Area {
     }
 }
 
-/// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    Quit,
     Help,
     Palette,
     Outline,
+    /// Opens the panel of this name.
+    Panel(&'static str),
+    Shell,
     Redraw,
     Suspend,
-    Shell,
-    Messages,
-    Kernels,
-    Report,
-    Roofline,
+    Quit,
 
     Open,
-    OutlineUp,
-    OutlineDown,
-    OutlinePageUp,
-    OutlinePageDown,
-    OutlineTop,
-    OutlineBottom,
     Continue,
 
     Act,
     Back,
     Next,
     Previous,
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    Top,
-    Bottom,
     Hint,
+    View,
     Flags,
     Stop,
     Play,
     Faster,
     Slower,
-    View,
     Check,
-    Skip,
     Edit,
     Import,
     Terminal,
+    Skip,
     Search,
     NextMatch,
     PreviousMatch,
 
-    PanelUp,
-    PanelDown,
-    PanelPageUp,
-    PanelPageDown,
-    PanelTop,
-    PanelBottom,
-    PanelLeft,
-    PanelRight,
-    NextSection,
-    PreviousSection,
-    Sort,
-    Toggle,
-    Select,
-    ClosePanel,
-
-    PageLineUp,
-    PageLineDown,
-    PageScrollUp,
-    PageScrollDown,
-    PageTop,
-    PageBottom,
-    ClosePage,
-}
-
-/// An action with its place, its name in files, its usual keys and what it does.
-#[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    pub action: Action,
-    pub area: Area,
-    pub name: &'static str,
-    pub keys: &'static [&'static str],
-    pub does: &'static str,
+    Close,
+    /// Through a list, a text, figures.
+    Move(PanelAction),
 }
 
 impl Action {
-    /// Every action is in the list; the list is where its words are.
-    pub fn spec(self) -> Option<&'static Spec> {
-        ACTIONS.iter().find(|spec| spec.action == self)
+    /// As the file of keys calls it.
+    pub fn name(self) -> String {
+        match self {
+            Action::Panel(name) => name.to_owned(),
+            Action::Move(action) => kebab(&format!("{action:?}")),
+            action => kebab(&format!("{action:?}")),
+        }
     }
+}
 
-    pub fn does(self) -> &'static str {
-        self.spec().map_or("", |spec| spec.does)
+/// `NextMatch` as `next-match`.
+fn kebab(name: &str) -> String {
+    let mut kebab = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !kebab.is_empty() {
+            kebab.push('-');
+        }
+        kebab.extend(c.to_lowercase());
     }
-
-    /// What it means to a panel.
-    pub fn panel(self) -> Option<PanelAction> {
-        Some(match self {
-            Action::PanelUp => PanelAction::Up,
-            Action::PanelDown => PanelAction::Down,
-            Action::PanelPageUp => PanelAction::PageUp,
-            Action::PanelPageDown => PanelAction::PageDown,
-            Action::PanelTop => PanelAction::Top,
-            Action::PanelBottom => PanelAction::Bottom,
-            Action::PanelLeft => PanelAction::Left,
-            Action::PanelRight => PanelAction::Right,
-            Action::NextSection => PanelAction::NextSection,
-            Action::PreviousSection => PanelAction::PreviousSection,
-            Action::Sort => PanelAction::Sort,
-            Action::Toggle => PanelAction::Toggle,
-            Action::Select => PanelAction::Select,
-            _ => return None,
-        })
-    }
-
-    /// The action that means `action` to a panel.
-    pub fn of_panel(action: PanelAction) -> Option<Action> {
-        ACTIONS
-            .iter()
-            .map(|spec| spec.action)
-            .find(|candidate| candidate.panel() == Some(action))
-    }
+    kebab
 }

@@ -6,19 +6,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 
-use super::KeyMap;
-use super::action::{Action, Area};
-use super::key::Key;
-use super::list::ACTIONS;
-
-/// Where keys are read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Location {
-    /// `tinyllama-tutor/keys.yaml` in the configuration folder; none is as good as an empty one.
-    Usual,
-    /// A file that has to be there.
-    Named(PathBuf),
-}
+use super::{Area, Key, KeyMap};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -27,14 +15,15 @@ enum Keys {
     Several(Vec<String>),
 }
 
-/// The usual keys with what the file says instead.
+/// The usual keys with what a file says instead: the one that is named, which has to be there, or
+/// `tinyllama-tutor/keys.yaml` in the configuration folder; none is as good as an empty one.
 ///
 /// # Errors
 /// What is wrong, with file and line.
-pub fn load(location: &Location) -> Result<KeyMap, String> {
-    let path = match location {
-        Location::Named(path) => path.clone(),
-        Location::Usual => match usual_path() {
+pub fn load(named: Option<&Path>) -> Result<KeyMap, String> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => match usual_path() {
             Some(path) if path.exists() => path,
             _ => return Ok(KeyMap::default()),
         },
@@ -45,13 +34,8 @@ pub fn load(location: &Location) -> Result<KeyMap, String> {
 }
 
 fn usual_path() -> Option<PathBuf> {
-    let strategy = etcetera::choose_base_strategy().ok()?;
-    Some(
-        strategy
-            .config_dir()
-            .join("tinyllama-tutor")
-            .join("keys.yaml"),
-    )
+    let folder = etcetera::choose_base_strategy().ok()?.config_dir();
+    Some(folder.join("tinyllama-tutor").join("keys.yaml"))
 }
 
 fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
@@ -74,13 +58,14 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
             let message = format!("there is no area `{area_name}`; there are: {known}");
             return Err(at(line_of(text, &area_name, None), message));
         };
-        for (action_name, keys) in actions {
-            let line = line_of(text, &area_name, Some(&action_name));
-            let Some(action) = find(area, &action_name) else {
-                let message = format!(
-                    "{area_name} has no action `{action_name}`; it has: {}",
-                    names(area)
-                );
+        for (name, keys) in actions {
+            let line = line_of(text, &area_name, Some(&name));
+            let mut bindings = map.bindings.iter_mut();
+            let of_name = bindings.find(|it| it.area == area && it.action.name() == name);
+            let Some(binding) = of_name else {
+                let known: Vec<_> = map.of(area).map(|it| it.action.name()).collect();
+                let known = known.join(", ");
+                let message = format!("{area_name} has no action `{name}`; it has: {known}");
                 return Err(at(line, message));
             };
             let keys = match keys {
@@ -88,44 +73,21 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
                 Keys::Several(keys) => keys,
             };
             let keys: Result<Vec<Key>, String> = keys.iter().map(|key| Key::parse(key)).collect();
-            map.set(action, keys.map_err(|message| at(line, message))?);
+            binding.keys = keys.map_err(|message| at(line, message))?;
         }
     }
-    match map.conflicts().first() {
-        None => Ok(map),
-        Some(conflict) => {
-            let name = |action: Action| {
-                action
-                    .spec()
-                    .map_or(("", ""), |spec| (spec.area.name(), spec.name))
-            };
-            let (first, second) = (name(conflict.first), name(conflict.second));
-            // One of the two was written in the file: the usual keys have no conflicts.
-            let line = line_of(text, second.0, Some(second.1))
-                .or_else(|| line_of(text, first.0, Some(first.1)));
-            let message = format!(
-                "the key `{}` would mean both {} ({}) and {} ({})",
-                conflict.key, first.1, first.0, second.1, second.0
-            );
-            Err(at(line, message))
-        }
-    }
-}
-
-fn find(area: Area, name: &str) -> Option<Action> {
-    ACTIONS
-        .iter()
-        .find(|spec| spec.area == area && spec.name == name)
-        .map(|spec| spec.action)
-}
-
-fn names(area: Area) -> String {
-    let names: Vec<&str> = ACTIONS
-        .iter()
-        .filter(|spec| spec.area == area)
-        .map(|spec| spec.name)
-        .collect();
-    names.join(", ")
+    let Some((key, first, second)) = map.conflict() else {
+        return Ok(map);
+    };
+    let [first, second] = [first, second].map(|it| (it.area.name(), it.action.name()));
+    // One of the two was written in the file: the usual keys have no conflicts.
+    let line = line_of(text, &second.0, Some(&second.1))
+        .or_else(|| line_of(text, &first.0, Some(&first.1)));
+    let message = format!(
+        "the key `{key}` would mean both {} ({}) and {} ({})",
+        first.1, first.0, second.1, second.0
+    );
+    Err(at(line, message))
 }
 
 /// The line, from 1, where an area, or an action within it, is written.
@@ -152,6 +114,7 @@ fn line_of(text: &str, area: &str, action: Option<&str>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::keys::Action;
 
     fn read_text(text: &str) -> Result<KeyMap, String> {
         read(text, Path::new("keys.yaml"))
@@ -160,11 +123,14 @@ mod tests {
     #[test]
     fn a_file_changes_what_it_names_and_nothing_else() {
         let map = read_text("step:\n  next: [l, ctrl-n]\neverywhere:\n  quit: ctrl-q\n").unwrap();
-        let key = |text| Key::parse(text).unwrap();
-        assert_eq!(map.action(&[Area::Step], key("ctrl-n")), Some(Action::Next));
-        assert_eq!(map.action(&[Area::Step], key("n")), None);
-        assert_eq!(map.action(&[Area::Step], key("p")), Some(Action::Previous));
-        assert_eq!(map.shown(Action::Quit).as_deref(), Some("ctrl-q"));
+        let at_a_step = |text| {
+            let binding = map.find(&[Area::Step], Key::parse(text).unwrap());
+            binding.map(|binding| binding.action)
+        };
+        assert_eq!(at_a_step("ctrl-n"), Some(Action::Next));
+        assert_eq!(at_a_step("n"), None);
+        assert_eq!(at_a_step("p"), Some(Action::Previous));
+        assert_eq!(map.shown(Area::Everywhere, Action::Quit), "ctrl-q");
         assert_eq!(read_text("").unwrap(), KeyMap::default());
     }
 

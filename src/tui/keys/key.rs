@@ -11,6 +11,11 @@ pub struct Key {
     pub modifiers: KeyModifiers,
 }
 
+const MODIFIERS: [(&str, KeyModifiers); 2] = [
+    ("ctrl-", KeyModifiers::CONTROL),
+    ("alt-", KeyModifiers::ALT),
+];
+
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -32,19 +37,18 @@ const NAMED: [(&str, KeyCode); 16] = [
 
 impl Key {
     /// Reads `n`, `N`, `ctrl-p`, `pageup`, `f1`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse<'a>(text: &'a str) -> Result<Self, String> {
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = text;
-        loop {
-            if let Some(after) = rest.strip_prefix("ctrl-").filter(|rest| !rest.is_empty()) {
-                modifiers |= KeyModifiers::CONTROL;
-                rest = after;
-            } else if let Some(after) = rest.strip_prefix("alt-").filter(|rest| !rest.is_empty()) {
-                modifiers |= KeyModifiers::ALT;
-                rest = after;
-            } else {
-                break;
-            }
+        let prefixed = |text: &'a str| {
+            MODIFIERS.into_iter().find_map(|(name, modifier)| {
+                let after = text.strip_prefix(name)?;
+                (!after.is_empty()).then_some((modifier, after))
+            })
+        };
+        while let Some((modifier, after)) = prefixed(rest) {
+            modifiers |= modifier;
+            rest = after;
         }
         let code = code(rest).ok_or_else(|| {
             format!(
@@ -88,11 +92,10 @@ fn code(name: &str) -> Option<KeyCode> {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.modifiers.contains(KeyModifiers::CONTROL) {
-            f.write_str("ctrl-")?;
-        }
-        if self.modifiers.contains(KeyModifiers::ALT) {
-            f.write_str("alt-")?;
+        for (name, modifier) in MODIFIERS {
+            if self.modifiers.contains(modifier) {
+                f.write_str(name)?;
+            }
         }
         if let Some((name, _)) = NAMED.iter().find(|(_, code)| *code == self.code) {
             return f.write_str(name);

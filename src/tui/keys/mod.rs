@@ -1,121 +1,110 @@
 //! Keys as data: which key means which action on which screen. The command bar and the help page are made from the same
 //! list, so neither can drift from what the keys do.
 
-pub mod action;
+mod action;
 mod file;
-pub mod key;
-mod list;
+mod key;
 
-use std::collections::HashMap;
-
-pub use action::{Action, Area, Spec};
-pub use file::{Location, load};
+pub use action::{Action, Area};
+pub use file::load;
 pub use key::Key;
-pub use list::ACTIONS;
+
+/// An action where it means something, with its keys, the one to show first, and what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    pub area: Area,
+    pub action: Action,
+    pub keys: Vec<Key>,
+    pub does: &'static str,
+}
 
 /// The keys in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyMap {
-    keys: HashMap<Action, Vec<Key>>,
-}
-
-/// One key that would mean two things at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    pub key: Key,
-    pub first: Action,
-    pub second: Action,
-}
-
-impl Default for KeyMap {
-    fn default() -> Self {
-        let keys = ACTIONS.iter().map(|spec| {
-            let keys = spec.keys.iter().filter_map(|text| Key::parse(text).ok());
-            (spec.action, keys.collect())
-        });
-        Self {
-            keys: keys.collect(),
-        }
-    }
+    bindings: Vec<Binding>,
 }
 
 impl KeyMap {
+    /// In the order the help page lists them.
+    pub fn new(bindings: Vec<Binding>) -> Self {
+        Self { bindings }
+    }
+
+    /// All that can be done in an area.
+    pub fn of(&self, area: Area) -> impl Iterator<Item = &Binding> {
+        let bindings = self.bindings.iter();
+        bindings.filter(move |binding| binding.area == area)
+    }
+
     /// What `key` means where `areas` are in view, the innermost first.
-    pub fn action(&self, areas: &[Area], key: Key) -> Option<Action> {
+    pub fn find(&self, areas: &[Area], key: Key) -> Option<&Binding> {
         areas.iter().find_map(|area| {
-            ACTIONS
-                .iter()
-                .filter(|spec| spec.area == *area)
-                .find(|spec| self.of(spec.action).contains(&key))
-                .map(|spec| spec.action)
+            let mut bindings = self.of(*area);
+            bindings.find(|binding| binding.keys.contains(&key))
         })
     }
 
-    /// The keys of an action, the one to show first.
-    pub fn of(&self, action: Action) -> &[Key] {
-        self.keys.get(&action).map_or(&[], Vec::as_slice)
+    pub fn binding(&self, area: Area, action: Action) -> Option<&Binding> {
+        self.of(area).find(|binding| binding.action == action)
     }
 
-    /// The key to show; none where the action has none.
-    pub fn shown(&self, action: Action) -> Option<String> {
-        self.of(action).first().map(ToString::to_string)
+    /// The key to show; empty where the action has none.
+    pub fn shown(&self, area: Area, action: Action) -> String {
+        let binding = self.binding(area, action);
+        let key = binding.and_then(|binding| binding.keys.first());
+        key.map(ToString::to_string).unwrap_or_default()
     }
 
-    fn set(&mut self, action: Action, keys: Vec<Key>) {
-        self.keys.insert(action, keys);
-    }
-
-    /// Keys that mean two things on one screen, in the order of the actions.
-    fn conflicts(&self) -> Vec<Conflict> {
-        let mut conflicts = Vec::new();
-        for (index, first) in ACTIONS.iter().enumerate() {
-            for second in ACTIONS.iter().skip(index + 1) {
-                if !first.area.meets(second.area) {
-                    continue;
-                }
-                let both = self
-                    .of(first.action)
-                    .iter()
-                    .filter(|key| self.of(second.action).contains(key));
-                conflicts.extend(both.map(|key| Conflict {
-                    key: *key,
-                    first: first.action,
-                    second: second.action,
-                }));
-            }
-        }
-        conflicts
+    /// The first key that means two things on one screen, in the order of the actions.
+    fn conflict(&self) -> Option<(Key, &Binding, &Binding)> {
+        self.bindings.iter().enumerate().find_map(|(index, first)| {
+            let others = self.bindings.iter().skip(index + 1);
+            let mut met = others.filter(|second| first.area.meets(second.area));
+            met.find_map(|second| {
+                let both = first.keys.iter().find(|key| second.keys.contains(key));
+                both.map(|key| (*key, first, second))
+            })
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::panel::PanelAction;
 
     #[test]
     fn the_usual_keys_are_readable_unambiguous_and_every_action_has_one() {
         let map = KeyMap::default();
-        assert_eq!(map.conflicts(), []);
-        for spec in ACTIONS {
-            assert!(!map.of(spec.action).is_empty(), "{}", spec.name);
-            assert_eq!(map.of(spec.action).len(), spec.keys.len(), "{}", spec.name);
+        assert_eq!(map.conflict(), None);
+        for binding in &map.bindings {
+            let name = (binding.area, binding.action);
+            assert!(!binding.keys.is_empty(), "{name:?}");
+            let named: Vec<_> = map
+                .of(binding.area)
+                .filter(|other| other.action.name() == binding.action.name())
+                .collect();
+            assert_eq!(named.len(), 1, "{name:?}");
         }
     }
 
     #[test]
     fn an_inner_panel_comes_before_the_screen_around_it() {
         let map = KeyMap::default();
-        let down = Key::parse("down").unwrap();
-        assert_eq!(map.action(&[Area::Step], down), Some(Action::Down));
+        let find = |areas: &[Area], key: &str| {
+            let binding = map.find(areas, Key::parse(key).unwrap())?;
+            Some((binding.area, binding.action))
+        };
+        let down = Action::Move(PanelAction::Down);
+        assert_eq!(find(&[Area::Step], "down"), Some((Area::Step, down)));
         assert_eq!(
-            map.action(&[Area::Panel, Area::Step, Area::Everywhere], down),
-            Some(Action::PanelDown)
+            find(&[Area::Panel, Area::Step, Area::Everywhere], "down"),
+            Some((Area::Panel, down))
         );
-        let quit = Key::parse("q").unwrap();
         assert_eq!(
-            map.action(&[Area::Step, Area::Everywhere], quit),
-            Some(Action::Quit)
+            find(&[Area::Step, Area::Everywhere], "q"),
+            Some((Area::Everywhere, Action::Quit))
         );
-        assert_eq!(map.action(&[Area::Step], quit), None);
+        assert_eq!(find(&[Area::Step], "q"), None);
     }
 }

@@ -8,7 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use self::table::Table;
-use self::wrap::wrap;
+use self::wrap::hanging;
 use super::highlight::Highlighter;
 use super::theme::Theme;
 
@@ -89,22 +89,18 @@ impl Writer<'_> {
     }
 
     fn start(&mut self, tag: Tag<'_>) {
+        let (style, theme) = (self.style(), self.theme);
         match tag {
-            Tag::Heading { level, .. } => {
-                let style = match level {
-                    HeadingLevel::H1 | HeadingLevel::H2 => self.theme.heading(),
-                    _ => self.theme.emphasis(),
-                };
-                self.styles.push(style);
-            }
-            Tag::Emphasis => self.nested(Modifier::ITALIC),
-            Tag::Strong => {
-                let style = self.style().patch(self.theme.emphasis());
-                self.styles.push(style);
-            }
-            Tag::Strikethrough => self.nested(Modifier::CROSSED_OUT),
+            Tag::Heading {
+                level: HeadingLevel::H1 | HeadingLevel::H2,
+                ..
+            } => self.styles.push(theme.heading()),
+            Tag::Heading { .. } | Tag::TableHead => self.styles.push(theme.emphasis()),
+            Tag::Emphasis => self.styles.push(style.add_modifier(Modifier::ITALIC)),
+            Tag::Strong => self.styles.push(style.patch(theme.emphasis())),
+            Tag::Strikethrough => self.styles.push(style.add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { .. } => {
-                let style = self.style().patch(self.theme.accent());
+                let style = style.patch(theme.accent());
                 self.styles.push(style.add_modifier(Modifier::UNDERLINED));
             }
             Tag::BlockQuote(_) => self.quotes += 1,
@@ -116,11 +112,10 @@ impl Writer<'_> {
                 self.flush();
                 self.marker = Some(match self.lists.last_mut() {
                     Some(Some(number)) => {
-                        let marker = format!("{number}. ");
                         *number += 1;
-                        marker
+                        format!("{}. ", *number - 1)
                     }
-                    _ => format!("{} ", self.theme.glyphs.bullet),
+                    _ => format!("{} ", theme.glyphs.bullet),
                 });
             }
             Tag::CodeBlock(kind) => {
@@ -135,16 +130,15 @@ impl Writer<'_> {
                 self.flush();
                 self.table = Some(Table::new(alignments));
             }
-            Tag::TableHead => self.styles.push(self.theme.emphasis()),
             _ => {}
         }
     }
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
+            // The items of a tight list stay together.
             TagEnd::Paragraph => {
                 self.flush();
-                // The items of a tight list stay together.
                 self.blank();
             }
             TagEnd::Heading(_) => {
@@ -165,37 +159,31 @@ impl Writer<'_> {
                 }
             }
             TagEnd::CodeBlock => self.code_block(),
-            TagEnd::TableCell => {
-                let cell = std::mem::take(&mut self.spans);
-                if let Some(table) = &mut self.table {
-                    table.cell(cell);
-                }
-            }
-            TagEnd::TableHead => {
-                self.styles.pop();
-                if let Some(table) = &mut self.table {
-                    table.end_row();
-                }
-            }
-            TagEnd::TableRow => {
-                if let Some(table) = &mut self.table {
-                    table.end_row();
-                }
-            }
-            TagEnd::Table => {
-                if let Some(table) = self.table.take() {
-                    let lines = table.lines(self.width, self.theme);
-                    self.lines.extend(lines);
-                    self.blank();
-                }
-            }
-            _ => {}
+            tag => self.end_in_table(tag),
         }
     }
 
-    fn nested(&mut self, modifier: Modifier) {
-        let style = self.style().add_modifier(modifier);
-        self.styles.push(style);
+    fn end_in_table(&mut self, tag: TagEnd) {
+        let Some(table) = &mut self.table else {
+            return;
+        };
+        match tag {
+            TagEnd::TableCell => table.cell(std::mem::take(&mut self.spans)),
+            TagEnd::TableHead => {
+                self.styles.pop();
+                table.end_row();
+            }
+            TagEnd::TableRow => table.end_row(),
+            TagEnd::Table => {
+                let lines = self
+                    .table
+                    .take()
+                    .map(|table| table.lines(self.width, self.theme));
+                self.lines.extend(lines.unwrap_or_default());
+                self.blank();
+            }
+            _ => {}
+        }
     }
 
     fn style(&self) -> Style {
@@ -213,19 +201,9 @@ impl Writer<'_> {
         }
         let spans = std::mem::take(&mut self.spans);
         let (first, rest) = self.indents();
-        let width = self.width.saturating_sub(rest.chars().count()).max(8);
-        for (index, mut line) in wrap(spans, width).into_iter().enumerate() {
-            let indent = if index == 0 {
-                first.clone()
-            } else {
-                rest.clone()
-            };
-            if !indent.is_empty() {
-                line.spans
-                    .insert(0, Span::styled(indent, self.theme.accent()));
-            }
-            self.lines.push(line);
-        }
+        let width = self.width.max(rest.chars().count() + 8);
+        let [first, rest] = [first, rest].map(|text| Span::styled(text, self.theme.accent()));
+        self.lines.extend(hanging(vec![first], rest, spans, width));
     }
 
     /// What stands before the first line of a paragraph and before the others.

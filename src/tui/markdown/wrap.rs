@@ -5,28 +5,49 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
-/// Lines of at most `width` columns. A word that is wider is cut.
+/// Lines of at most `width` columns, at least one. A word that is wider is cut.
 pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     let width = width.max(1);
-    let mut lines = vec![Builder::default()];
+    let mut lines = Vec::new();
+    let mut line = Builder::default();
     for word in words(&spans) {
-        let current = lines.last().map_or(0, |line| line.width);
-        let gap = usize::from(current > 0 && word.after_space);
-        if current + gap + word.width > width && current > 0 && word.after_space {
-            lines.push(Builder::default());
+        let columns: usize = word.iter().map(Span::width).sum();
+        if line.width > 0 && line.width + 1 + columns > width {
+            lines.push(std::mem::take(&mut line).line());
         }
-        let Some(line) = lines.last_mut() else { break };
-        if gap > 0 && line.width > 0 {
-            line.space(word.pieces.first().map(|(_, style)| *style));
+        if line.width > 0 {
+            line.space(word.first().map(|piece| piece.style));
         }
-        for (text, style) in word.pieces {
-            push_cut(&mut lines, text, style, width);
+        for piece in word {
+            if line.width + piece.width() <= width {
+                line.push(&piece.content, piece.style);
+                continue;
+            }
+            for c in piece.content.chars() {
+                if line.width > 0 && line.width + c.width().unwrap_or(0) > width {
+                    lines.push(std::mem::take(&mut line).line());
+                }
+                line.push(c.encode_utf8(&mut [0; 4]), piece.style);
+            }
         }
     }
+    lines.push(line.line());
     lines
-        .into_iter()
-        .map(|line| Line::from(line.spans))
-        .collect()
+}
+
+/// Wrapped text behind `first`, which stands before its first line; `rest` stands before the others.
+pub fn hanging(
+    first: Vec<Span<'static>>,
+    rest: Span<'static>,
+    text: Vec<Span<'static>>,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let mut lines = wrap(text, width.saturating_sub(rest.width()).max(1));
+    let mut leads = std::iter::once(first).chain(std::iter::repeat_with(|| vec![rest.clone()]));
+    for line in &mut lines {
+        line.spans.splice(0..0, leads.next().unwrap_or_default());
+    }
+    lines
 }
 
 /// Plain text in lines of at most `width` columns, its own line breaks kept.
@@ -43,81 +64,41 @@ struct Builder {
 }
 
 impl Builder {
-    fn push(&mut self, text: String, style: Style) {
+    fn push(&mut self, text: &str, style: Style) {
         self.width += text.width();
         match self.spans.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push_str(&text),
-            _ => self.spans.push(Span::styled(text, style)),
+            Some(last) if last.style == style => last.content.to_mut().push_str(text),
+            _ => self.spans.push(Span::styled(text.to_string(), style)),
         }
     }
 
     fn space(&mut self, next: Option<Style>) {
         let last = self.spans.last().map(|span| span.style);
         // Underlining goes over the space only within a phrase.
-        let style = match (last, next) {
-            (Some(last), Some(next)) if last == next => last,
-            _ => Style::default(),
-        };
-        self.push(" ".into(), style);
+        self.push(" ", last.filter(|_| last == next).unwrap_or_default());
+    }
+
+    fn line(self) -> Line<'static> {
+        Line::from(self.spans)
     }
 }
 
 /// Letters without a space between them, whatever their styles.
-struct Word {
-    pieces: Vec<(String, Style)>,
-    width: usize,
-    after_space: bool,
-}
-
-fn words(spans: &[Span<'static>]) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(spans: &[Span<'static>]) -> Vec<Vec<Span<'static>>> {
+    let mut words: Vec<Vec<Span>> = Vec::new();
     let mut after_space = true;
     for span in spans {
-        let mut rest = span.content.as_ref();
-        while !rest.is_empty() {
-            if let Some(trimmed) = rest.strip_prefix(char::is_whitespace) {
-                after_space = true;
-                rest = trimmed;
-                continue;
-            }
-            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-            let (piece, after) = rest.split_at(end);
-            match words.last_mut() {
-                Some(word) if !after_space => {
-                    word.width += piece.width();
-                    word.pieces.push((piece.to_string(), span.style));
+        for piece in span.content.split_inclusive(char::is_whitespace) {
+            let letters = piece.trim_end();
+            if !letters.is_empty() {
+                let letters = Span::styled(letters.to_string(), span.style);
+                match words.last_mut() {
+                    Some(word) if !after_space => word.push(letters),
+                    _ => words.push(vec![letters]),
                 }
-                _ => words.push(Word {
-                    pieces: vec![(piece.to_string(), span.style)],
-                    width: piece.width(),
-                    after_space: true,
-                }),
             }
-            after_space = false;
-            rest = after;
+            after_space = letters.len() < piece.len();
         }
     }
     words
-}
-
-fn push_cut(lines: &mut Vec<Builder>, text: String, style: Style, width: usize) {
-    let current = lines.last().map_or(0, |line| line.width);
-    if current + text.width() <= width {
-        if let Some(line) = lines.last_mut() {
-            line.push(text, style);
-        }
-        return;
-    }
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if lines
-            .last()
-            .is_none_or(|line| line.width + wide > width && line.width > 0)
-        {
-            lines.push(Builder::default());
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push(c.to_string(), style);
-        }
-    }
 }

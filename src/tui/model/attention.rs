@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// A longer pause between two keys is a break: only this much of it counts.
-const LONGEST_LOOK: Duration = Duration::from_secs(120);
+use crate::session::learning::LONGEST_LOOK;
+
 /// Time is noted when this much came together, so that a crash loses little.
 const NOTE_AFTER: Duration = Duration::from_secs(60);
 

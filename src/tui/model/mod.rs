@@ -3,7 +3,6 @@
 pub mod attention;
 pub mod outline;
 pub mod overlay;
-pub mod primary;
 pub mod run;
 pub mod step;
 
@@ -16,15 +15,19 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{Phase, Run};
 use self::step::StepView;
+use super::desk::Desk;
 use super::highlight::Highlighter;
 use super::keys::KeyMap;
-use super::message::RunId;
+use super::message::{Effect, Message, RunId};
+use super::panel::Panel;
 use super::theme::Theme;
-use crate::lesson::{Course, Lesson, Step};
-use crate::recording::Library;
+use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::recording::{Library, Recording};
 use crate::session::State;
 use crate::session::event::StepRef;
 use crate::session::runs::MeasuredRuns;
+use crate::session::state::StepProgress;
+use crate::tutor::recordings::of_step;
 
 /// Smaller terminals are asked for room.
 pub const SMALLEST: (u16, u16) = (60, 20);
@@ -73,6 +76,14 @@ pub struct Model {
 pub enum Screen {
     Outline,
     Step,
+}
+
+/// The step that is open, as the course has it: the model can be changed meanwhile.
+#[derive(Clone, Debug)]
+pub struct Here<'a> {
+    pub lesson: &'a Lesson,
+    pub step: &'a Step,
+    pub at: StepRef,
 }
 
 /// A line for the learner.
@@ -126,12 +137,12 @@ impl Model {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
-    /// The lesson and step that are open.
-    pub fn current(&self) -> Option<(&Lesson, &Step, &StepView)> {
-        let view = self.step.as_ref()?;
-        let lesson = self.course.lesson(&view.at.lesson)?;
-        let step = lesson.step(&view.at.step)?;
-        Some((lesson, step, view))
+    /// The step that is open.
+    pub fn here<'a>(&self, course: &'a Course) -> Option<Here<'a>> {
+        let at = self.step.as_ref()?.at.clone();
+        let lesson = course.lesson(&at.lesson)?;
+        let step = lesson.step(&at.step)?;
+        Some(Here { lesson, step, at })
     }
 
     /// The last run asked for at a step.
@@ -155,21 +166,102 @@ impl Model {
             .count()
     }
 
-    pub fn tell(&mut self, text: impl Into<String>) {
+    /// Says something to the learner; nothing else is to be done.
+    pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
         self.notice = Some(Notice {
             text: text.into(),
             is_trouble: false,
         });
+        Vec::new()
     }
 
-    pub fn warn(&mut self, text: impl Into<String>) {
+    pub fn warn(&mut self, text: impl Into<String>) -> Vec<Effect> {
         self.notice = Some(Notice {
             text: text.into(),
             is_trouble: true,
         });
+        Vec::new()
     }
 
     pub fn unread_messages(&self) -> usize {
         self.state.messages.len().saturating_sub(self.messages_seen)
+    }
+
+    pub fn lay(&mut self, overlay: Overlay) -> Vec<Effect> {
+        self.overlay = Some(overlay);
+        Vec::new()
+    }
+
+    /// Opens a panel over whatever is on the screen.
+    pub fn open(&mut self, panel: impl Panel + 'static) -> Vec<Effect> {
+        self.lay(Overlay::Panel(Box::new(panel)))
+    }
+
+    /// The same for one that has to read files first.
+    pub fn open_later(
+        &mut self,
+        meanwhile: &'static str,
+        load: impl FnOnce(&Desk) -> Result<Box<dyn Panel>, String> + Send + 'static,
+    ) -> Vec<Effect> {
+        vec![Effect::work(meanwhile, |desk| Message::Opened(load(desk)))]
+    }
+
+    /// The figures of the step that is open: its own, or those of its run.
+    pub fn step_panel(&self) -> Option<&dyn Panel> {
+        let view = self.step.as_ref()?;
+        match &view.panel {
+            Some(panel) => Some(panel.as_ref()),
+            None => Some(&self.run_at(&view.at)?.view),
+        }
+    }
+
+    /// The panel that gets the keys, if one does.
+    pub fn panel_mut(&mut self) -> Option<&mut dyn Panel> {
+        if let Some(Overlay::Panel(panel)) = &mut self.overlay {
+            return Some(panel.as_mut());
+        }
+        let view = self.step.as_mut().filter(|view| view.panel_open)?;
+        match &mut view.panel {
+            Some(panel) => Some(panel.as_mut()),
+            None => {
+                let mut runs = self.runs.iter_mut().rev();
+                Some(&mut runs.find(|run| run.at == view.at)?.view)
+            }
+        }
+    }
+
+    pub fn has_panel_open(&self) -> bool {
+        self.step.as_ref().is_some_and(|view| view.panel_open)
+    }
+
+    /// The view of a step, as long as it is the one that is open.
+    pub fn view_at(&mut self, at: &StepRef) -> Option<&mut StepView> {
+        self.step.as_mut().filter(|view| view.at == *at)
+    }
+
+    /// The recording of a step's run with the flags it would be started with.
+    pub fn recording_at(&self, at: &StepRef) -> Option<&Recording> {
+        let step = self.course.step(&at.lesson, &at.step)?;
+        of_step(&self.recordings, step, &self.flags_at(at))
+    }
+
+    pub fn progress_at(&self, at: &StepRef) -> StepProgress {
+        let progress = self.state.step(&at.lesson, &at.step);
+        progress.cloned().unwrap_or_default()
+    }
+
+    /// The flags a run at this step would be started with.
+    pub fn flags_at(&self, at: &StepRef) -> Vec<String> {
+        let view = self.step.as_ref().filter(|view| view.at == *at);
+        let given = view.and_then(|view| view.flags.clone());
+        let last = || self.run_at(at).map(|run| run.flags.clone());
+        given.or_else(last).unwrap_or_else(|| {
+            match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
+                Some(StepKind::Run { flags, .. } | StepKind::Profile { flags, .. }) => {
+                    flags.clone()
+                }
+                _ => Vec::new(),
+            }
+        })
     }
 }

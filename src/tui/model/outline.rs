@@ -1,45 +1,44 @@
 //! The outline: one row a session, lesson or step.
 
-use crate::lesson::{Course, Level};
+use crate::lesson::course::Session;
+use crate::lesson::document::PlannedDocument;
+use crate::lesson::{Course, Lesson};
 use crate::session::State;
 use crate::session::event::StepRef;
 use crate::session::progress::{Access, LessonProgress, access, progress};
 use crate::session::state::Status;
+use crate::tui::panel::Cursor;
 
 /// Where the cursor is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutlineView {
-    pub cursor: usize,
+    pub cursor: Cursor,
     /// The lesson whose steps are listed.
     pub open: Option<String>,
 }
 
 /// A row of the outline.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Row {
+#[derive(Clone, Debug)]
+pub enum Row<'a> {
     Session {
-        title: String,
-        minutes: u32,
+        session: &'a Session,
         finished: usize,
         of: usize,
     },
     Lesson {
-        id: String,
-        title: String,
-        level: Level,
-        minutes: u32,
+        lesson: &'a Lesson,
         progress: LessonProgress,
         /// Ids of the lessons to do first; empty where it is open.
         missing: Vec<String>,
     },
     Step {
         at: StepRef,
-        title: String,
+        title: &'a str,
         status: Status,
         is_here: bool,
     },
     /// Announced, not written.
-    Planned { title: String, minutes: u32 },
+    Planned(&'a PlannedDocument),
 }
 
 impl OutlineView {
@@ -51,7 +50,7 @@ impl OutlineView {
             index += 1;
             for id in &session.lessons {
                 if id == lesson {
-                    self.cursor = index;
+                    self.cursor.row = index;
                     return;
                 }
                 index += 1;
@@ -61,56 +60,48 @@ impl OutlineView {
     }
 
     /// All rows, top to bottom.
-    pub fn rows(&self, course: &Course, state: &State) -> Vec<Row> {
+    pub fn rows<'a>(&self, course: &'a Course, state: &State) -> Vec<Row<'a>> {
         let mut rows = Vec::new();
         for session in &course.sessions {
-            let lessons: Vec<_> = session
-                .lessons
-                .iter()
-                .filter_map(|id| course.lesson(id))
-                .collect();
+            let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
+            let lessons = lessons.map(|lesson| (lesson, progress(state, lesson)));
+            let lessons: Vec<_> = lessons.collect();
             let finished = lessons
                 .iter()
-                .filter(|lesson| progress(state, lesson).is_finished())
-                .count();
+                .filter(|(_, progress)| progress.is_finished());
             rows.push(Row::Session {
-                title: session.title.clone(),
-                minutes: session.minutes,
-                finished,
+                session,
+                finished: finished.count(),
                 of: lessons.len() + session.planned.len(),
             });
-            for lesson in lessons {
+            for (lesson, progress) in lessons {
                 rows.push(Row::Lesson {
-                    id: lesson.id.clone(),
-                    title: lesson.title.clone(),
-                    level: lesson.level,
-                    minutes: lesson.minutes,
-                    progress: progress(state, lesson),
+                    lesson,
+                    progress,
                     missing: match access(course, state, lesson) {
                         Access::Open => Vec::new(),
                         Access::Locked(missing) => missing,
                     },
                 });
-                if self.open.as_deref() != Some(lesson.id.as_str()) {
-                    continue;
+                if self.open.as_ref() == Some(&lesson.id) {
+                    rows.extend(steps(lesson, state));
                 }
-                rows.extend(lesson.steps.iter().map(|step| {
-                    let at = StepRef::new(&lesson.id, &step.id);
-                    Row::Step {
-                        title: step.title.clone(),
-                        status: state
-                            .step(&lesson.id, &step.id)
-                            .map_or(Status::Open, |progress| progress.status.clone()),
-                        is_here: state.position.as_ref() == Some(&at),
-                        at,
-                    }
-                }));
             }
-            rows.extend(session.planned.iter().map(|planned| Row::Planned {
-                title: planned.title.clone(),
-                minutes: planned.minutes,
-            }));
+            rows.extend(session.planned.iter().map(Row::Planned));
         }
         rows
     }
+}
+
+fn steps<'a>(lesson: &'a Lesson, state: &State) -> impl Iterator<Item = Row<'a>> {
+    lesson.steps.iter().map(move |step| {
+        let at = StepRef::new(&lesson.id, &step.id);
+        let progress = state.step(&at.lesson, &at.step);
+        Row::Step {
+            title: &step.title,
+            status: progress.map_or(Status::Open, |progress| progress.status.clone()),
+            is_here: state.position.as_ref() == Some(&at),
+            at,
+        }
+    })
 }

@@ -1,128 +1,71 @@
 //! What lies over the screen and gets the keys first.
 
-use ratatui_textarea::TextArea;
+use ratatui_textarea::{CursorMove, TextArea};
 
+use super::Model;
 use crate::session::event::StepRef;
-use crate::tui::message::RunId;
-use crate::tui::panel::Panel;
-use crate::tui::panels::kernels::KernelsPanel;
-use crate::tui::panels::report::ReportPanel;
-use crate::tui::panels::roofline::RooflinePanel;
+use crate::tui::message::{Effect, RunId};
+use crate::tui::panel::{Cursor, Panel};
 
 #[derive(Debug)]
 pub enum Overlay {
-    Page(Page),
-    Figures(Box<Figures>),
+    Panel(Box<dyn Panel>),
     Palette(Palette),
     Ask(Ask),
     Confirm(Confirm),
-}
-
-/// A panel that belongs to no step.
-#[derive(Debug)]
-pub enum Figures {
-    Kernels(KernelsPanel),
-    Report(ReportPanel),
-    Roofline(RooflinePanel),
-}
-
-impl Figures {
-    pub fn title(&self) -> &'static str {
-        match self {
-            Figures::Kernels(_) => "Kernels",
-            Figures::Report(_) => "Your report",
-            Figures::Roofline(_) => "Roofline",
-        }
-    }
-
-    pub fn panel(&self) -> &dyn Panel {
-        match self {
-            Figures::Kernels(panel) => panel,
-            Figures::Report(panel) => panel,
-            Figures::Roofline(panel) => panel,
-        }
-    }
-
-    pub fn panel_mut(&mut self) -> &mut dyn Panel {
-        match self {
-            Figures::Kernels(panel) => panel,
-            Figures::Report(panel) => panel,
-            Figures::Roofline(panel) => panel,
-        }
-    }
-}
-
-/// Something to read.
-#[derive(Debug)]
-pub struct Page {
-    pub title: String,
-    pub content: PageContent,
-    pub scroll: usize,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub enum PageContent {
-    /// The keys, from the key map.
-    Help,
-    Markdown(String),
 }
 
 /// Commands and lessons by a part of their name.
 #[derive(Debug, Default)]
 pub struct Palette {
     pub query: TextArea<'static>,
-    pub cursor: usize,
+    pub cursor: Cursor,
 }
 
 /// A line, or some lines, of text from the learner.
 #[derive(Debug)]
 pub struct Ask {
-    pub question: Question,
+    pub title: String,
+    /// What to write, and what comes of it.
+    pub explain: &'static str,
+    /// Text of several lines is ended by another key than Enter.
+    pub has_lines: bool,
+    pub at: StepRef,
+    pub then: Then,
     pub input: TextArea<'static>,
     /// What is wrong with what stands there.
     pub problem: Option<String>,
 }
 
-/// What the text is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// A guess, in this unit.
-    Guess(StepRef, String),
-    /// A quiz's number, in this unit.
-    Number(StepRef, String),
-    Flags(StepRef),
-    Skip(StepRef),
-    Search,
-    Reflection(StepRef),
-    ProfileCommand(StepRef),
-    Import(StepRef),
-}
-
-impl Question {
-    /// Text of several lines is ended by another key than Enter.
-    pub fn has_lines(&self) -> bool {
-        matches!(self, Question::Reflection(_))
-    }
-}
+/// Does what the text is for, or says what is wrong with it.
+pub type Then = fn(&mut Model, StepRef, &str) -> Result<Vec<Effect>, String>;
 
 /// Asks once before something that cannot be taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirm {
     Stop(RunId),
     Quit,
 }
 
 impl Ask {
-    /// With the cursor behind `text`.
-    pub fn new(question: Question, text: &str) -> Self {
-        let mut input = TextArea::from(text.lines());
-        input.move_cursor(ratatui_textarea::CursorMove::Bottom);
-        input.move_cursor(ratatui_textarea::CursorMove::End);
+    pub fn new(at: StepRef, title: impl Into<String>, explain: &'static str, then: Then) -> Self {
         Self {
-            question,
-            input,
+            title: title.into(),
+            explain,
+            has_lines: false,
+            at,
+            then,
+            input: TextArea::default(),
             problem: None,
         }
+    }
+
+    /// With the cursor behind `text`.
+    pub fn with(mut self, text: &str) -> Self {
+        self.input = TextArea::from(text.lines());
+        self.input.move_cursor(CursorMove::Bottom);
+        self.input.move_cursor(CursorMove::End);
+        self
     }
 
     pub fn text(&self) -> String {

@@ -1,6 +1,6 @@
 //! A run the learner asked for.
 
-use crate::recording::play::Speed;
+use crate::run::play::Speed;
 use crate::session::event::StepRef;
 use crate::tui::message::RunId;
 use crate::tui::run_view::RunView;

@@ -1,41 +1,45 @@
 //! A step that is open.
 
-use crate::lesson::quiz::Answer;
+use std::cell::Cell;
+
+use crate::lesson::quiz::Marked;
 use crate::profiler::commands::line::CommandLine;
 use crate::session::event::StepRef;
-use crate::tui::message::HintText;
-use crate::tui::panels::compare::ComparePanel;
-use crate::tui::panels::profile::ProfilePanel;
+use crate::session::learning::HintStage;
+use crate::tui::panel::{Panel, Scroll};
 use crate::tutor::outcome::Shown;
 use crate::tutor::profile::Prepared;
 
 #[derive(Debug)]
 pub struct StepView {
     pub at: StepRef,
-    /// First line of the text that is shown.
-    pub scroll: usize,
+    pub scroll: Scroll,
+    /// What the next picture has to show, wherever it was scrolled to.
+    pub reveal: Cell<Option<Reveal>>,
     /// Whether the figures fill the screen instead of the text.
     pub panel_open: bool,
     /// The choice of a quiz the cursor is on.
     pub choice: usize,
     /// The last answer with its reason.
     pub marked: Option<Marked>,
-    pub hints: Vec<HintText>,
+    pub hints: Vec<HintStage>,
     /// Verdicts of this step's checks, as far as they were asked for since it was opened.
     pub outcomes: Vec<Shown>,
     /// Flags the learner gave last; none as long as they are the step's own.
     pub flags: Option<Vec<String>>,
     pub search: Option<String>,
-    pub compare: Option<ComparePanel>,
+    /// Figures of the step's own; those of its runs are with the runs.
+    pub panel: Option<Box<dyn Panel>>,
     pub profile: ProfileView,
 }
 
-/// An answer that was marked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Marked {
-    pub answer: Answer,
-    pub correct: bool,
-    pub because: String,
+/// A part of a step's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reveal {
+    /// The choice under the cursor.
+    Choice,
+    /// What was just added at the end.
+    News,
 }
 
 /// A profile step's command and what came of it.
@@ -49,7 +53,6 @@ pub struct ProfileView {
     pub log: Vec<String>,
     /// How it ended and what it complained of.
     pub ending: Vec<String>,
-    pub panel: Option<ProfilePanel>,
 }
 
 impl ProfileView {
@@ -67,7 +70,8 @@ impl StepView {
     pub fn new(at: StepRef) -> Self {
         Self {
             at,
-            scroll: 0,
+            scroll: Scroll::default(),
+            reveal: Cell::default(),
             panel_open: false,
             choice: 0,
             marked: None,
@@ -75,7 +79,7 @@ impl StepView {
             outcomes: Vec::new(),
             flags: None,
             search: None,
-            compare: None,
+            panel: None,
             profile: ProfileView::default(),
         }
     }

@@ -1,10 +1,25 @@
-//! Panels that show data: one file each.
+//! Panels, one file or folder each, and what they are built of: tables, plots, pages, sections.
 
 pub mod compare;
+pub mod help;
 pub mod kernels;
+pub mod messages;
+pub mod page;
 pub mod plot;
 pub mod profile;
 pub mod report;
 pub mod roofline;
+pub mod sections;
 pub mod table;
 pub mod text;
+
+use super::actions::Deed;
+
+/// The panels that open from anywhere. Their keys, their place in the command palette and on the help page follow from the
+/// line here.
+pub const PANELS: &[Deed] = &[
+    messages::PANEL,
+    kernels::PANEL,
+    report::PANEL,
+    roofline::PANEL,
+];

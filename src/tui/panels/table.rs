@@ -1,12 +1,12 @@
 //! A table that fits: the first column gives way, and columns that still have no room wait to the right.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::text::{cut_middle, width};
 use crate::base::table::{Align, TextTable};
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Cursor, PanelAction};
 use crate::tui::theme::Theme;
 
 /// How a cell is meant.
@@ -103,49 +103,70 @@ impl Table {
         of_text
     }
 
+    /// With the row and columns where the cursor is.
+    pub fn at(mut self, cursor: Cursor) -> Self {
+        let last = self.rows.len().checked_sub(1);
+        self.selected = last.map(|last| cursor.row.min(last));
+        self.shift = cursor.shift;
+        self
+    }
+
+    /// Moves a cursor over it; false where it stays.
+    pub fn move_cursor(&self, cursor: &mut Cursor, action: PanelAction) -> bool {
+        cursor.act(action, self.rows.len(), self.columns.len())
+    }
+
+    /// What the selected row is called, in full.
+    pub fn selected_name(&self) -> &str {
+        let cell = self.selected.and_then(|row| self.rows.get(row)?.first());
+        cell.map_or("", |cell| cell.text.as_str())
+    }
+
+    /// Draws it, with at most so many lines of what is said about it below.
+    pub fn draw_over(&self, foot: Vec<Line<'static>>, most: u16, pane: &mut Pane) {
+        let most = most.min(pane.area.height);
+        let foot_height = most.min(u16::try_from(foot.len()).unwrap_or(u16::MAX));
+        let room = pane.area.height - foot_height;
+        self.draw(&mut pane.take(room.min(self.height())));
+        pane.put(foot.into_iter().take(most.into()));
+    }
+
     /// Draws header and rows; the last line tells of rows that have no room.
-    pub fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        if area.height == 0 || area.width == 0 {
+    pub fn draw(&self, pane: &mut Pane) {
+        if pane.area.is_empty() {
             return;
         }
-        let layout = self.layout(usize::from(area.width));
-        self.header(&layout, area, buffer, theme);
-        let room = usize::from(area.height) - 1;
+        let layout = self.layout(pane.width());
+        self.header(&layout, &mut pane.take(1));
+        let room = usize::from(pane.area.height);
         let all_fit = self.rows.len() <= room;
-        let shown = if all_fit {
-            room
-        } else {
-            room.saturating_sub(1)
-        };
-        let first = self.first_shown(shown);
+        let shown = room.saturating_sub(usize::from(!all_fit));
+        let row = self.selected.unwrap_or(0);
+        let first = Cursor { row, shift: 0 }.first_shown(self.rows.len(), shown);
         let last = (first + shown).min(self.rows.len());
-        for (line, at) in (first..last).enumerate() {
-            let y = area.y + 1 + line as u16;
-            let row = Rect::new(area.x, y, area.width, 1);
-            self.row(at, &layout, row, buffer, theme);
+        for (at, row) in self.rows.iter().enumerate().take(last).skip(first) {
+            let cell = |column: usize| match row.get(column) {
+                Some(cell) => (cell.text.as_str(), cell.tone.style(pane.theme)),
+                None => ("", Style::new()),
+            };
+            let line = self.line(&layout, cell, pane.theme);
+            let mut pane = pane.take(1);
+            if self.selected == Some(at) {
+                let style = pane.theme.selection();
+                pane.buffer.set_style(pane.area, style);
+            }
+            pane.put([line]);
         }
-        if !all_fit && room > 0 {
-            let text = format!(
-                "rows {} to {} of {}",
-                (first + 1).min(self.rows.len()),
-                (first + shown).min(self.rows.len()),
-                self.rows.len()
-            );
-            let span = Span::styled(text, theme.muted());
-            buffer.set_span(area.x, area.bottom() - 1, &span, area.width);
+        if !all_fit {
+            let of = self.rows.len();
+            let text = format!("rows {} to {last} of {of}", (first + 1).min(of));
+            pane.remark(&text);
         }
     }
 
     /// Lines it would like to have.
     pub fn height(&self) -> u16 {
         u16::try_from(self.rows.len() + 1).unwrap_or(u16::MAX)
-    }
-
-    fn first_shown(&self, shown: usize) -> usize {
-        let last_first = self.rows.len().saturating_sub(shown);
-        self.selected
-            .map_or(0, |selected| selected.saturating_sub(shown / 2))
-            .min(last_first)
     }
 
     /// Columns shown with their widths, and how many wait to the right.
@@ -209,10 +230,14 @@ impl Table {
         align == Some(Align::Left)
     }
 
-    fn header(&self, layout: &Layout, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let title = |at: usize| self.columns.get(at).map_or("", |(title, _)| title);
-        let cells = |at: usize| (title(at).to_owned(), theme.emphasis());
-        self.line(layout, cells, area.x, area.y, area.width, buffer, theme);
+    fn header(&self, layout: &Layout, pane: &mut Pane) {
+        let theme = pane.theme;
+        let cell = |at: usize| {
+            let title = self.columns.get(at).map_or("", |(title, _)| title);
+            (title, theme.emphasis())
+        };
+        let area = pane.area;
+        pane.put([self.line(layout, cell, theme)]);
         let arrows = match (layout.hidden_left > 0, layout.hidden_right > 0) {
             (true, true) => "<>",
             (true, false) => "< ",
@@ -221,50 +246,30 @@ impl Table {
         };
         let span = Span::styled(arrows, theme.accent());
         let x = area.right().saturating_sub(2).max(area.x);
-        buffer.set_span(x, area.y, &span, area.width.min(2));
+        pane.buffer.set_span(x, area.y, &span, area.width.min(2));
     }
 
-    fn row(&self, at: usize, layout: &Layout, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let Some(row) = self.rows.get(at) else { return };
-        let cells = |column: usize| match row.get(column) {
-            Some(cell) => (cell.text.clone(), cell.tone.style(theme)),
-            None => (String::new(), Style::new()),
-        };
-        self.line(layout, cells, area.x, area.y, area.width, buffer, theme);
-        if self.selected == Some(at) {
-            buffer.set_style(area, theme.selection());
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "where, how wide and how to draw")]
-    fn line(
+    fn line<'a>(
         &self,
         layout: &Layout,
-        cell: impl Fn(usize) -> (String, Style),
-        x: u16,
-        y: u16,
-        most: u16,
-        buffer: &mut Buffer,
+        cell: impl Fn(usize) -> (&'a str, Style),
         theme: &Theme,
-    ) {
+    ) -> Line<'static> {
         let mut spans = Vec::new();
-        let columns = [(0, layout.first)]
-            .into_iter()
-            .chain(layout.shown.iter().copied());
-        for (at, wide) in columns {
+        let first = std::iter::once((0, layout.first));
+        for (at, wide) in first.chain(layout.shown.iter().copied()) {
             let (text, style) = cell(at);
-            let text = cut_middle(&text, wide, theme);
+            let text = cut_middle(text, wide, theme);
             let gap = " ".repeat(wide.saturating_sub(width(&text)));
-            let align = self.columns.get(at).map_or(Align::Left, |column| column.1);
             if at > 0 {
                 spans.push(Span::raw(" ".repeat(GAP)));
             }
-            match align {
-                Align::Left => spans.extend([Span::styled(text, style), Span::raw(gap)]),
-                Align::Right => spans.extend([Span::raw(gap), Span::styled(text, style)]),
+            match self.is_text(at) {
+                true => spans.extend([Span::styled(text, style), Span::raw(gap)]),
+                false => spans.extend([Span::raw(gap), Span::styled(text, style)]),
             }
         }
-        buffer.set_line(x, y, &Line::from(spans), most);
+        Line::from(spans)
     }
 }
 
@@ -279,6 +284,9 @@ struct Layout {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
     use super::*;
     use crate::tui::sheet;
     use crate::tui::theme::{Glyphs, Palette};
@@ -286,7 +294,8 @@ mod tests {
     fn drawn(table: &Table, width: u16, height: u16) -> String {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        table.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        table.draw(&mut Pane::new(area, &mut buffer, &theme));
         sheet::text(&buffer)
     }
 

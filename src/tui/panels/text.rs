@@ -1,15 +1,22 @@
 //! Words and numbers as panels write them.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::analysis::Metric;
+use crate::tui::markdown::wrap::{hanging, wrap};
 use crate::tui::theme::Theme;
 
 /// Stands where a figure is not known; never 0.
 pub use crate::base::units::NOT_REPORTED;
+
+/// The timed parts of a step, in their order; everywhere the `n`th of them looks like the series `n + 1`.
+pub const PARTS_OF_A_STEP: [(Metric, &str); 3] = [
+    (Metric::ForwardMs, "forward"),
+    (Metric::BackwardMs, "backward"),
+    (Metric::OptimizerMs, "optimizer"),
+];
 
 /// Columns `text` takes.
 pub fn width(text: &str) -> usize {
@@ -54,78 +61,59 @@ fn start(text: &str, most: usize) -> &str {
     text
 }
 
-/// `text` in lines of at most `most` columns, broken between words where possible; at least one line.
-pub fn wrap(text: &str, most: usize) -> Vec<String> {
-    let most = most.max(1);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && width(&line) + 1 + width(word) > most {
-            lines.push(std::mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        let mut rest = word;
-        while width(rest) > most.saturating_sub(width(&line)) {
-            let fits = start(rest, most.saturating_sub(width(&line)));
-            // A character wider than the line: it is better cut off than looped over.
-            let fits = if fits.is_empty() { rest } else { fits };
-            line.push_str(fits);
-            rest = &rest[fits.len()..];
-            lines.push(std::mem::take(&mut line));
-        }
-        line.push_str(rest);
-    }
-    if !line.is_empty() || lines.is_empty() {
-        lines.push(line);
-    }
-    lines
-}
-
-/// Writes lines below each other until the area is full; returns what is left of it.
-pub fn put(
-    lines: impl IntoIterator<Item = Line<'static>>,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Rect {
-    let mut rest = area;
-    for line in lines {
-        if rest.height == 0 || rest.width == 0 {
-            break;
-        }
-        buffer.set_line(rest.x, rest.y, &line, rest.width);
-        rest.y += 1;
-        rest.height -= 1;
-    }
-    rest
-}
-
-/// Wrapped text in one style.
+/// Wrapped text in one style, as one paragraph; at least one line.
 pub fn paragraph(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
-    wrap(text, usize::from(width))
-        .into_iter()
-        .map(|line| Line::from(Span::styled(line, style)))
+    wrap(vec![Span::styled(text.to_owned(), style)], width.into())
+}
+
+/// A name in a column of its own, and text wrapped behind it.
+pub fn labelled(
+    label: &str,
+    columns: usize,
+    text: Span<'static>,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let label = Span::styled(format!("{label:<columns$}"), theme.muted());
+    let blank = Span::styled(" ".repeat(columns), theme.muted());
+    // Where there is hardly any room, the end of the text is cut off.
+    let width = usize::from(width).max(columns + 8);
+    hanging(vec![label], blank, vec![text], width)
+}
+
+/// Lines for the whole name of a kernel; names of templates go on for kilobytes.
+const NAME_LINES: usize = 3;
+
+/// The whole name of a kernel below a table: generated ones are long, and their ends tell them apart.
+pub fn name_lines(name: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let name = paragraph(name, width, theme.code()).into_iter();
+    std::iter::once(Line::default())
+        .chain(name.take(NAME_LINES))
         .collect()
 }
 
-/// A text at the left end of a line and one at its right end; the left one gives way.
+/// A text at the left end of a line and one at its right end; the left one gives way. Between them are at least `gap` blanks.
 pub fn both_ends(
-    left: Span<'static>,
+    left: Vec<Span<'static>>,
     right: Span<'static>,
+    gap: usize,
     width: u16,
     theme: &Theme,
 ) -> Line<'static> {
     let width = usize::from(width);
     let taken = right.width();
-    let room = width.saturating_sub(taken + 1);
-    let shown = cut(&left.content, room, theme);
-    let gap = width.saturating_sub(self::width(&shown) + taken);
-    Line::from(vec![
-        Span::styled(shown, left.style),
-        Span::raw(" ".repeat(gap)),
-        right,
-    ])
+    let gap = if taken > 0 { gap } else { 0 };
+    let room = width.saturating_sub(taken + gap);
+    let mut used = 0;
+    let mut spans = Vec::new();
+    for span in left {
+        let text = cut(&span.content, room.saturating_sub(used), theme);
+        used += self::width(&text);
+        spans.push(Span::styled(text, span.style));
+    }
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + taken))));
+    spans.push(right);
+    Line::from(spans)
 }
 
 /// A bar of `columns`, filled by `share` (0 to 1); anything above nothing shows.
@@ -192,40 +180,15 @@ pub fn plus_minus(theme: &Theme) -> &'static str {
     if theme.glyphs.unicode { "±" } else { "+/-" }
 }
 
-/// Replaces what a terminal without Unicode cannot show: names of devices and kernels, output of programs.
-pub fn keep_to_character_set(area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    if theme.glyphs.unicode {
-        return;
-    }
-    let area = area.intersection(buffer.area);
-    for position in area.positions() {
-        let Some(cell) = buffer.cell_mut(position) else {
-            continue;
-        };
-        if !cell.symbol().is_ascii() {
-            let plain = match cell.symbol() {
-                "×" => "x",
-                "·" => "*",
-                "²" => "2",
-                "³" => "3",
-                "µ" | "μ" => "u",
-                "–" | "—" | "−" => "-",
-                "“" | "”" => "\"",
-                "’" | "‘" => "'",
-                "ε" => "e",
-                "σ" => "s",
-                "Σ" => "S",
-                _ => "?",
-            };
-            cell.set_symbol(plain);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tui::theme::{Glyphs, Palette};
+
+    fn lines(text: &str, most: u16) -> Vec<String> {
+        let lines = paragraph(text, most, Style::new());
+        lines.iter().map(ToString::to_string).collect()
+    }
 
     #[test]
     fn text_is_cut_and_wrapped_by_columns_and_nothing_is_lost() {
@@ -241,13 +204,16 @@ mod tests {
         assert!(width(&cut("学习学习学习", 7, &ascii)) <= 7);
         let text = "the words of a sentence, and averyveryverylongword";
         for most in 1..60 {
-            let lines = wrap(text, most);
-            assert!(lines.iter().all(|line| width(line) <= most), "{lines:?}");
+            let lines = lines(text, most);
+            assert!(
+                lines.iter().all(|line| width(line) <= most.into()),
+                "{lines:?}"
+            );
             let squeeze = |text: &str| text.replace(' ', "");
             assert_eq!(squeeze(&lines.concat()), squeeze(text));
         }
-        assert_eq!(wrap("", 10), [""]);
-        assert_eq!(wrap("学学", 1).concat(), "学学");
+        assert_eq!(lines("", 10), [""]);
+        assert_eq!(lines("学学", 1).concat(), "学学");
     }
 
     #[test]

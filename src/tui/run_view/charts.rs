@@ -1,38 +1,22 @@
 //! The run over its steps: time, parts, loss, launches, memory, power.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::curves::{Curve, Frame, Span, chart, empty};
+use super::curves::{Chart, Curve};
+use super::history::History;
 use super::state::RunState;
 use crate::analysis::Metric;
+use crate::tui::pane::Pane;
 use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
-use crate::tui::panels::text::{NOT_REPORTED, milliseconds};
-use crate::tui::theme::Theme;
+use crate::tui::panels::text::{NOT_REPORTED, PARTS_OF_A_STEP, milliseconds};
 
 /// Step time, with the prediction where there is one of it.
-pub fn time(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let level = state
-        .context
-        .prediction
-        .as_ref()
-        .filter(|prediction| prediction.metric == Some(Metric::TotalMs))
-        .map(|prediction| ("predicted", prediction.value));
-    let frame = Frame {
-        what: "step time".to_owned(),
+pub fn time(state: &RunState) -> Chart<'_> {
+    let prediction = state.context.prediction.as_ref();
+    let prediction = prediction.filter(|prediction| prediction.metric == Some(Metric::TotalMs));
+    Chart {
         unit: "ms",
-        divisor: 1.0,
         offset: offset(state),
-        times: true,
-        level,
-    };
-    let curves = [Curve {
-        name: "",
-        look: 0,
-        history: &state.times.total,
-    }];
-    if state.times.total.steps() == 0 {
-        let text = match (&state.step, &state.phase) {
+        level: prediction.map(|prediction| ("predicted", prediction.value)),
+        nothing: match (&state.step, &state.phase) {
             (Some((_, step)), _) => format!(
                 "Warm-up step {} took {}. The chart begins with the first measured step.",
                 step.n,
@@ -40,136 +24,71 @@ pub fn time(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme
             ),
             (None, Some((_, phase))) => phase.message.clone(),
             (None, None) => "No step yet.".to_owned(),
-        };
-        return empty("step time, ms", &text, area, buffer, theme);
+        },
+        ..Chart::new("step time", curve("", 0, state.times.get(&Metric::TotalMs)))
     }
-    chart(frame, &curves, span, area, buffer, theme);
 }
 
 /// Forward, backward and optimizer.
-pub fn parts(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let times = &state.times;
-    let curves = [
-        ("forward", &times.forward),
-        ("backward", &times.backward),
-        ("optimizer", &times.optimizer),
-    ];
-    let curves: Vec<Curve> = curves
-        .into_iter()
-        .enumerate()
-        .filter(|(_, (_, history))| history.reported() > 0)
-        .map(|(at, (name, history))| Curve {
-            name,
-            look: at + 1,
-            history,
-        })
-        .collect();
-    if curves.is_empty() {
-        let text = "This run did not time the parts of a step apart.";
-        return empty("parts of a step, ms", text, area, buffer, theme);
-    }
-    let frame = Frame {
-        what: "parts of a step".to_owned(),
+pub fn parts(state: &RunState) -> Chart<'_> {
+    let parts = PARTS_OF_A_STEP.into_iter().zip(1..);
+    let curves =
+        parts.flat_map(|((metric, name), look)| curve(name, look, state.times.get(&metric)));
+    Chart {
         unit: "ms",
-        divisor: 1.0,
         offset: offset(state),
-        times: true,
-        level: None,
-    };
-    chart(frame, &curves, span, area, buffer, theme);
+        nothing: "This run did not time the parts of a step apart.".to_owned(),
+        ..Chart::new("parts of a step", curves)
+    }
 }
 
-pub fn loss(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let frame = Frame {
-        what: "loss".to_owned(),
+pub fn loss(state: &RunState) -> Chart<'_> {
+    Chart {
         unit: "nats",
-        divisor: 1.0,
-        offset: 0.0,
-        times: false,
-        level: None,
-    };
-    let curves = [Curve {
-        name: "",
-        look: 3,
-        history: &state.loss,
-    }];
-    if state.loss.reported() == 0 {
-        return empty("loss, nats", "No step yet.", area, buffer, theme);
+        from_zero: false,
+        nothing: "No step yet.".to_owned(),
+        ..Chart::new("loss", curve("", 3, Some(&state.loss)))
     }
-    chart(frame, &curves, span, area, buffer, theme);
 }
 
-pub fn launches(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    if state.launches.reported() == 0 {
-        let title = "launches by the host a step";
-        return empty(title, reported_yet(state), area, buffer, theme);
+pub fn launches(state: &RunState) -> Chart<'_> {
+    let curve = curve("", 4, Some(&state.launches));
+    Chart {
+        nothing: reported_yet(state),
+        ..Chart::new("launches by the host a step", curve)
     }
-    let frame = Frame {
-        what: "launches by the host a step".to_owned(),
-        unit: "",
-        divisor: 1.0,
-        offset: 0.0,
-        times: true,
-        level: None,
-    };
-    let curves = [Curve {
-        name: "",
-        look: 4,
-        history: &state.launches,
-    }];
-    chart(frame, &curves, span, area, buffer, theme);
 }
 
-pub fn memory(state: &RunState, span: Span, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let curves = [
-        ("reserved", 1, &state.bytes_reserved),
-        ("in use", 0, &state.bytes_in_use),
-    ];
-    let curves: Vec<Curve> = curves
-        .into_iter()
-        .filter(|(_, _, history)| history.reported() > 0)
-        .map(|(name, look, history)| Curve {
-            name,
-            look,
-            history,
-        })
-        .collect();
-    let greatest = curves
-        .iter()
-        .filter_map(|curve| curve.history.range())
-        .map(|(_, greatest)| greatest)
-        .fold(0.0, f64::max);
-    if curves.is_empty() {
-        return empty("device memory", reported_yet(state), area, buffer, theme);
-    }
-    let (unit, divisor) = bytes_unit(greatest);
-    let frame = Frame {
-        what: "device memory".to_owned(),
+pub fn memory(state: &RunState) -> Chart<'_> {
+    let reserved = curve("reserved", 1, Some(&state.bytes_reserved));
+    let curves = reserved.chain(curve("in use", 0, Some(&state.bytes_in_use)));
+    let chart = Chart::new("device memory", curves);
+    let ranges = chart.curves.iter();
+    let greatest = ranges.filter_map(|curve| curve.history.range());
+    let greatest = greatest.map(|(_, greatest)| greatest).reduce(f64::max);
+    let (unit, divisor) = greatest.map_or(("", 1.0), bytes_unit);
+    Chart {
         unit,
         divisor,
-        offset: 0.0,
-        times: true,
-        level: None,
-    };
-    chart(frame, &curves, span, area, buffer, theme);
+        nothing: reported_yet(state),
+        ..chart
+    }
 }
 
 /// Power over the last minutes, by the second.
-pub fn power(state: &RunState, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let points: Vec<(f64, f64)> = state
-        .gpu
-        .readings()
+pub fn power(state: &RunState, mut pane: Pane) {
+    let readings = state.gpu.readings();
+    let points: Vec<(f64, f64)> = readings
         .filter_map(|(t, gpu)| Some((*t, gpu.power?)))
         .collect();
+    let title = "GPU power, W";
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return empty("GPU power, W", NOT_REPORTED, area, buffer, theme);
+        return super::curves::empty(title, NOT_REPORTED, &mut pane);
     };
     let highest = points.iter().map(|(_, watts)| *watts).fold(0.0, f64::max);
-    Plot {
-        title: match state.gpu.source() {
-            Some(source) => format!("GPU power, W, from {source}"),
-            None => "GPU power, W".to_owned(),
-        },
+    let source = state.gpu.source();
+    let plot = Plot {
+        title: source.map_or(title.to_owned(), |source| format!("{title}, from {source}")),
         x: Axis::exactly(first.0, last.0, "seconds"),
         y: Axis::from_zero(highest, "W"),
         series: vec![Series {
@@ -177,29 +96,39 @@ pub fn power(state: &RunState, area: Rect, buffer: &mut Buffer, theme: &Theme) {
             look: 5,
             shape: Shape::Line(points),
         }],
-    }
-    .render(area, buffer, theme);
+    };
+    plot.draw(&mut pane);
+}
+
+/// A curve, where the figure was reported at all.
+fn curve<'a>(
+    name: &'static str,
+    look: usize,
+    history: Option<&'a History>,
+) -> impl Iterator<Item = Curve<'a>> {
+    let history = history.filter(|history| history.reported() > 0);
+    history.into_iter().map(move |history| Curve {
+        name,
+        look,
+        history,
+    })
 }
 
 /// Binary unit in which `bytes` is a small number, and its size.
-pub fn bytes_unit(bytes: f64) -> (&'static str, f64) {
-    const UNITS: [(&str, f64); 4] = [
+fn bytes_unit(bytes: f64) -> (&'static str, f64) {
+    const UNITS: [(&str, f64); 3] = [
         ("GiB", 1024.0 * 1024.0 * 1024.0),
         ("MiB", 1024.0 * 1024.0),
         ("KiB", 1024.0),
-        ("bytes", 1.0),
     ];
-    UNITS
-        .into_iter()
-        .find(|(_, size)| bytes >= 2.0 * size)
-        .unwrap_or(("bytes", 1.0))
+    let fits = |(_, size): &(&str, f64)| bytes >= 2.0 * size;
+    UNITS.into_iter().find(fits).unwrap_or(("bytes", 1.0))
 }
 
-fn reported_yet(state: &RunState) -> &'static str {
-    if state.step.is_some() {
-        "Not reported by this backend."
-    } else {
-        "No step yet."
+fn reported_yet(state: &RunState) -> String {
+    match state.step {
+        Some(_) => "Not reported by this backend.".to_owned(),
+        None => "No step yet.".to_owned(),
     }
 }
 

@@ -5,7 +5,6 @@ use crate::analysis::{Metric, Unit};
 /// Which run is shown, and what to hold it against.
 #[derive(Clone, Debug, Default)]
 pub struct RunContext {
-    pub title: String,
     /// As on the command line.
     pub target: String,
     /// What to call it wherever its figures show, where it was not made here.
@@ -32,20 +31,4 @@ pub struct EarlierRun {
     /// Median of the measured steps.
     pub total_ms: Option<f64>,
     pub samples_per_s: Option<f64>,
-}
-
-/// How the run's process came to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Exit {
-        code: i32,
-    },
-    Signal {
-        signal: i32,
-        /// `SIGKILL`, ….
-        name: String,
-    },
-    NotStarted {
-        message: String,
-    },
 }

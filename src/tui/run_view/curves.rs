@@ -1,13 +1,11 @@
 //! Histories as curves: which steps, which range of values, and what is left out of it.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::history::{Bucket, History};
+use crate::tui::pane::Pane;
 use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
-use crate::tui::panels::text::{NOT_REPORTED, milliseconds, paragraph, put};
-use crate::tui::theme::Theme;
+use crate::tui::panels::text::{NOT_REPORTED, milliseconds};
 
 /// Which steps a chart shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +15,22 @@ pub enum Span {
     Recent,
     /// All, put together where there is no room: the middle, and a band from least to greatest.
     Whole,
+}
+
+impl Span {
+    pub fn other(self) -> Self {
+        match self {
+            Span::Recent => Span::Whole,
+            Span::Whole => Span::Recent,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Span::Recent => "latest steps",
+            Span::Whole => "whole run",
+        }
+    }
 }
 
 /// Times above so many medians are outside the picture; the title tells of them.
@@ -29,116 +43,113 @@ pub struct Curve<'a> {
     pub history: &'a History,
 }
 
-/// What all curves of a chart have in common.
-pub struct Frame {
-    pub what: String,
+/// Curves over the same axes.
+pub struct Chart<'a> {
+    pub what: &'static str,
     pub unit: &'static str,
     /// Shown values are measured ones divided by this.
     pub divisor: f64,
     /// Steps before the first one of the histories.
     pub offset: f64,
     /// Whether the axis begins at zero and leaves outliers out.
-    pub times: bool,
+    pub from_zero: bool,
     /// A level to hold the curve against, with its name.
     pub level: Option<(&'static str, f64)>,
+    pub curves: Vec<Curve<'a>>,
+    /// What to say where there is no curve.
+    pub nothing: String,
 }
 
-pub fn empty(title: &str, text: &str, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let title = Line::styled(title.to_owned(), theme.emphasis());
-    let lines = [title]
-        .into_iter()
-        .chain(paragraph(text, area.width, theme.muted()));
-    put(lines, area, buffer);
+pub fn empty(title: &str, text: &str, pane: &mut Pane) {
+    let title = Line::styled(title.to_owned(), pane.theme.emphasis());
+    pane.put([title]);
+    pane.remark(text);
 }
 
-pub fn chart(
-    frame: Frame,
-    curves: &[Curve],
-    span: Span,
-    area: Rect,
-    buffer: &mut Buffer,
-    theme: &Theme,
-) {
-    // The gutter and its axis take some columns; a little too many steps only make the curve denser.
-    let columns = usize::from(area.width).saturating_sub(6).max(8);
-    let room = if theme.glyphs.unicode {
-        2 * columns
-    } else {
-        columns
-    };
-    let drawn: Vec<Drawn> = curves
-        .iter()
-        .map(|curve| Drawn::of(curve, &frame, span, room))
-        .collect();
-    let extreme = |pick: fn(f64, f64) -> f64, of: fn(&(f64, Bucket)) -> f64| {
-        let values = drawn.iter().flat_map(|drawn| drawn.buckets.iter().map(of));
-        values.reduce(pick)
-    };
-    let (Some(least), Some(greatest)) = (
-        extreme(f64::min, |(_, bucket)| bucket.min),
-        extreme(f64::max, |(_, bucket)| bucket.max),
-    ) else {
-        return empty(&frame.title(span, 0), NOT_REPORTED, area, buffer, theme);
-    };
-    let mut title = frame.title(
-        span,
-        drawn.iter().map(|drawn| drawn.steps).max().unwrap_or(0),
-    );
-    let y = if frame.times {
-        let middle = drawn.iter().filter_map(Drawn::median).fold(0.0, f64::max);
-        let level = frame.level.map_or(0.0, |(_, level)| level);
-        let top = greatest.max(level.min(2.0 * greatest));
-        let limit = HIGHEST * middle.max(level.min(greatest));
-        if greatest > limit && limit > 0.0 {
-            title.push_str(&format!(
-                ", up to {}",
-                match frame.unit {
+impl<'a> Chart<'a> {
+    pub fn new(what: &'static str, curves: impl IntoIterator<Item = Curve<'a>>) -> Self {
+        Chart {
+            what,
+            unit: "",
+            divisor: 1.0,
+            offset: 0.0,
+            from_zero: true,
+            level: None,
+            curves: curves.into_iter().collect(),
+            nothing: String::new(),
+        }
+    }
+
+    pub fn draw(&self, span: Span, mut pane: Pane) {
+        if self.curves.is_empty() {
+            return empty(&self.title(), &self.nothing, &mut pane);
+        }
+        // The gutter and its axis take some columns; a little too many steps only make the curve denser.
+        let columns = pane.width().saturating_sub(6).max(8);
+        let room = columns * if pane.theme.glyphs.unicode { 2 } else { 1 };
+        let drawn: Vec<Drawn> = self
+            .curves
+            .iter()
+            .map(|curve| Drawn::of(curve, self, span, room))
+            .collect();
+        let steps = drawn.iter().map(|drawn| drawn.steps).max().unwrap_or(0);
+        let mut title = match span {
+            Span::Recent => format!("{}: last {steps} steps", self.title()),
+            Span::Whole => format!("{}: whole run", self.title()),
+        };
+        let extreme = |pick: fn(f64, f64) -> f64, of: fn(&(f64, Bucket)) -> f64| {
+            let values = drawn.iter().flat_map(|drawn| drawn.buckets.iter().map(of));
+            values.reduce(pick)
+        };
+        let (Some(least), Some(greatest)) = (
+            extreme(f64::min, |(_, bucket)| bucket.min),
+            extreme(f64::max, |(_, bucket)| bucket.max),
+        ) else {
+            return empty(&title, NOT_REPORTED, &mut pane);
+        };
+        let y = if self.from_zero {
+            let middle = drawn.iter().filter_map(Drawn::median).fold(0.0, f64::max);
+            let level = self.level.map_or(0.0, |(_, level)| level);
+            let limit = HIGHEST * middle.max(level.min(greatest));
+            if greatest > limit && limit > 0.0 {
+                let outlier = match self.unit {
                     "ms" => milliseconds(greatest),
                     unit => format!("{greatest:.0} {unit}"),
-                }
-            ));
-            Axis::from_zero(limit, frame.unit)
+                };
+                title.push_str(&format!(", up to {outlier}"));
+                Axis::from_zero(limit, self.unit)
+            } else {
+                Axis::from_zero(greatest.max(level.min(2.0 * greatest)), self.unit)
+            }
         } else {
-            Axis::from_zero(top, frame.unit)
-        }
-    } else {
-        Axis::around(least, greatest, frame.unit)
-    };
-    let ends = drawn.iter().flat_map(|drawn| [drawn.first, drawn.last]);
-    let first = ends.clone().fold(f64::INFINITY, f64::min);
-    let last = ends.fold(f64::NEG_INFINITY, f64::max);
-    let x = Axis::exactly(first, last, "step");
-    let mut series = Vec::new();
-    if let Some((name, level)) = frame.level {
-        series.push(Series {
+            Axis::around(least, greatest, self.unit)
+        };
+        let ends = drawn.iter().flat_map(|drawn| [drawn.first, drawn.last]);
+        let first = ends.clone().fold(f64::INFINITY, f64::min);
+        let x = Axis::exactly(first, ends.fold(f64::NEG_INFINITY, f64::max), "step");
+        let level = self.level.map(|(name, level)| Series {
             name: name.to_owned(),
             look: 1,
             shape: Shape::Line(vec![(x.low, level), (x.high, level)]),
         });
+        let mut series: Vec<Series> = level.into_iter().collect();
+        for drawn in drawn {
+            series.extend(drawn.series(y.high, columns));
+        }
+        let plot = Plot {
+            title,
+            x,
+            y,
+            series,
+        };
+        plot.draw(&mut pane);
     }
-    for drawn in drawn {
-        series.extend(drawn.series(y.high, columns));
-    }
-    Plot {
-        title,
-        x,
-        y,
-        series,
-    }
-    .render(area, buffer, theme);
-}
 
-impl Frame {
-    fn title(&self, span: Span, steps: usize) -> String {
-        let unit = match self.unit {
-            "" => String::new(),
-            unit => format!(", {unit}"),
-        };
-        let of = match span {
-            Span::Recent => format!("last {steps} steps"),
-            Span::Whole => "whole run".to_owned(),
-        };
-        format!("{}{unit}: {of}", self.what)
+    fn title(&self) -> String {
+        match self.unit {
+            "" => self.what.to_owned(),
+            unit => format!("{}, {unit}", self.what),
+        }
     }
 }
 
@@ -155,12 +166,12 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(curve: &Curve, frame: &Frame, span: Span, room: usize) -> Self {
+    fn of(curve: &Curve, chart: &Chart, span: Span, room: usize) -> Self {
         let scaled = |bucket: Bucket| Bucket {
             count: bucket.count,
-            min: bucket.min / frame.divisor,
-            max: bucket.max / frame.divisor,
-            middle: bucket.middle / frame.divisor,
+            min: bucket.min / chart.divisor,
+            max: bucket.max / chart.divisor,
+            middle: bucket.middle / chart.divisor,
         };
         let one = |value: f64| Bucket {
             count: 1,
@@ -187,10 +198,10 @@ impl Drawn {
             single: buckets.iter().all(|(_, bucket)| bucket.count <= 1),
             buckets: buckets
                 .into_iter()
-                .map(|(place, bucket)| (place + frame.offset, scaled(bucket)))
+                .map(|(place, bucket)| (place + chart.offset, scaled(bucket)))
                 .collect(),
-            first: first + frame.offset,
-            last: steps as f64 + frame.offset,
+            first: first + chart.offset,
+            last: steps as f64 + chart.offset,
             steps: shown,
         }
     }

@@ -3,22 +3,24 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::context::Ended;
+use signal_hook::low_level::signal_name;
+
 use super::state::RunState;
+use crate::session::event::RunExit;
 use crate::train::event::{FailureCode, PhaseName};
 use crate::tui::panels::text::{bar, both_ends, cut, duration, paragraph, width};
 use crate::tui::theme::Theme;
+use crate::tutor::Ending;
 
 /// The device, and the phase with its progress; once the run is over, how it ended.
 pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let elapsed = Span::styled(duration(state.clock), theme.muted());
     let place = Span::styled(place(state), theme.text());
-    let mut lines = vec![both_ends(place, elapsed, wide, theme)];
-    lines.push(match state.ended {
+    let second = match &state.ended {
         None => progress(state, wide, theme),
-        Some(_) => outcome(state, wide, theme),
-    });
-    lines
+        Some(ending) => outcome(state, ending, wide, theme),
+    };
+    vec![both_ends(vec![place], elapsed, 1, wide, theme), second]
 }
 
 /// `v1 on NVIDIA H200 (cuda, sm_90), bf16`; what was recorded says so first.
@@ -53,7 +55,7 @@ fn made(state: &RunState) -> String {
     )
 }
 
-pub fn phase_name(phase: PhaseName) -> &'static str {
+fn phase_name(phase: PhaseName) -> &'static str {
     match phase {
         PhaseName::Setup => "setting up",
         PhaseName::Compile => "compiling",
@@ -99,9 +101,8 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
     Line::from(spans)
 }
 
-fn outcome(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
-    let wide = usize::from(wide).saturating_sub(2);
-    if state.succeeded() {
+fn outcome(state: &RunState, ending: &Ending, wide: u16, theme: &Theme) -> Line<'static> {
+    let (glyph, text, style) = if state.succeeded() {
         let text = match &state.summary {
             Some(summary) => format!(
                 "finished: {} measured of {} steps",
@@ -109,45 +110,40 @@ fn outcome(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
             ),
             None => "finished without a summary".to_owned(),
         };
-        return Line::from(vec![
-            Span::styled(format!("{} ", theme.glyphs.check), theme.good()),
-            Span::styled(cut(&text, wide, theme), theme.good()),
-        ]);
-    }
-    let (text, style) = ending(state, theme);
-    Line::from(vec![
-        Span::styled(format!("{} ", theme.glyphs.cross), style),
-        Span::styled(cut(&text, wide, theme), style),
-    ])
+        (theme.glyphs.check, text, theme.good())
+    } else {
+        let (text, style) = failed(state, ending, theme);
+        (theme.glyphs.cross, text, style)
+    };
+    let text = cut(&text, usize::from(wide).saturating_sub(2), theme);
+    Line::styled(format!("{glyph} {text}"), style)
 }
 
 /// How it ended when not as planned, in one line.
-fn ending(state: &RunState, theme: &Theme) -> (String, Style) {
-    let interrupted = state
-        .failure
-        .as_ref()
-        .is_some_and(|failure| failure.code == FailureCode::Interrupted);
-    match &state.ended {
-        Some(Ended::NotStarted { .. }) => ("did not start".to_owned(), theme.bad()),
-        Some(Ended::Signal { signal, name }) => (
-            format!("ended by signal {signal} ({name}){}", after(state)),
-            theme.bad(),
-        ),
-        Some(Ended::Exit { .. }) if interrupted => {
-            (format!("stopped{}", after(state)), theme.warning())
+fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
+    let after = after(state);
+    let code = state.failure.as_ref().map(|failure| failure.code);
+    match &ending.exit {
+        None | Some(RunExit::Lost) => ("did not start".to_owned(), theme.bad()),
+        Some(RunExit::Signal(signal)) => {
+            let name = signal_name(*signal).unwrap_or("unknown");
+            let text = format!("ended by signal {signal} ({name}){after}");
+            (text, theme.bad())
         }
-        Some(Ended::Exit { code: 0 }) => (
-            format!("ended before its last step{}", after(state)),
+        Some(RunExit::Status(_)) if code == Some(FailureCode::Interrupted) => {
+            (format!("stopped{after}"), theme.warning())
+        }
+        Some(RunExit::Status(0)) => (
+            format!("ended before its last step{after}"),
             theme.warning(),
         ),
-        Some(Ended::Exit { code }) => (
-            match &state.failure {
-                Some(failure) => format!("{}{}", failure_name(failure.code), after(state)),
-                None => format!("ended with status {code}{}", after(state)),
-            },
-            theme.bad(),
-        ),
-        None => (String::new(), theme.text()),
+        Some(RunExit::Status(status)) => {
+            let text = match code {
+                Some(code) => format!("{}{after}", failure_name(code)),
+                None => format!("ended with status {status}{after}"),
+            };
+            (text, theme.bad())
+        }
     }
 }
 
@@ -173,22 +169,23 @@ fn failure_name(code: FailureCode) -> &'static str {
 /// What went wrong and what to do about it; empty when nothing did.
 pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(Ended::NotStarted { message }) = &state.ended {
-        lines.extend(paragraph(message, wide, theme.text()));
+    let ending = state.ended.as_ref();
+    let lost = |ending: &&Ending| matches!(ending.exit, None | Some(RunExit::Lost));
+    if let Some(ending) = ending.filter(lost) {
+        lines.extend(paragraph(&ending.words, wide, theme.text()));
     }
-    if let Some(failure) = &state.failure {
+    let failure = state.failure.as_ref();
+    if let Some(failure) = failure {
         lines.extend(paragraph(&failure.message, wide, theme.text()));
     }
-    let remedies = [
-        state.failure.as_ref().map(|failure| &failure.remedy),
-        state.remedy.as_ref(),
-    ];
-    let mut told: Option<&String> = None;
-    for remedy in remedies.into_iter().flatten() {
-        if told == Some(remedy) || remedy.is_empty() {
-            continue;
-        }
-        told = Some(remedy);
+    let told = failure.map(|failure| &failure.remedy);
+    let known = ending.and_then(|ending| ending.remedy.as_ref());
+    let known = known.filter(|known| told != Some(*known));
+    for remedy in told
+        .into_iter()
+        .chain(known)
+        .filter(|text| !text.is_empty())
+    {
         let text = format!("{} {remedy}", theme.glyphs.arrow);
         lines.extend(paragraph(&text, wide, theme.emphasis()));
     }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::base::statistics::{median, quantile};
+
 /// Latest values kept one by one.
 pub const RECENT: usize = 512;
 
@@ -23,22 +25,12 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    fn of(values: &mut [f64]) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (min, max) = (*values.first()?, *values.last()?);
-        let half = values.len() / 2;
-        let upper = *values.get(half)?;
-        let middle = if values.len().is_multiple_of(2) {
-            let lower = *values.get(half.checked_sub(1)?)?;
-            lower + (upper - lower) / 2.0
-        } else {
-            upper
-        };
+    fn of(values: &[f64]) -> Option<Self> {
         Some(Bucket {
             count: values.len() as u64,
-            min,
-            max,
-            middle,
+            min: values.iter().copied().reduce(f64::min)?,
+            max: values.iter().copied().reduce(f64::max)?,
+            middle: median(values)?,
         })
     }
 
@@ -117,8 +109,8 @@ impl History {
     /// Takes the pending values into the bucket being filled.
     fn settle(&mut self) {
         self.filled_steps += self.pending.len() as u64;
-        let mut values: Vec<f64> = self.pending.drain(..).flatten().collect();
-        self.filled = merge(self.filled, Bucket::of(&mut values));
+        let values: Vec<f64> = self.pending.drain(..).flatten().collect();
+        self.filled = merge(self.filled, Bucket::of(&values));
     }
 
     fn close(&mut self) {
@@ -162,9 +154,8 @@ impl History {
 
     /// The whole run in at most `most` buckets, each with the number of its middle step.
     pub fn whole(&self, most: usize) -> Vec<(f64, Bucket)> {
-        let mut open = self.filled;
-        let mut values: Vec<f64> = self.pending.iter().copied().flatten().collect();
-        open = merge(open, Bucket::of(&mut values));
+        let values: Vec<f64> = self.pending.iter().copied().flatten().collect();
+        let open = merge(self.filled, Bucket::of(&values));
         let mut buckets = self.buckets.clone();
         if self.filled_steps + self.pending.len() as u64 > 0 {
             buckets.push(open);
@@ -184,12 +175,8 @@ impl History {
 
     /// Value below which the share `p` of the recent reported values lies, interpolated linearly.
     pub fn recent_quantile(&self, p: f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.recent.iter().copied().flatten().collect();
-        values.sort_by(f64::total_cmp);
-        let place = p.clamp(0.0, 1.0) * values.len().checked_sub(1)? as f64;
-        let low = *values.get(place.floor() as usize)?;
-        let high = *values.get(place.ceil() as usize)?;
-        Some(low + (high - low) * place.fract())
+        let values: Vec<f64> = self.recent.iter().copied().flatten().collect();
+        quantile(&values, p)
     }
 
     /// Least and greatest of the whole run.

@@ -34,8 +34,6 @@ impl Voice {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Seconds since the run started, where the line says.
-    pub t: Option<f64>,
     pub voice: Voice,
     /// One line without control characters.
     pub text: String,
@@ -44,26 +42,17 @@ pub struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     entries: VecDeque<Entry>,
-    /// Lines that went.
-    pub forgotten: u64,
 }
 
 impl Journal {
-    pub fn add(&mut self, t: Option<f64>, voice: Voice, text: &str) {
+    pub fn add(&mut self, voice: Voice, text: &str) {
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             if self.entries.len() == MOST {
                 self.entries.pop_front();
-                self.forgotten += 1;
             }
             let text = printable(line);
-            self.entries.push_back(Entry { t, voice, text });
+            self.entries.push_back(Entry { voice, text });
         }
-    }
-
-    /// Replaces what was known of the error stream: it is read from its end again and again.
-    pub fn replace_stderr(&mut self, text: &str) {
-        self.entries.retain(|entry| entry.voice != Voice::Stderr);
-        self.add(None, Voice::Stderr, text);
     }
 
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
@@ -96,20 +85,15 @@ mod tests {
     #[test]
     fn lines_come_out_printable_and_the_oldest_go_first() {
         let mut journal = Journal::default();
-        journal.add(
-            None,
-            Voice::Output,
-            "\x1b[31mred\x1b[0m\tand\u{7} bell\n\nsecond",
-        );
+        journal.add(Voice::Output, "\x1b[31mred\x1b[0m\tand\u{7} bell\n\nsecond");
         let texts: Vec<&str> = journal.entries().map(|entry| entry.text.as_str()).collect();
         assert_eq!(texts, ["red    and bell", "second"]);
         for n in 0..3000 {
-            journal.add(Some(f64::from(n)), Voice::Output, &format!("line {n}"));
+            journal.add(Voice::Output, &format!("line {n}"));
         }
-        assert_eq!((journal.len(), journal.forgotten), (MOST, 1002));
+        assert_eq!(journal.len(), MOST);
         assert_eq!(journal.entries().next_back().unwrap().text, "line 2999");
-        journal.replace_stderr("a\nb");
-        journal.replace_stderr("a\nb\nc");
+        journal.add(Voice::Stderr, "a\nb\nc");
         assert_eq!(journal.of(Voice::Stderr).count(), 3);
     }
 }

@@ -3,109 +3,89 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::state::RunState;
 use crate::analysis::Unit;
 use crate::base::table::Align;
 use crate::train::event::{Kernel, Kernels};
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Cursor, PanelAction};
 use crate::tui::panels::table::{Cell, Table};
-use crate::tui::panels::text::{count, milliseconds, paragraph, put};
+use crate::tui::panels::text::{count, milliseconds, name_lines, paragraph};
 use crate::tui::theme::Theme;
 
-/// Lines for the whole name of the selected kernel.
-const NAME_LINES: usize = 3;
+/// What a row is ordered by: its name, time and launches.
+type Key<'a> = (&'a str, f64, f64);
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    #[default]
-    Time,
-    Launches,
-    Name,
-}
+/// A key's words, and which row comes first then.
+type Order = (&'static str, fn(&Key, &Key) -> Ordering);
 
-impl Order {
-    pub fn next(self) -> Self {
-        match self {
-            Order::Time => Order::Launches,
-            Order::Launches => Order::Name,
-            Order::Name => Order::Time,
-        }
-    }
-
-    /// For the key that brings this order about.
-    pub fn command(self) -> &'static str {
-        match self {
-            Order::Time => "sort by time",
-            Order::Launches => "sort by launches",
-            Order::Name => "sort by name",
-        }
-    }
-}
+/// Equals are ordered by their names.
+const ORDERS: [Order; 3] = [
+    ("sort by time", |a, b| b.1.total_cmp(&a.1)),
+    ("sort by launches", |a, b| b.2.total_cmp(&a.2)),
+    ("sort by name", |_, _| Ordering::Equal),
+];
 
 /// How the table is looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look {
-    pub order: Order,
+    order: usize,
     /// By part of the model instead of by kernel.
-    pub by_part: bool,
-    pub selected: usize,
-    pub shift: usize,
+    by_part: bool,
+    cursor: Cursor,
 }
 
-/// Rows of the table.
-pub fn rows(state: &RunState, look: Look) -> usize {
-    if look.by_part {
-        parts_table(state, look).rows.len()
-    } else {
-        state
-            .kernels
-            .as_ref()
-            .map_or(0, |kernels| kernels.kernels.len())
+impl Look {
+    fn next_order(self) -> usize {
+        (self.order + 1) % ORDERS.len()
     }
-}
 
-pub fn render(state: &RunState, look: Look, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let mut lines = summary(state, theme, area.width);
-    lines.truncate(usize::from(area.height));
-    let rest = put(lines, area, buffer);
-    let mut table = if look.by_part {
-        parts_table(state, look)
-    } else {
-        kernels_table(state.kernels.as_ref(), look)
-    };
-    if table.rows.is_empty() {
-        return;
+    fn table(self, state: &RunState) -> Table {
+        match self.by_part {
+            true => parts_table(state, self.order),
+            false => kernels_table(state.kernels.as_ref(), self.order),
+        }
     }
-    let selected = look.selected.min(table.rows.len() - 1);
-    table.selected = Some(selected);
-    table.shift = look.shift;
-    // Names of generated kernels are long, and their ends tell them apart.
-    let name = table.rows.get(selected).and_then(|row| row.first());
-    let name = name.map_or("", |cell| cell.text.as_str());
-    let foot: Vec<Line> = paragraph(name, area.width, theme.code())
-        .into_iter()
-        .take(NAME_LINES)
-        .collect();
-    let room = rest.height.saturating_sub(foot.len() as u16 + 1);
-    let height = room.min(table.height());
-    table.render(Rect { height, ..rest }, buffer, theme);
-    let below = Rect {
-        y: rest.y + height,
-        height: rest.height - height,
-        ..rest
-    };
-    put([Line::default()].into_iter().chain(foot), below, buffer);
-}
 
-/// Without a caption and without a selected row, for an overview.
-pub fn render_short(state: &RunState, look: Look, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    match &state.kernels {
-        Some(kernels) => kernels_table(Some(kernels), look).render(area, buffer, theme),
-        None => {
-            put(summary(state, theme, area.width), area, buffer);
+    pub fn act(&mut self, action: PanelAction, state: &RunState) -> bool {
+        match action {
+            PanelAction::Sort => self.order = self.next_order(),
+            PanelAction::Toggle => {
+                self.by_part = !self.by_part;
+                self.cursor.row = 0;
+            }
+            _ => return self.table(state).move_cursor(&mut self.cursor, action),
+        }
+        true
+    }
+
+    pub fn commands(self) -> [Command; 2] {
+        let toggle = match self.by_part {
+            true => "by kernel",
+            false => "by part",
+        };
+        [
+            (PanelAction::Toggle, toggle),
+            (PanelAction::Sort, ORDERS[self.next_order()].0),
+        ]
+    }
+
+    pub fn draw(self, state: &RunState, mut pane: Pane) {
+        pane.put(summary(state, pane.theme, pane.area.width));
+        let table = self.table(state).at(self.cursor);
+        if !table.rows.is_empty() {
+            let foot = name_lines(table.selected_name(), pane.area.width, pane.theme);
+            table.draw_over(foot, u16::MAX, &mut pane);
+        }
+    }
+
+    /// Without a caption and without a selected row, for an overview.
+    pub fn draw_short(self, state: &RunState, mut pane: Pane) {
+        match &state.kernels {
+            Some(kernels) => kernels_table(Some(kernels), self.order).draw(&mut pane),
+            None => pane.put(summary(state, pane.theme, pane.area.width)),
         }
     }
 }
@@ -140,16 +120,12 @@ fn time_of(kernel: &Kernel) -> f64 {
     kernel.device_ms_per_step.unwrap_or(0.0)
 }
 
-fn compare(order: Order, a: (&str, f64, f64), b: (&str, f64, f64)) -> Ordering {
-    let by_name = || a.0.cmp(b.0);
-    match order {
-        Order::Time => b.1.total_cmp(&a.1).then_with(by_name),
-        Order::Launches => b.2.total_cmp(&a.2).then_with(by_name),
-        Order::Name => by_name(),
-    }
+fn compare(order: usize, a: Key, b: Key) -> Ordering {
+    let (_, by) = ORDERS[order];
+    by(&a, &b).then_with(|| a.0.cmp(b.0))
 }
 
-fn kernels_table(kernels: Option<&Kernels>, look: Look) -> Table {
+fn kernels_table<'a>(kernels: Option<&'a Kernels>, order: usize) -> Table {
     let mut table = Table::new(&[
         ("kernel", Align::Left),
         ("ms a step", Align::Right),
@@ -168,13 +144,10 @@ fn kernels_table(kernels: Option<&Kernels>, look: Look) -> Table {
     }
     let total: f64 = kernels.kernels.iter().map(time_of).sum();
     let mut sorted: Vec<&Kernel> = kernels.kernels.iter().collect();
-    sorted.sort_by(|a, b| {
-        compare(
-            look.order,
-            (&a.name, time_of(a), a.launches_per_step),
-            (&b.name, time_of(b), b.launches_per_step),
-        )
-    });
+    let key = |kernel: &'a Kernel| -> Key<'a> {
+        (&kernel.name, time_of(kernel), kernel.launches_per_step)
+    };
+    sorted.sort_by(|a, b| compare(order, key(a), key(b)));
     for kernel in sorted {
         let ms = kernel.device_ms_per_step;
         let mut row = vec![
@@ -206,7 +179,7 @@ struct PartRow {
     bytes: Option<f64>,
 }
 
-fn parts_table(state: &RunState, look: Look) -> Table {
+fn parts_table(state: &RunState, order: usize) -> Table {
     let mut rows: BTreeMap<&str, PartRow> = BTreeMap::new();
     for kernel in state.kernels.iter().flat_map(|kernels| &kernels.kernels) {
         let row = rows.entry(&kernel.part).or_default();
@@ -225,7 +198,7 @@ fn parts_table(state: &RunState, look: Look) -> Table {
     let mut sorted: Vec<(&str, PartRow)> = rows.into_iter().collect();
     sorted.sort_by(|(a, x), (b, y)| {
         let key = |name, row: &PartRow| (name, row.ms.unwrap_or(0.0), row.launches.unwrap_or(0.0));
-        compare(look.order, key(*a, x), key(*b, y))
+        compare(order, key(*a, x), key(*b, y))
     });
     let mut table = Table::new(&[
         ("part of the model", Align::Left),

@@ -17,99 +17,70 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::layout::Constraint;
+use ratatui::text::Line;
 
-pub use self::context::{EarlierRun, Ended, Prediction, RunContext};
-pub use self::state::RunState;
-
+pub use self::context::{EarlierRun, Prediction, RunContext};
+use self::curves::Span;
 use self::kernels::Look;
-use super::panel::{Panel, PanelAction, PanelCommand};
-use super::panels::text::{keep_to_character_set, put, width};
-use super::theme::Theme;
+use self::state::RunState;
+use super::pane::Pane;
+use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::profiler::live::GpuStatus;
 use crate::run::Line as RunLine;
+use crate::tutor::Ending;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Section {
-    #[default]
-    Overview,
-    Times,
-    Loss,
-    Device,
-    Kernels,
-    Log,
-    Setup,
-}
+/// How a section draws its part of the screen.
+type Draw = fn(&RunView, Pane);
 
-impl Section {
-    const ALL: [Section; 7] = [
-        Section::Overview,
-        Section::Times,
-        Section::Loss,
-        Section::Device,
-        Section::Kernels,
-        Section::Log,
-        Section::Setup,
-    ];
+const SECTIONS: [(&str, Draw); 7] = [
+    ("Overview", |view, pane| {
+        overview::draw(&view.state, view.span, view.look, pane);
+    }),
+    ("Times", RunView::times),
+    ("Loss", RunView::loss),
+    ("Device", RunView::device),
+    ("Kernels", |view, pane| view.look.draw(&view.state, pane)),
+    ("Log", |view, pane| {
+        log::draw(&view.state.journal, view.back.row, pane);
+    }),
+    ("Setup", |view, mut pane| {
+        pane.put(setup::lines(&view.state, pane.area.width, pane.theme));
+    }),
+];
 
-    fn name(self) -> &'static str {
-        match self {
-            Section::Overview => "Overview",
-            Section::Times => "Times",
-            Section::Loss => "Loss",
-            Section::Device => "Device",
-            Section::Kernels => "Kernels",
-            Section::Log => "Log",
-            Section::Setup => "Setup",
-        }
-    }
-
-    /// The section `by` places further round.
-    fn turned(self, by: usize) -> Self {
-        let at = Section::ALL.iter().position(|section| *section == self);
-        let next = (at.unwrap_or(0) + by) % Section::ALL.len();
-        Section::ALL.get(next).copied().unwrap_or_default()
-    }
-}
+/// Sections that are moved through.
+const KERNELS: usize = 4;
+const LOG: usize = 5;
 
 /// Lines a chart needs to say something.
 const LEAST_CHART: u16 = 5;
-
-/// Entries of the log, rows of the table a page goes by.
-const PAGE: usize = 10;
 
 /// The panel of one run.
 #[derive(Clone, Debug)]
 pub struct RunView {
     state: RunState,
-    section: Section,
-    span: curves::Span,
+    section: Tabs,
+    span: Span,
     look: Look,
     /// Entries of the log below the ones shown; 0 follows the end.
-    back: usize,
+    back: Cursor,
 }
 
 impl RunView {
     pub fn new(context: RunContext) -> Self {
         RunView {
             state: RunState::new(context),
-            section: Section::default(),
-            span: curves::Span::default(),
+            section: Tabs::default(),
+            span: Span::default(),
             look: Look::default(),
-            back: 0,
+            back: Cursor::default(),
         }
     }
 
     /// A line of the child's output.
     pub fn line(&mut self, line: &RunLine) {
         self.state.line(line);
-    }
-
-    /// The tail of the child's error stream; replaces an earlier one.
-    pub fn stderr(&mut self, text: &str) {
-        self.state.journal.replace_stderr(text);
     }
 
     /// All GPUs at a moment, `t` seconds after the run's start, with what the figures come from.
@@ -122,236 +93,104 @@ impl RunView {
         }
     }
 
-    /// The process has ended, with what to do about it where the caller knows.
-    pub fn ended(&mut self, ended: Ended, remedy: Option<String>) {
-        self.state.ended = Some(ended);
-        self.state.remedy = remedy;
+    /// The process has ended.
+    pub fn ended(&mut self, ending: Ending) {
+        self.state
+            .journal
+            .add(journal::Voice::Stderr, &ending.stderr);
+        self.state.ended = Some(ending);
     }
 
     /// Seconds since the start.
     pub fn clock(&mut self, seconds: f64) {
-        if self.is_running() {
+        if self.state.is_running() {
             self.state.clock = self.state.clock.max(seconds);
         }
     }
 
-    pub fn is_running(&self) -> bool {
-        self.state.is_running()
+    fn times(&self, mut pane: Pane) {
+        let lines = figures::time_lines(&self.state, pane.area.width, pane.theme);
+        pane.put(lines);
+        let [upper, lower] = pane.rows([Constraint::Fill(1), Constraint::Fill(1)]);
+        charts::time(&self.state).draw(self.span, pane.at(upper));
+        charts::parts(&self.state).draw(self.span, pane.at(lower));
     }
 
-    /// What is known of the run.
-    pub fn state(&self) -> &RunState {
-        &self.state
+    fn loss(&self, mut pane: Pane) {
+        let lines = figures::learning_lines(&self.state, pane.area.width, pane.theme);
+        pane.put(lines);
+        charts::loss(&self.state).draw(self.span, pane);
     }
 
-    fn tabs(&self, wide: u16, theme: &Theme) -> Line<'static> {
-        let all: usize = Section::ALL
-            .iter()
-            .map(|section| width(section.name()) + 2)
-            .sum();
-        let spans = Section::ALL.iter().map(|section| {
-            let style = if *section == self.section {
-                theme.selection()
-            } else {
-                theme.muted()
-            };
-            Span::styled(format!(" {} ", section.name()), style)
-        });
-        if all <= usize::from(wide) {
-            Line::from(spans.collect::<Vec<_>>())
-        } else {
-            let name = format!(" {} ", self.section.name());
-            Line::styled(name, theme.selection())
-        }
-    }
-
-    fn device(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    fn device(&self, mut pane: Pane) {
         let state = &self.state;
-        let area = put(
-            figures::device_lines(state, area.width, theme),
-            area,
-            buffer,
-        );
+        pane.put(figures::device_lines(state, pane.area.width, pane.theme));
         let has_power = state.gpu.readings().any(|(_, gpu)| gpu.power.is_some());
-        if area.width < 76 {
+        let places = if pane.area.width < 76 {
             // One below the other, as many as can be read.
-            let charts =
-                usize::from(area.height / LEAST_CHART).clamp(1, 2 + usize::from(has_power));
-            let areas = Layout::vertical(vec![Constraint::Fill(1); charts]).split(area);
-            for (at, area) in areas.iter().enumerate() {
-                match at {
-                    0 => charts::memory(state, self.span, *area, buffer, theme),
-                    1 => charts::launches(state, self.span, *area, buffer, theme),
-                    _ => charts::power(state, *area, buffer, theme),
-                }
-            }
-            return;
-        }
-        let columns = [
-            Constraint::Fill(1),
-            Constraint::Length(2),
-            Constraint::Fill(1),
-        ];
-        let [left, _, right] = Layout::horizontal(columns).areas(area);
-        let lower = if has_power { right.height / 2 } else { 0 };
-        let rows = [Constraint::Fill(1), Constraint::Length(lower)];
-        let [upper, lower] = Layout::vertical(rows).areas(right);
-        charts::memory(state, self.span, left, buffer, theme);
-        charts::launches(state, self.span, upper, buffer, theme);
-        if has_power {
-            charts::power(state, lower, buffer, theme);
-        }
-    }
-
-    fn times(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = put(
-            figures::time_lines(&self.state, area.width, theme),
-            area,
-            buffer,
-        );
-        let [upper, lower] =
-            Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
-        charts::time(&self.state, self.span, upper, buffer, theme);
-        charts::parts(&self.state, self.span, lower, buffer, theme);
-    }
-
-    fn scroll(&mut self, action: PanelAction) -> bool {
-        match self.section {
-            Section::Kernels => self.select(action),
-            Section::Log => self.scroll_log(action),
-            _ => false,
-        }
-    }
-
-    fn select(&mut self, action: PanelAction) -> bool {
-        let last = kernels::rows(&self.state, self.look).saturating_sub(1);
-        let before = (self.look.selected, self.look.shift);
-        let selected = self.look.selected.min(last);
-        self.look.selected = moved(selected, action).min(last);
-        match action {
-            PanelAction::Left => self.look.shift = self.look.shift.saturating_sub(1),
-            PanelAction::Right => self.look.shift = (self.look.shift + 1).min(5),
-            _ => {}
-        }
-        before != (self.look.selected, self.look.shift)
-    }
-
-    fn scroll_log(&mut self, action: PanelAction) -> bool {
-        let before = self.back;
-        let oldest = self.state.journal.len().saturating_sub(1);
-        self.back = match action {
-            PanelAction::Up => self.back + 1,
-            PanelAction::PageUp => self.back + PAGE,
-            PanelAction::Down => self.back.saturating_sub(1),
-            PanelAction::PageDown => self.back.saturating_sub(PAGE),
-            PanelAction::Top => oldest,
-            PanelAction::Bottom => 0,
-            _ => self.back,
-        }
-        .min(oldest);
-        before != self.back
-    }
-
-    fn toggle(&mut self) -> bool {
-        match self.section {
-            Section::Log | Section::Setup => return false,
-            Section::Kernels => {
-                self.look.by_part = !self.look.by_part;
-                self.look.selected = 0;
-            }
-            _ => {
-                self.span = match self.span {
-                    curves::Span::Recent => curves::Span::Whole,
-                    curves::Span::Whole => curves::Span::Recent,
-                }
-            }
-        }
-        true
-    }
-}
-
-/// Where a selection goes; the end is beyond every row.
-fn moved(selected: usize, action: PanelAction) -> usize {
-    match action {
-        PanelAction::Up => selected.saturating_sub(1),
-        PanelAction::Down => selected + 1,
-        PanelAction::PageUp => selected.saturating_sub(PAGE),
-        PanelAction::PageDown => selected + PAGE,
-        PanelAction::Top => 0,
-        PanelAction::Bottom => usize::MAX,
-        _ => selected,
+            let fitting = pane.area.height / LEAST_CHART;
+            let charts = fitting.clamp(1, 2 + u16::from(has_power));
+            let row = |at| match at < charts {
+                true => Constraint::Fill(1),
+                false => Constraint::Length(0),
+            };
+            pane.rows([row(0), row(1), row(2)])
+        } else {
+            let [left, _, right] = pane.columns([
+                Constraint::Fill(1),
+                Constraint::Length(2),
+                Constraint::Fill(1),
+            ]);
+            let lower = if has_power { right.height / 2 } else { 0 };
+            let rows = [Constraint::Fill(1), Constraint::Length(lower)];
+            let [upper, lower] = pane.at(right).rows(rows);
+            [left, upper, lower]
+        };
+        charts::memory(state).draw(self.span, pane.at(places[0]));
+        charts::launches(state).draw(self.span, pane.at(places[1]));
+        charts::power(state, pane.at(places[2]));
     }
 }
 
 impl Panel for RunView {
-    fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = area.intersection(buffer.area);
-        let mut lines = header::lines(&self.state, area.width, theme);
-        if area.height >= 8 {
-            lines.push(self.tabs(area.width, theme));
+    fn paint(&self, pane: &mut Pane) {
+        let height = pane.area.height;
+        pane.put(header::lines(&self.state, pane.area.width, pane.theme));
+        if height >= 8 {
+            let names = SECTIONS.map(|(name, _)| name);
+            pane.put([self.section.line(&names, pane.width(), pane.theme)]);
         }
-        if area.height >= 26 {
-            lines.push(Line::default());
+        if height >= 26 {
+            pane.put([Line::default()]);
         }
-        let body = put(lines, area, buffer);
-        let state = &self.state;
-        match self.section {
-            Section::Overview => {
-                overview::render(state, self.span, self.look, body, buffer, theme);
-            }
-            Section::Times => self.times(body, buffer, theme),
-            Section::Loss => {
-                let figures = figures::learning_lines(state, body.width, theme);
-                let rest = put(figures, body, buffer);
-                charts::loss(state, self.span, rest, buffer, theme);
-            }
-            Section::Device => self.device(body, buffer, theme),
-            Section::Kernels => kernels::render(state, self.look, body, buffer, theme),
-            Section::Log => log::render(&state.journal, self.back, body, buffer, theme),
-            Section::Setup => {
-                put(setup::lines(state, body.width, theme), body, buffer);
-            }
-        }
-        keep_to_character_set(area, buffer, theme);
+        let (_, draw) = SECTIONS[self.section.at];
+        draw(self, pane.at(pane.area));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        match action {
-            PanelAction::NextSection => self.section = self.section.turned(1),
-            PanelAction::PreviousSection => {
-                self.section = self.section.turned(Section::ALL.len() - 1);
-            }
-            PanelAction::Toggle => return self.toggle(),
-            PanelAction::Sort if self.section == Section::Kernels => {
-                self.look.order = self.look.order.next();
-            }
-            PanelAction::Sort | PanelAction::Select => return false,
-            _ => return self.scroll(action),
+        if self.section.act(action, SECTIONS.len()) {
+            return true;
         }
-        true
+        match (self.section.at, action) {
+            (KERNELS, _) => self.look.act(action, &self.state),
+            (LOG, _) => {
+                let entries = self.state.journal.len();
+                self.back.act(action.reversed(), entries, 0)
+            }
+            (0..KERNELS, PanelAction::Toggle) => {
+                self.span = self.span.other();
+                true
+            }
+            _ => false,
+        }
     }
 
-    fn commands(&self) -> Vec<PanelCommand> {
-        let mut commands = vec![PanelCommand::new(PanelAction::NextSection, "next section")];
-        match self.section {
-            Section::Log | Section::Setup => {}
-            Section::Kernels => {
-                let toggle = if self.look.by_part {
-                    "by kernel"
-                } else {
-                    "by part"
-                };
-                commands.push(PanelCommand::new(PanelAction::Toggle, toggle));
-                let sort = self.look.order.next().command();
-                commands.push(PanelCommand::new(PanelAction::Sort, sort));
-            }
-            _ => {
-                let toggle = match self.span {
-                    curves::Span::Recent => "whole run",
-                    curves::Span::Whole => "latest steps",
-                };
-                commands.push(PanelCommand::new(PanelAction::Toggle, toggle));
-            }
+    fn commands(&self) -> Vec<Command> {
+        let mut commands = vec![(PanelAction::NextSection, "next section")];
+        match self.section.at {
+            KERNELS => commands.extend(self.look.commands()),
+            0..KERNELS => commands.push((PanelAction::Toggle, self.span.other().name())),
+            _ => {}
         }
         commands
     }

@@ -4,9 +4,9 @@ use ratatui::text::{Line, Span};
 
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::base::units::human_bytes;
+use crate::base::units::{bytes_or_not, human_bytes, or_not_reported};
 use crate::train::event::{DataSource, Hello};
-use crate::tui::panels::text::{NOT_REPORTED, duration, grouped, wrap};
+use crate::tui::panels::text::{duration, grouped, labelled};
 use crate::tui::theme::Theme;
 
 /// Columns of the names on the left.
@@ -22,102 +22,58 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let text = format!("{}, compiling and tuning included", duration(ms / 1e3));
         facts.push(("first step", text));
     }
-    if let Some(tokens) = state
-        .summary
-        .as_ref()
-        .and_then(|summary| summary.tokens_per_s)
-    {
+    let summary = state.summary.as_ref();
+    if let Some(tokens) = summary.and_then(|summary| summary.tokens_per_s) {
         facts.push(("tokens", Metric::TokensPerS.unit().show(tokens)));
     }
-    let room = usize::from(wide).saturating_sub(LABEL).max(8);
+    let facts = facts.into_iter();
     facts
-        .into_iter()
-        .flat_map(|(label, text)| {
-            let parts = wrap(&text, room).into_iter().enumerate();
-            parts.map(move |(at, part)| {
-                let label = if at == 0 { label } else { "" };
-                Line::from(vec![
-                    Span::styled(format!("{label:<LABEL$}"), theme.muted()),
-                    Span::raw(part),
-                ])
-            })
-        })
+        .flat_map(|(label, text)| labelled(label, LABEL, Span::raw(text), wide, theme))
         .collect()
 }
 
 fn facts(hello: &Hello) -> Vec<(&'static str, String)> {
-    let or_not = |text: Option<String>| text.unwrap_or_else(|| NOT_REPORTED.to_owned());
     let config = &hello.config;
+    let target = &hello.target;
+    let model = format!(
+        "{} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}",
+        config.hidden, config.layers, config.heads, config.kv_heads, config.ffn, config.vocabulary
+    );
+    let (count, tensors) = (grouped(hello.parameters), hello.parameter_tensors);
+    let (batch, tokens) = (config.batch_size, config.sequence_length);
+    let (dtype, precision) = (&hello.dtype, &hello.matmul_precision);
+    let (steps, warmup) = (hello.steps, hello.warmup);
+    let (rate, decay) = (hello.learning_rate, hello.weight_decay);
+    let deterministic = match hello.deterministic {
+        true => ", deterministic",
+        false => "",
+    };
     vec![
         (
             "target",
-            format!(
-                "{}, by version {} of this program",
-                hello.target, hello.version
-            ),
+            format!("{target}, by version {} of this program", hello.version),
         ),
         ("device", format!("{} ({})", hello.device, hello.backend)),
-        ("architecture", or_not(hello.arch.clone())),
-        ("driver", or_not(hello.driver.clone())),
-        ("memory", or_not(hello.device_memory.map(human_bytes))),
-        (
-            "model",
-            format!(
-                "{} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}",
-                config.hidden,
-                config.layers,
-                config.heads,
-                config.kv_heads,
-                config.ffn,
-                config.vocabulary
-            ),
-        ),
-        (
-            "parameters",
-            format!(
-                "{} in {} tensors",
-                grouped(hello.parameters),
-                hello.parameter_tensors
-            ),
-        ),
-        (
-            "batch",
-            format!(
-                "{} samples of {} tokens",
-                config.batch_size, config.sequence_length
-            ),
-        ),
+        ("architecture", or_not_reported(hello.arch.clone())),
+        ("driver", or_not_reported(hello.driver.clone())),
+        ("memory", bytes_or_not(hello.device_memory)),
+        ("model", model),
+        ("parameters", format!("{count} in {tensors} tensors")),
+        ("batch", format!("{batch} samples of {tokens} tokens")),
         (
             "numbers",
-            format!(
-                "{}, matrix products in {}",
-                hello.dtype, hello.matmul_precision
-            ),
+            format!("{dtype}, matrix products in {precision}"),
         ),
         (
             "steps",
-            format!("{} measured after {} to warm up", hello.steps, hello.warmup),
+            format!("{steps} measured after {warmup} to warm up"),
         ),
         (
             "optimizer",
-            format!(
-                "AdamW, learning rate {}, weight decay {:.3}",
-                hello.learning_rate, hello.weight_decay
-            ),
+            format!("AdamW, learning rate {rate}, weight decay {decay:.3}"),
         ),
         ("data", data(&hello.data)),
-        (
-            "seed",
-            format!(
-                "{}{}",
-                hello.seed,
-                if hello.deterministic {
-                    ", deterministic"
-                } else {
-                    ""
-                }
-            ),
-        ),
+        ("seed", format!("{}{deterministic}", hello.seed)),
         ("clock", clock(&hello.synchronize)),
     ]
 }

@@ -1,22 +1,17 @@
 //! What is known of a run so far, fed by its event stream.
 
-use super::context::{Ended, RunContext};
+use std::collections::BTreeMap;
+
+use super::context::RunContext;
 use super::gpu::GpuTrack;
 use super::history::History;
 use super::journal::{Journal, Voice};
+use crate::analysis::Metric;
 use crate::run::Line;
 use crate::train::event::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
-
-/// Time and its parts of the measured steps, in milliseconds.
-#[derive(Clone, Debug, Default)]
-pub struct Times {
-    pub total: History,
-    pub forward: History,
-    pub backward: History,
-    pub optimizer: History,
-}
+use crate::tutor::Ending;
 
 /// Where the measured steps began.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +34,8 @@ pub struct RunState {
     pub step: Option<(f64, Step)>,
     pub first_step_ms: Option<f64>,
     pub start: Option<Start>,
-    pub times: Times,
+    /// Time and its parts of the measured steps, in milliseconds.
+    pub times: BTreeMap<Metric, History>,
     pub samples_per_s: History,
     /// Of every step, warm-up included.
     pub loss: History,
@@ -53,8 +49,7 @@ pub struct RunState {
     pub parts: Option<Parts>,
     pub summary: Option<Box<Summary>>,
     pub failure: Option<Failure>,
-    pub ended: Option<Ended>,
-    pub remedy: Option<String>,
+    pub ended: Option<Ending>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.
@@ -73,8 +68,8 @@ impl RunState {
         match line {
             Line::Event(event) => self.event(event),
             // Made by a newer version for newer readers.
-            Line::Unknown(_) => {}
-            Line::Log(text) => self.journal.add(None, Voice::Output, text),
+            Line::Unknown => {}
+            Line::Log(text) => self.journal.add(Voice::Output, text),
         }
     }
 
@@ -87,24 +82,20 @@ impl RunState {
             Body::Step(step) => self.add_step(t, step),
             Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
             Body::Parts(parts) => self.parts = Some(parts.clone()),
-            Body::Activations(activations) => {
-                for text in activations.lines() {
-                    self.journal.add(Some(t), Voice::Note, &text);
-                }
-            }
-            Body::Block(block) => {
-                for text in block.lines() {
-                    self.journal.add(Some(t), Voice::Note, &text);
-                }
-            }
+            Body::Activations(activations) => self.note(&activations.lines().join("\n")),
+            Body::Block(block) => self.note(&block.lines().join("\n")),
             Body::Sample(sample) => {
                 let text = format!("{:?} continued as {:?}", sample.prompt, sample.continuation);
-                self.journal.add(Some(t), Voice::Sample, &text);
+                self.journal.add(Voice::Sample, &text);
             }
-            Body::Note(note) => self.journal.add(Some(t), Voice::Note, &note.message),
+            Body::Note(note) => self.note(&note.message),
             Body::Summary(summary) => self.summary = Some(summary.clone()),
             Body::Error(failure) => self.failure = Some(failure.clone()),
         }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.journal.add(Voice::Note, text);
     }
 
     fn add_step(&mut self, t: f64, step: &Step) {
@@ -127,10 +118,13 @@ impl RunState {
                 t,
                 total_ms: step.total_ms,
             });
-            self.times.total.push(Some(step.total_ms));
-            self.times.forward.push(step.forward_ms);
-            self.times.backward.push(step.backward_ms);
-            self.times.optimizer.push(step.optimizer_ms);
+            for metric in Metric::ALL
+                .into_iter()
+                .filter(|metric| metric.is_per_step())
+            {
+                let history = self.times.entry(metric).or_default();
+                history.push(metric.of_step(step));
+            }
             self.samples_per_s.push(Some(step.samples_per_s));
         }
         self.step = Some((t, step.clone()));
@@ -142,7 +136,7 @@ impl RunState {
 
     /// Whether it ended as planned.
     pub fn succeeded(&self) -> bool {
-        self.ended == Some(Ended::Exit { code: 0 })
+        self.ended.as_ref().is_some_and(Ending::is_success)
             && self.failure.is_none()
             && self.summary.as_ref().is_none_or(|summary| summary.complete)
     }
@@ -188,7 +182,7 @@ impl RunState {
         let start = self.start?;
         let (t, _) = self.step.as_ref()?;
         let begin = start.t - start.total_ms / 1e3;
-        Some((begin, *t, self.times.total.steps()))
+        Some((begin, *t, self.samples_per_s.steps()))
     }
 
     /// Whether the clock was read only after the device had finished; none before the first step.
@@ -201,6 +195,8 @@ impl RunState {
 mod tests {
     use super::*;
     use crate::run::read_line;
+    use crate::session::event::RunExit;
+    use crate::tui::run_view::tests::ended;
 
     fn state(lines: &str) -> RunState {
         let mut state = RunState::new(RunContext::default());
@@ -221,8 +217,8 @@ mod tests {
         let lines = [step(1.0, 1, false), step(2.0, 2, true), step(3.0, 3, true)].join("\n");
         let state = state(&lines);
         assert_eq!(state.loss.steps(), 3);
-        assert_eq!(state.times.total.steps(), 2);
-        assert_eq!(state.times.optimizer.reported(), 0);
+        assert_eq!(state.times[&Metric::TotalMs].steps(), 2);
+        assert_eq!(state.times[&Metric::OptimizerMs].reported(), 0);
         assert_eq!(state.first_step_ms, Some(100.0));
         assert_eq!(state.measured_interval(), Some((1.9, 3.0, 2)));
     }
@@ -253,17 +249,14 @@ mod tests {
     fn a_run_has_succeeded_only_when_nothing_speaks_against_it() {
         let mut run = state(&step(1.0, 1, true));
         assert!(run.is_running() && !run.succeeded());
-        run.ended = Some(Ended::Exit { code: 0 });
+        run.ended = Some(ended(RunExit::Status(0)));
         assert!(run.succeeded());
         let error =
             r#"{"t":2.0,"event":"error","code":"out-of-memory","message":"no","remedy":"less"}"#;
         run.line(&read_line(error));
         assert!(!run.succeeded());
         let mut killed = state("");
-        killed.ended = Some(Ended::Signal {
-            signal: 9,
-            name: "SIGKILL".into(),
-        });
+        killed.ended = Some(ended(RunExit::Signal(9)));
         assert!(!killed.is_running() && !killed.succeeded());
     }
 }

@@ -1,11 +1,15 @@
 //! Runs as they come, on every size of screen.
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
 use super::*;
 use crate::analysis::{Metric, Unit};
 use crate::run::read_line;
+use crate::session::event::RunExit;
 use crate::train::event::Body;
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette};
+use crate::tui::theme::{Glyphs, Palette, Theme};
 
 /// A run on a GPU with launches, memory, kernels; `steps` of it, the times of a generator without chance.
 fn gpu_run(steps: usize) -> Vec<String> {
@@ -58,7 +62,6 @@ const SUMMARY: &str = r#"{"t":40.2,"event":"summary","complete":true,"steps":43,
 
 fn context() -> RunContext {
     RunContext {
-        title: "The fused model".into(),
         target: "v2".into(),
         recording: None,
         prediction: Some(Prediction {
@@ -104,12 +107,22 @@ fn finished() -> RunView {
         };
         view.gpu(36.0 + f64::from(second) * 0.03, &[gpu], "NVML");
     }
-    view.ended(Ended::Exit { code: 0 }, None);
+    view.ended(ended(RunExit::Status(0)));
     view
 }
 
+/// An ending of which nothing more is known.
+pub fn ended(exit: RunExit) -> Ending {
+    Ending {
+        exit: Some(exit),
+        words: String::new(),
+        remedy: None,
+        stderr: String::new(),
+    }
+}
+
 fn sheet_of(view: &RunView) -> String {
-    sheet::sheet(|area, buffer, theme| view.render(area, buffer, theme))
+    sheet::sheet(|pane| view.draw(pane))
 }
 
 #[test]
@@ -137,7 +150,7 @@ fn a_finished_run_in_every_section() {
         insta::assert_snapshot!(format!("finished_{name}"), sheet_of(&view));
     }
     assert!(view.act(PanelAction::NextSection));
-    assert_eq!(view.section, Section::Overview);
+    assert_eq!(view.section.at, 0);
 }
 
 #[test]
@@ -145,7 +158,7 @@ fn a_run_on_the_processor_reports_neither_launches_nor_memory() {
     let stream = include_str!("../../../tests/fixtures/runs/v1_cpu.jsonl");
     let lines: Vec<String> = stream.lines().map(str::to_owned).collect();
     let mut view = view(&lines);
-    view.ended(Ended::Exit { code: 0 }, None);
+    view.ended(ended(RunExit::Status(0)));
     let text = sheet_of(&view);
     assert!(text.contains("not reported"));
     insta::assert_snapshot!("cpu_overview", text);
@@ -183,16 +196,16 @@ fn a_failure_comes_with_its_remedy_and_the_last_words() {
     view.line(&read_line(
         r#"{"t":50.0,"event":"error","code":"out-of-memory","message":"the device has 12.0 GiB and the step asked for another 3.2 GiB","remedy":"use a smaller batch: --batch-size 4, or another configuration: --config tiny"}"#,
     ));
-    view.ended(Ended::Exit { code: 1 }, None);
+    view.ended(ended(RunExit::Status(1)));
     insta::assert_snapshot!("out_of_memory", sheet_of(&view));
 
     let mut killed = super::tests::view(&gpu_run(20));
-    killed.stderr("thread 'main' panicked at src/main.rs:1\nMemory access fault by GPU node-1\n");
-    let ended = Ended::Signal {
-        signal: 6,
-        name: "SIGABRT".into(),
-    };
-    killed.ended(ended, Some("see what the kernel log says: dmesg".into()));
+    killed.ended(Ending {
+        remedy: Some("see what the kernel log says: dmesg".into()),
+        stderr: "thread 'main' panicked at src/main.rs:1\nMemory access fault by GPU node-1\n"
+            .into(),
+        ..ended(RunExit::Signal(6))
+    });
     insta::assert_snapshot!("killed", sheet_of(&killed));
 }
 
@@ -216,7 +229,7 @@ fn a_run_of_a_hundred_thousand_steps_is_drawn_whole_and_in_its_latest() {
         }
         view.line(&RunLine::Event(event.clone()));
     }
-    assert_eq!(view.state().times.total.steps(), 99_997);
+    assert_eq!(view.state.times[&Metric::TotalMs].steps(), 99_997);
     view.act(PanelAction::NextSection);
     assert!(view.act(PanelAction::Toggle));
     insta::assert_snapshot!("hundred_thousand_steps", sheet_of(&view));
@@ -227,7 +240,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
     let views = [view(&[]), view(&gpu_run(1)), view(&gpu_run(5)), finished()];
     for view in views {
         let mut view = view;
-        for _ in Section::ALL {
+        for _ in SECTIONS {
             for (width, height) in [
                 (0, 0),
                 (1, 1),
@@ -240,7 +253,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
                 let area = Rect::new(0, 0, width, height);
                 for theme in [Theme::default(), Theme::new(Palette::Mono, Glyphs::ASCII)] {
                     let mut buffer = Buffer::empty(area);
-                    view.render(area, &mut buffer, &theme);
+                    view.draw(Pane::new(area, &mut buffer, &theme));
                 }
             }
             for action in [
@@ -268,13 +281,13 @@ fn kernels_are_sorted_by_what_was_asked_for() {
     let first = |view: &RunView| {
         let area = Rect::new(0, 0, 100, 30);
         let mut buffer = Buffer::empty(area);
-        view.render(area, &mut buffer, &Theme::default());
+        view.draw(Pane::new(area, &mut buffer, &Theme::default()));
         let text = sheet::text(&buffer);
         let header = text.lines().position(|line| line.starts_with("kernel "));
         text.lines().nth(header.unwrap() + 1).unwrap().to_owned()
     };
     assert!(first(&view).contains("7.8123"), "{}", first(&view));
-    assert_eq!(view.commands()[2].does, "sort by launches");
+    assert_eq!(view.commands()[2].1, "sort by launches");
     assert!(view.act(PanelAction::Sort));
     assert!(first(&view).contains("469"), "{}", first(&view));
     assert!(view.act(PanelAction::Sort));

@@ -1,19 +1,18 @@
 //! Keeps the session, on a thread of its own: writing an event waits for the disk, and a frame must not.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use crate::lesson::{Course, Lesson, Step, StepKind};
-use crate::session::event::{RunExit, StepRef};
-use crate::session::runs::MeasuredRuns;
+use crate::session::event::StepRef;
 use crate::session::{Session, SessionError};
-use crate::tui::message::{HintText, Message, News, Reply, Request};
-use crate::tutor::finish::{finish_run, note_profile};
+use crate::tui::message::{Message, News, Reply, Request};
 use crate::tutor::outcome::Shown;
+use crate::tutor::profile::note_profile;
 use crate::tutor::signals::SharedSession;
 
 /// How often the inbox is looked into: an instructor's order has to be noticed within two seconds.
@@ -33,7 +32,7 @@ impl Clerk {
         in_class: bool,
     ) -> Self {
         let (requests, received) = channel();
-        let shared = Arc::clone(&session);
+        let shared = session.clone();
         let thread = thread::spawn(move || work(&shared, &course, &received, &sender, in_class));
         Self {
             requests: Some(requests),
@@ -55,8 +54,7 @@ impl Clerk {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(session.take());
+        self.session.close();
     }
 }
 
@@ -75,43 +73,37 @@ fn work(
         } else {
             requests.recv().map_err(RecvTimeoutError::from)
         };
-        let mut guard = session.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(session) = guard.as_mut() else {
+        let request = match request {
+            Ok(request) => Some(request),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let looks = in_class && looked.elapsed() >= INBOX;
+        let replies = session.with(|session| {
+            let reply = request.map(|request| answer(session, course, request));
+            let notices = looks.then(|| look_into_inbox(session, course)).flatten();
+            [reply, notices]
+        });
+        let Some(replies) = replies else {
             return;
         };
-        let mut replies = Vec::new();
-        match request {
-            Ok(request) => replies.push(answer(session, course, request)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        if in_class && looked.elapsed() >= INBOX {
-            replies.extend(look_into_inbox(session, course));
+        if looks {
             looked = Instant::now();
         }
-        drop(guard);
-        for reply in replies {
-            // While the tutor ends nobody takes replies, but the requests before are carried out all the same.
-            let _ = sender.try_send(Message::Session(Box::new(reply)));
+        for reply in replies.into_iter().flatten() {
+            // It waits behind what a run prints. Once the tutor ends nobody takes replies, but requests are carried out
+            // all the same.
+            let _ = sender.blocking_send(Message::Session(Box::new(reply)));
         }
     }
 }
 
 /// What instructors asked for since the last time; most often nothing, and then nothing is drawn either.
 fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
-    let notices = match session.poll_notices() {
-        Ok(notices) if notices.is_empty() => return None,
-        Ok(notices) => notices,
-        // It is tried again; an unwritable disk is already told of where the learner does something.
-        Err(_) => return None,
-    };
-    let measured = MeasuredRuns::read(course, session.state(), &session.place.runs()).ok();
-    Some(Reply {
-        state: Arc::new(session.state().clone()),
-        unsaved: session.unsaved(),
-        measured: measured.map(Arc::new),
-        news: News::Notices(notices.iter().map(ToString::to_string).collect()),
-    })
+    // An error is tried again; an unwritable disk is already told of where the learner does something.
+    let notices = session.poll_notices().unwrap_or_default();
+    let notices: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    (!notices.is_empty()).then(|| reply(session, course, News::Notices(notices), true))
 }
 
 /// Carries out a request and says what came of it.
@@ -124,11 +116,13 @@ pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply
         remedy: error.remedy(),
         message: error.to_string(),
     });
-    let measured = measures
-        .then(|| MeasuredRuns::read(course, session.state(), &session.place.runs()).ok())
-        .flatten();
+    reply(session, course, news, measures)
+}
+
+fn reply(session: &mut Session, course: &Course, news: News, measures: bool) -> Reply {
+    let measured = measures.then(|| session.measured(course).ok()).flatten();
     Reply {
-        state: Arc::new(session.state().clone()),
+        records: session.news(),
         unsaved: session.unsaved(),
         measured: measured.map(Arc::new),
         news,
@@ -158,23 +152,14 @@ fn carry_out(
                 return Ok(News::None);
             };
             let marked = session.answer(at.clone(), quiz, answer)?;
-            Ok(marked.map_or(News::None, |marked| News::Marked {
-                at,
-                answer,
-                correct: marked.correct,
-                because: marked.because.to_string(),
-            }))
+            Ok(marked.map_or(News::None, |marked| News::Marked(at, marked)))
         }
         Request::Check(at) => check(session, course, at),
         Request::Hint(at) => {
             let Some((_, step)) = find(course, &at) else {
                 return Ok(News::None);
             };
-            let hint = session.next_hint(at.clone(), step)?.map(|hint| HintText {
-                number: hint.number,
-                of: hint.of,
-                text: hint.text.to_string(),
-            });
+            let hint = session.next_hint(at.clone(), step)?;
             Ok(News::Hint { at, hint })
         }
         Request::RunStarted {
@@ -191,9 +176,8 @@ fn carry_out(
             Ok(News::None)
         }
         Request::RunFinished { run, at, exit } => {
-            let is_success = exit == RunExit::Status(0);
-            finish_run(session, &run, exit)?;
-            if is_success {
+            session.run_ended(&run, exit)?;
+            if exit.is_success() {
                 check(session, course, at)
             } else {
                 Ok(News::None)
@@ -246,6 +230,31 @@ mod tests {
     use crate::session::{Action, Order, Place, inbox};
 
     #[test]
+    fn a_reply_waits_until_there_is_room_among_what_runs_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place {
+            folder: folder.path().join("ada"),
+            learner: "ada".into(),
+        };
+        let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
+        let session = SharedSession::new(Session::open(place).unwrap());
+        let (sender, mut received) = mpsc::channel(1);
+        sender.try_send(Message::Back).unwrap();
+        let mut clerk = Clerk::start(session.clone(), course, sender, false);
+        clerk.ask(Request::Enter(StepRef::new("welcome", "the-model")));
+        let is_entered = |session: &mut Session| session.state().position.is_some();
+        while session.with(is_entered) == Some(false) {
+            thread::yield_now();
+        }
+        // Long enough for a reply that does not wait to be lost.
+        thread::sleep(Duration::from_millis(50));
+        assert!(matches!(received.blocking_recv(), Some(Message::Back)));
+        let reply = received.blocking_recv();
+        assert!(matches!(reply, Some(Message::Session(_))), "{reply:?}");
+        clerk.close();
+    }
+
+    #[test]
     fn an_instructors_reset_reaches_the_open_tutor_within_two_seconds() {
         let folder = tempfile::tempdir().unwrap();
         let place = Place {
@@ -253,9 +262,10 @@ mod tests {
             learner: "ada".into(),
         };
         let course = Arc::new(Course::load(&Source::BuiltIn).unwrap());
-        let session = Arc::new(std::sync::Mutex::new(Some(
-            Session::open(place.clone()).unwrap(),
-        )));
+        let mut session = Session::open(place.clone()).unwrap();
+        let mut state = session.state().clone();
+        session.news();
+        let session = SharedSession::new(session);
         let (sender, mut received) = mpsc::channel(16);
         let mut clerk = Clerk::start(session, course, sender, true);
         let at = StepRef::new("welcome", "the-model");
@@ -263,7 +273,8 @@ mod tests {
         let Some(Message::Session(reply)) = received.blocking_recv() else {
             panic!("no reply");
         };
-        assert!(reply.state.step("welcome", "the-model").is_some());
+        reply.records.iter().for_each(|record| state.apply(record));
+        assert!(state.step("welcome", "the-model").is_some());
 
         let reset = Action::Reset {
             scope: Scope::Step(at),
@@ -277,7 +288,8 @@ mod tests {
             panic!("{reply:?}");
         };
         assert!(notices[0].contains("Teacher reset"), "{notices:?}");
-        assert!(reply.state.step("welcome", "the-model").is_none());
+        reply.records.iter().for_each(|record| state.apply(record));
+        assert!(state.step("welcome", "the-model").is_none());
         clerk.close();
     }
 }

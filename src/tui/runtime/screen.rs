@@ -20,11 +20,54 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::tutor::Processes;
+use crate::run::Processes;
 use crate::tutor::signals::SharedSession;
 
+/// What a screen is written to.
+pub trait Device: Send {
+    /// Whether keys arrive one by one and unprinted.
+    fn set_raw(&mut self, raw: bool) -> io::Result<()>;
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Columns and rows.
+    fn size(&self) -> io::Result<(u16, u16)>;
+
+    /// Whether it is to report the mouse.
+    fn mouse(&self) -> bool;
+}
+
+/// The terminal this program was started in.
+pub struct Tty {
+    pub mouse: bool,
+}
+
+impl Device for Tty {
+    fn set_raw(&mut self, raw: bool) -> io::Result<()> {
+        match raw {
+            true => enable_raw_mode(),
+            false => disable_raw_mode(),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    }
+
+    /// From the system and not from the terminal.
+    fn size(&self) -> io::Result<(u16, u16)> {
+        crossterm::terminal::size()
+    }
+
+    fn mouse(&self) -> bool {
+        self.mouse
+    }
+}
+
 pub struct Screen {
-    mouse: bool,
+    device: Box<dyn Device>,
     /// What the terminal shows; none when it may show anything.
     shown: Option<Buffer>,
     /// Where the terminal's cursor is shown.
@@ -32,11 +75,11 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn enter(mouse: bool) -> io::Result<Self> {
+    pub fn enter(device: impl Device + 'static) -> io::Result<Self> {
         // Under NO_COLOR crossterm writes sequences that also switch off bold. The mono theme has no colour to write.
         style::force_color_output(true);
         let mut screen = Self {
-            mouse,
+            device: Box::new(device),
             shown: None,
             cursor: None,
         };
@@ -46,7 +89,7 @@ impl Screen {
 
     /// After another program had the terminal: everything is drawn anew.
     pub fn enter_again(&mut self) -> io::Result<()> {
-        enable_raw_mode()?;
+        self.device.set_raw(true)?;
         let mut bytes = Vec::new();
         queue!(
             bytes,
@@ -54,17 +97,21 @@ impl Screen {
             cursor::Hide,
             EnableBracketedPaste
         )?;
-        if self.mouse {
+        if self.device.mouse() {
             queue!(bytes, EnableMouseCapture)?;
         }
         self.shown = None;
         self.cursor = None;
-        send(&bytes)
+        self.device.write(&bytes)
     }
 
     pub fn leave(&mut self) -> io::Result<()> {
         self.shown = None;
-        restore()
+        give_back(self.device.as_mut())
+    }
+
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        self.device.size()
     }
 
     /// Draws what differs from the frame before, as one write that the terminal shows at once; returns its bytes.
@@ -101,7 +148,7 @@ impl Screen {
         if is_same {
             return Ok(0);
         }
-        send(&bytes)?;
+        self.device.write(&bytes)?;
         Ok(bytes.len())
     }
 }
@@ -109,19 +156,12 @@ impl Screen {
 /// Bytes that begin a frame, before anything is drawn.
 const SYNC_LENGTH: usize = "\x1b[?2026h".len();
 
-/// Columns and rows, from the system and not from the terminal.
-pub fn size() -> io::Result<(u16, u16)> {
-    crossterm::terminal::size()
-}
-
-fn send(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
-}
-
 /// Leaves the terminal as it was found. Harmless when it never was entered.
 pub fn restore() -> io::Result<()> {
+    give_back(&mut Tty { mouse: false })
+}
+
+fn give_back(device: &mut dyn Device) -> io::Result<()> {
     let mut bytes = Vec::new();
     queue!(
         bytes,
@@ -132,8 +172,8 @@ pub fn restore() -> io::Result<()> {
         LeaveAlternateScreen,
         cursor::Show
     )?;
-    let sent = send(&bytes);
-    disable_raw_mode()?;
+    let sent = device.write(&bytes);
+    device.set_raw(false)?;
     sent
 }
 
@@ -148,9 +188,7 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
             eprintln!("The tutor has a bug and ends here. Your progress is kept; please report the lines above.");
             processes.end(Duration::from_millis(200));
             // The panic may have happened while the session was in use: then its events are on the disk all the same.
-            if let Ok(mut session) = session.try_lock() {
-                drop(session.take());
-            }
+            session.try_close();
             std::process::exit(101);
         }));
     });

@@ -6,22 +6,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::Sender;
 
 use super::screen;
-use crate::tui::message::Message;
 use crate::tutor::signals::Face;
 
-pub struct Screenful {
-    sender: Sender<Message>,
+pub struct Screenful<M> {
+    sender: Sender<M>,
+    /// What to say when it goes on after a stop.
+    continued: fn() -> M,
     lent: Arc<AtomicBool>,
 }
 
-impl Screenful {
+impl<M> Screenful<M> {
     /// `lent` says whether another program has the terminal.
-    pub fn new(sender: Sender<Message>, lent: Arc<AtomicBool>) -> Self {
-        Self { sender, lent }
+    pub fn new(sender: Sender<M>, continued: fn() -> M, lent: Arc<AtomicBool>) -> Self {
+        Self {
+            sender,
+            continued,
+            lent,
+        }
     }
 }
 
-impl Face for Screenful {
+impl<M: Send> Face for Screenful<M> {
     fn restore(&self) {
         // A terminal that is gone needs no restoring.
         let _ = screen::restore();
@@ -29,7 +34,7 @@ impl Face for Screenful {
 
     fn continued(&self) {
         // A loop that is too busy to listen draws anyway.
-        let _ = self.sender.try_send(Message::Continued);
+        let _ = self.sender.try_send((self.continued)());
     }
 
     fn interrupted(&self) -> bool {

@@ -1,239 +1,163 @@
-//! What the keys of a step do.
+//! What the keys of a step do, and those that hold everywhere.
 
-use super::{ask, figures, navigate, profile, runs, scroll};
-use crate::lesson::StepKind;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::session::event::StepRef;
+use std::sync::Arc;
+
+use super::{ask, note_time, primary, runs};
+use crate::lesson::{Runs, StepKind};
 use crate::session::state::Status;
-use crate::tui::message::{Effect, HandOver, Request};
-use crate::tui::model::Model;
-use crate::tui::model::overlay::Question;
-use crate::tui::model::primary::Primary;
+use crate::tui::highlight::Highlighter;
+use crate::tui::message::{Effect, HandOver, Message, Request};
+use crate::tui::model::overlay::{Ask, Confirm, Overlay};
 use crate::tui::model::run::Phase;
+use crate::tui::model::{Here, Model};
 use crate::tui::panels::compare::{ComparePanel, ComparedRun};
 
-pub fn primary(model: &mut Model) -> Vec<Effect> {
-    let Some(primary) = model.primary() else {
-        model.tell("This is under way; one moment.");
-        return Vec::new();
-    };
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let at = view.at.clone();
-    match primary {
-        Primary::Next => navigate::next(model),
-        Primary::Guess => {
-            let unit = match &step.kind {
-                StepKind::Predict { measure } => ask::unit_word(measure.unit()),
-                _ => String::new(),
-            };
-            ask::open(model, Question::Guess(at, unit), "")
-        }
-        Primary::Number => {
-            let unit = match &step.kind {
-                StepKind::Quiz(Quiz::Number(number)) => number.unit.clone(),
-                _ => String::new(),
-            };
-            ask::open(model, Question::Number(at, unit), "")
-        }
-        Primary::Answer => {
-            let answer = Answer::Choice(view.choice);
-            vec![Effect::Session(Request::Answer(at, answer))]
-        }
-        Primary::Start => runs::start(model, at),
-        Primary::Watch | Primary::Figures => self::view(model),
-        Primary::Profile => profile::run(model, false),
-        Primary::Import => import(model),
-        Primary::Open => edit(model),
-        Primary::Kernels => figures::kernels(model),
-        Primary::Write => write(model, at),
+pub fn act(model: &mut Model, here: &Here) -> Vec<Effect> {
+    match primary::primary(model, here) {
+        Some(primary) => primary.act(model, here),
+        None => model.tell("This is under way; one moment."),
     }
 }
 
-fn write(model: &mut Model, at: StepRef) -> Vec<Effect> {
-    let text = reflection(model, &at);
-    ask::open(model, Question::Reflection(at), &text)
-}
-
-fn reflection(model: &Model, at: &StepRef) -> String {
-    model
-        .state
-        .step(&at.lesson, &at.step)
-        .and_then(|progress| progress.reflection.clone())
-        .unwrap_or_default()
-}
-
-pub fn hint(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    if step.hints.is_empty() {
-        model.tell("This step has no hints.");
-        return Vec::new();
+pub fn hint(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if here.step.hints.is_empty() {
+        return model.tell("This step has no hints.");
     }
-    vec![Effect::Session(Request::Hint(view.at.clone()))]
+    vec![Effect::Session(Request::Hint(here.at.clone()))]
 }
 
-pub fn flags(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let at = view.at.clone();
-    if !matches!(step.kind, StepKind::Run { .. }) {
-        model.tell("This step starts no run.");
-        return Vec::new();
+pub fn flags(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if !matches!(here.step.kind, StepKind::Run { .. }) {
+        return model.tell("This step starts no run.");
     }
-    let flags = model.flags_at(&at);
+    let flags = model.flags_at(&here.at);
     let text = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
-    ask::open(model, Question::Flags(at), &text)
+    let ask = Ask::new(
+        here.at.clone(),
+        "Flags of the run",
+        "Enter starts the run with them.",
+        |model, at, text| {
+            let flags = ask::words(text)?;
+            if let Some(view) = model.view_at(&at) {
+                view.flags = Some(flags);
+            }
+            Ok(runs::start(model, at))
+        },
+    );
+    model.lay(Overlay::Ask(ask.with(&text)))
 }
 
 /// Between the text and the figures.
-pub fn view(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let at = view.at.clone();
-    let compared = match &step.kind {
-        StepKind::Compare { .. } => true,
-        StepKind::Run { .. }
-            if model
-                .run_at(&at)
-                .is_none_or(|run| run.phase == Phase::Queued) =>
-        {
-            model.tell("No run was started here yet, so there are no figures.");
-            return Vec::new();
+pub fn view(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    match &here.step.kind {
+        StepKind::Compare { .. } => {
+            rebuild_comparison(model);
+            effects.push(Effect::Session(Request::Check(here.at.clone())));
         }
-        StepKind::Run { .. } => false,
-        StepKind::Profile { .. } if view.profile.panel.is_none() => {
-            model.tell("There is no profile yet: run the profiler, or import a file.");
-            return Vec::new();
+        StepKind::Run { .. } => {
+            let run = model.run_at(&here.at);
+            if run.is_none_or(|run| run.phase == Phase::Queued) {
+                return model.tell("No run was started here yet, so there are no figures.");
+            }
         }
-        StepKind::Profile { .. } => false,
-        _ => {
-            model.tell("This step has no figures.");
-            return Vec::new();
+        StepKind::Profile { .. } => {
+            if model.step.as_ref().is_none_or(|view| view.panel.is_none()) {
+                return model.tell("There is no profile yet: run the profiler, or import a file.");
+            }
         }
-    };
-    if compared {
-        rebuild_comparison(model);
+        _ => return model.tell("This step has no figures."),
     }
     if let Some(view) = &mut model.step {
         view.panel_open = true;
     }
-    if compared {
-        vec![Effect::Session(Request::Check(at))]
-    } else {
-        Vec::new()
-    }
+    effects
 }
 
-/// Fills the comparison with what the runs measured by now.
+/// Fills the comparison of the step that is open with what the runs measured by now.
 pub fn rebuild_comparison(model: &mut Model) {
-    use crate::lesson::Runs;
-    let Some((_, step, _)) = model.current() else {
+    let course = Arc::clone(&model.course);
+    let Some(StepKind::Compare { runs, metrics }) = model.here(&course).map(|it| &it.step.kind)
+    else {
         return;
     };
-    let StepKind::Compare { runs, metrics } = &step.kind else {
-        return;
-    };
-    let compared = runs
-        .iter()
-        .map(|name| {
-            let lesson = model.course.lesson(&name.lesson);
-            let title = lesson
-                .and_then(|lesson| lesson.step(&name.step))
-                .map_or(name.step.clone(), |step| step.title.clone());
-            ComparedRun {
-                label: title,
-                repeats: model.measured.of(name).to_vec(),
-                recorded: model.measured.recorded(name).map(str::to_owned),
-            }
-        })
-        .collect();
-    let panel = ComparePanel::new(compared, metrics.clone());
+    let compared = runs.iter().map(|name| ComparedRun {
+        label: course
+            .step(&name.lesson, &name.step)
+            .map_or(&name.step, |step| &step.title)
+            .clone(),
+        repeats: model.measured.of(name).into_iter().cloned().collect(),
+        recorded: model.measured.recorded(name).map(str::to_owned),
+    });
+    let panel = ComparePanel::new(compared.collect(), metrics.clone());
     if let Some(view) = &mut model.step {
-        view.compare = Some(panel);
+        view.panel = Some(Box::new(panel));
     }
 }
 
-pub fn check(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    if step.checks.is_empty() {
-        model.tell("Nothing is checked at this step.");
-        return Vec::new();
+pub fn check(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if here.step.checks.is_empty() {
+        return model.tell("Nothing is checked at this step.");
     }
-    vec![Effect::Session(Request::Check(view.at.clone()))]
+    vec![Effect::Session(Request::Check(here.at.clone()))]
 }
 
-pub fn skip(model: &mut Model) -> Vec<Effect> {
-    let Some((lesson, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    if model.progress_of(lesson, step).status == Status::Done {
-        model.tell("This step is done; there is nothing to skip.");
-        return Vec::new();
+pub fn skip(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if model.progress_at(&here.at).status == Status::Done {
+        return model.tell("This step is done; there is nothing to skip.");
     }
-    let at = view.at.clone();
-    ask::open(model, Question::Skip(at), "")
+    model.lay(Overlay::Ask(Ask::new(
+        here.at.clone(),
+        "Skip this step",
+        "Why? A word for your report, or nothing.",
+        |_, at, note| Ok(vec![Effect::Session(Request::Skip(at, note.into()))]),
+    )))
 }
 
-pub fn edit(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let at = view.at.clone();
-    match &step.kind {
+pub fn edit(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let at = here.at.clone();
+    match &here.step.kind {
         StepKind::Reflect => {
-            let text = reflection(model, &at);
+            let text = model.progress_at(&at).reflection.unwrap_or_default();
             vec![Effect::HandOver(HandOver::Write { at, text })]
         }
         StepKind::Kernel { file } => {
             let path = model.workbench.join(file);
-            if path.exists() {
-                vec![Effect::HandOver(HandOver::Open(path))]
-            } else {
-                model.warn(format!("{} is not there yet.", path.display()));
-                Vec::new()
+            match path.exists() {
+                true => vec![Effect::HandOver(HandOver::Open(path))],
+                false => model.warn(format!("{} is not there yet.", path.display())),
             }
         }
-        StepKind::Profile { .. } => match view.profile.line().map(|line| line.shell()) {
-            Some(line) => ask::open(model, Question::ProfileCommand(at), &line),
-            None => Vec::new(),
-        },
-        StepKind::Run { .. } => flags(model),
-        _ => {
-            model.tell("There is nothing to edit at this step.");
-            Vec::new()
-        }
+        StepKind::Profile { .. } => ask::profile_command(model, here),
+        StepKind::Run { .. } => flags(model, here),
+        _ => model.tell("There is nothing to edit at this step."),
     }
 }
 
-pub fn import(model: &mut Model) -> Vec<Effect> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let at = view.at.clone();
-    if !matches!(step.kind, StepKind::Profile { .. }) {
-        model.tell("Profiles are imported at a profile step.");
-        return Vec::new();
+pub fn shell(_: &mut Model) -> Vec<Effect> {
+    vec![Effect::HandOver(HandOver::Shell)]
+}
+
+pub fn redraw(_: &mut Model) -> Vec<Effect> {
+    vec![Effect::Redraw]
+}
+
+pub fn suspend(_: &mut Model) -> Vec<Effect> {
+    vec![Effect::Suspend]
+}
+
+pub fn quit(model: &mut Model) -> Vec<Effect> {
+    match model.running() {
+        Some(_) => model.lay(Overlay::Confirm(Confirm::Quit)),
+        None => leave(model),
     }
-    ask::open(model, Question::Import(at), "")
 }
 
-pub fn terminal(model: &mut Model) -> Vec<Effect> {
-    profile::run(model, true)
+pub fn leave(model: &mut Model) -> Vec<Effect> {
+    model.quitting = true;
+    note_time(model).into_iter().collect()
 }
 
-pub fn search(model: &mut Model) -> Vec<Effect> {
-    let text = model
-        .step
-        .as_ref()
-        .and_then(|view| view.search.clone())
-        .unwrap_or_default();
-    scroll::clamp(model);
-    ask::open(model, Question::Search, &text)
+pub fn load_highlighter() -> Effect {
+    Effect::work("", |_| Message::Highlighter(Arc::new(Highlighter::load())))
 }

@@ -4,22 +4,30 @@ use std::path::PathBuf;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{runs, scroll};
+use super::{profile, profiler};
 use crate::analysis::Unit;
-use crate::lesson::quiz::Answer;
-use crate::session::event::StepRef;
+use crate::lesson::StepKind;
+use crate::lesson::quiz::{Answer, Quiz};
 use crate::tui::message::{Effect, Request};
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{Ask, Overlay, Question};
+use crate::tui::model::overlay::{Ask, Overlay};
+use crate::tui::model::{Here, Model};
 use crate::tutor::say;
 
-pub fn open(model: &mut Model, question: Question, text: &str) -> Vec<Effect> {
-    model.overlay = Some(Overlay::Ask(Ask::new(question, text)));
-    Vec::new()
+pub fn guess(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let unit = match &here.step.kind {
+        StepKind::Predict { measure } => unit_word(measure.unit()),
+        _ => String::new(),
+    };
+    model.lay(Overlay::Ask(Ask::new(
+        here.at.clone(),
+        format!("Your guess, in {unit}"),
+        "A number. The first guess counts; any is better than none.",
+        |_, at, text| Ok(vec![Effect::Session(Request::Predict(at, figure(text)?))]),
+    )))
 }
 
 /// The unit a number is typed in, behind its field.
-pub fn unit_word(unit: Unit) -> String {
+fn unit_word(unit: Unit) -> String {
     match unit {
         Unit::Milliseconds => "ms".into(),
         Unit::Bytes => "bytes".into(),
@@ -30,109 +38,79 @@ pub fn unit_word(unit: Unit) -> String {
     }
 }
 
-pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
-    let Some(Overlay::Ask(ask)) = &mut model.overlay else {
-        return Vec::new();
+pub fn number(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let title = match &here.step.kind {
+        StepKind::Quiz(Quiz::Number(number)) if !number.unit.is_empty() => {
+            format!("Your answer, in {}", number.unit)
+        }
+        _ => "Your answer".into(),
     };
-    let lines = ask.question.has_lines();
-    let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    match event.code {
-        // What was written is kept: a reflection is not lost by leaving it.
-        KeyCode::Esc if lines => submit(model),
-        KeyCode::Esc => {
-            model.overlay = None;
-            Vec::new()
-        }
-        KeyCode::Char('c') if control => {
-            model.overlay = None;
-            Vec::new()
-        }
-        KeyCode::Char('s') if control && lines => submit(model),
-        KeyCode::Enter if !lines => submit(model),
-        KeyCode::Char('m' | 'j') if control && !lines => submit(model),
-        KeyCode::Char('z') if control => vec![Effect::Suspend],
-        _ => {
-            ask.problem = None;
-            ask.input.input(Event::Key(event));
-            Vec::new()
-        }
-    }
+    model.lay(Overlay::Ask(Ask::new(
+        here.at.clone(),
+        title,
+        "A number, such as 12.5 or 1e3.",
+        |_, at, text| {
+            let answer = Answer::Number(figure(text)?);
+            Ok(vec![Effect::Session(Request::Answer(at, answer))])
+        },
+    )))
 }
 
-pub fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    match &mut model.overlay {
-        Some(Overlay::Ask(ask)) => {
-            let text = text.replace("\r\n", "\n").replace('\r', "\n");
-            if ask.question.has_lines() {
-                ask.input.insert_str(text);
-            } else {
-                // A line break in a one-line field would be sent off half read.
-                ask.input
-                    .insert_str(text.split_whitespace().collect::<Vec<_>>().join(" "));
+pub fn reflection(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let text = model.progress_at(&here.at).reflection.unwrap_or_default();
+    let ask = Ask {
+        has_lines: true,
+        ..Ask::new(
+            here.at.clone(),
+            "For your report",
+            "Esc keeps what you wrote.",
+            |_, at, text| Ok(vec![Effect::Session(Request::Reflect(at, text.into()))]),
+        )
+    };
+    model.lay(Overlay::Ask(ask.with(&text)))
+}
+
+pub fn profile_command(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let line = model.step.as_ref().and_then(|view| view.profile.line());
+    let Some(line) = line.map(|line| line.shell()) else {
+        return Vec::new();
+    };
+    let ask = Ask::new(
+        here.at.clone(),
+        "The profiler's command",
+        "Enter keeps it; it is run only when you say so.",
+        |model, at, text| {
+            if !words(text)?.is_empty() {
+                profile::edited(model, &at, text);
             }
-        }
-        Some(Overlay::Palette(palette)) => {
-            palette
-                .query
-                .insert_str(text.lines().next().unwrap_or_default());
-        }
-        _ => model.dirty = false,
-    }
-    Vec::new()
-}
-
-fn submit(model: &mut Model) -> Vec<Effect> {
-    let Some(Overlay::Ask(ask)) = &mut model.overlay else {
-        return Vec::new();
-    };
-    let text = ask.text();
-    match answer(&ask.question, text.trim()) {
-        Err(problem) => {
-            ask.problem = Some(problem);
-            Vec::new()
-        }
-        Ok(done) => {
-            model.overlay = None;
-            carry_out(model, done)
-        }
-    }
-}
-
-/// A question's answer, understood.
-enum Done {
-    Ask(Request),
-    Flags(StepRef, Vec<String>),
-    Search(String),
-    Command(StepRef, String),
-    Import(StepRef, PathBuf),
-    Nothing,
-}
-
-fn answer(question: &Question, text: &str) -> Result<Done, String> {
-    let number = |text: &str| {
-        say::number(text)
-            .ok_or_else(|| format!("`{text}` is no number; write one like 12.5 or 1e3"))
-    };
-    Ok(match question {
-        Question::Guess(at, _) => Done::Ask(Request::Predict(at.clone(), number(text)?)),
-        Question::Number(at, _) => {
-            Done::Ask(Request::Answer(at.clone(), Answer::Number(number(text)?)))
-        }
-        Question::Flags(at) => match shlex::split(text) {
-            Some(flags) => Done::Flags(at.clone(), flags),
-            None => return Err("a quotation mark is not closed".into()),
+            Ok(Vec::new())
         },
-        Question::Skip(at) => Done::Ask(Request::Skip(at.clone(), text.into())),
-        Question::Search => Done::Search(text.into()),
-        Question::Reflection(at) => Done::Ask(Request::Reflect(at.clone(), text.into())),
-        Question::ProfileCommand(at) => match shlex::split(text) {
-            Some(words) if !words.is_empty() => Done::Command(at.clone(), text.into()),
-            Some(_) => Done::Nothing,
-            None => return Err("a quotation mark is not closed".into()),
+    );
+    model.lay(Overlay::Ask(ask.with(&line)))
+}
+
+pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
+    model.lay(Overlay::Ask(Ask::new(
+        here.at.clone(),
+        "Import a profile",
+        "A file or folder that a profiler wrote.",
+        |model, at, text| {
+            if text.is_empty() {
+                return Ok(Vec::new());
+            }
+            let target = profile::target(model, &at);
+            Ok(vec![profiler::read(at, target, expand(text))])
         },
-        Question::Import(_) if text.is_empty() => Done::Nothing,
-        Question::Import(at) => Done::Import(at.clone(), expand(text)),
-    })
+    )))
+}
+
+fn figure(text: &str) -> Result<f64, String> {
+    say::number(text).ok_or_else(|| format!("`{text}` is no number; write one like 12.5 or 1e3"))
+}
+
+/// As a shell would take them apart.
+pub fn words(text: &str) -> Result<Vec<String>, String> {
+    shlex::split(text).ok_or_else(|| "a quotation mark is not closed".into())
 }
 
 /// `~/x` as the shell has it.
@@ -143,43 +121,56 @@ fn expand(text: &str) -> PathBuf {
     }
 }
 
-fn carry_out(model: &mut Model, done: Done) -> Vec<Effect> {
-    match done {
-        Done::Ask(request) => {
-            vec![Effect::Session(request)]
+pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
+    let Some(Overlay::Ask(ask)) = &mut model.overlay else {
+        return Vec::new();
+    };
+    let lines = ask.has_lines;
+    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+    match event.code {
+        // What was written is kept: a reflection is not lost by leaving it.
+        KeyCode::Esc if lines => return submit(model),
+        KeyCode::Esc => model.overlay = None,
+        KeyCode::Char('c') if control => model.overlay = None,
+        KeyCode::Char('s') if control && lines => return submit(model),
+        KeyCode::Enter if !lines => return submit(model),
+        KeyCode::Char('m' | 'j') if control && !lines => return submit(model),
+        KeyCode::Char('z') if control => return vec![Effect::Suspend],
+        _ => {
+            ask.problem = None;
+            ask.input.input(Event::Key(event));
         }
-        Done::Flags(at, flags) => {
-            if let Some(view) = model.step.as_mut().filter(|view| view.at == at) {
-                view.flags = Some(flags);
-            }
-            runs::start(model, at)
-        }
-        Done::Search(text) => {
-            if let Some(view) = &mut model.step {
-                view.search = Some(text).filter(|text| !text.is_empty());
-            }
-            scroll::to_match(model, true)
-        }
-        Done::Command(at, line) => {
-            super::profile::edited(model, &at, &line);
-            Vec::new()
-        }
-        Done::Import(at, path) => {
-            model.tell("Reading the profile…");
-            let target = super::profile::target(model, &at);
-            vec![Effect::ImportProfile { at, target, path }]
-        }
-        Done::Nothing => Vec::new(),
     }
+    Vec::new()
 }
 
-/// `$EDITOR` was closed.
-pub fn edited(model: &mut Model, at: StepRef, result: Result<String, String>) -> Vec<Effect> {
-    match result {
-        Ok(text) => vec![Effect::Session(Request::Reflect(at, text))],
-        Err(problem) => {
-            model.warn(problem);
-            Vec::new()
+pub fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    match &mut model.overlay {
+        Some(Overlay::Ask(ask)) => {
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            // A line break in a one-line field would be sent off half read.
+            let text = match ask.has_lines {
+                true => text,
+                false => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            };
+            ask.input.insert_str(text);
         }
+        Some(Overlay::Palette(palette)) => {
+            let line = text.lines().next().unwrap_or_default();
+            palette.query.insert_str(line);
+        }
+        _ => model.dirty = false,
     }
+    Vec::new()
+}
+
+fn submit(model: &mut Model) -> Vec<Effect> {
+    let Some(Overlay::Ask(mut ask)) = model.overlay.take() else {
+        return Vec::new();
+    };
+    let done = (ask.then)(model, ask.at.clone(), ask.text().trim());
+    done.unwrap_or_else(|problem| {
+        ask.problem = Some(problem);
+        model.lay(Overlay::Ask(ask))
+    })
 }

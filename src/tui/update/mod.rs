@@ -1,74 +1,96 @@
 //! What follows from what happened: changes the model and says what is to be done, and does nothing else.
 
-mod act;
+pub mod act;
 mod ask;
-mod figures;
 mod keys;
-mod navigate;
-mod palette;
-mod play;
-mod profile;
+pub mod navigate;
+pub mod palette;
+pub mod play;
+pub mod primary;
+pub mod profile;
+pub mod profiler;
 mod reply;
-mod runs;
-mod scroll;
+pub mod runs;
+pub mod scroll;
 #[cfg(test)]
 mod tests;
 
+use crossterm::event::{Event, MouseEventKind};
+
 use super::message::{Effect, Message, Request};
 use super::model::Model;
+use super::model::overlay::Overlay;
+use super::panel::PanelAction;
 
-pub use palette::{Entry, entries};
+/// Lines a turn of the wheel moves.
+const WHEEL: usize = 3;
 
 /// Takes in one message.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     model.dirty = true;
-    match message {
-        Message::Key(event) => keys::key(model, event),
-        Message::Paste(text) => ask::paste(model, &text),
-        Message::Wheel(lines) => scroll::wheel(model, lines),
-        Message::Resize(columns, rows) => {
-            model.size = (columns, rows);
-            scroll::clamp(model);
-            Vec::new()
+    let effects = take_in(model, message);
+    for effect in &effects {
+        if let Effect::Work(work) = effect
+            && !work.meanwhile.is_empty()
+        {
+            model.tell(work.meanwhile);
         }
+    }
+    effects
+}
+
+fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
+    match message {
+        Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
         Message::RunStarted { id, run, command } => runs::started(model, id, run, command),
         Message::RunLine { id, line } => runs::line(model, id, &line),
-        Message::RunClock { id, seconds } => runs::clock(model, id, seconds),
+        Message::RunClock { id, seconds } => runs::with_view(model, id, |view| view.clock(seconds)),
         Message::RunGpu {
             id,
             seconds,
             gpus,
             source,
-        } => {
-            if let Some(run) = model.run_mut(id) {
-                run.view.gpu(seconds, &gpus, source);
-            }
-            Vec::new()
-        }
+        } => runs::with_view(model, id, |view| view.gpu(seconds, &gpus, source)),
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
         Message::Profile(at, message) => profile::message(model, &at, message),
-        Message::Edited(at, result) => ask::edited(model, at, result),
-        Message::Report(preview) => figures::collected(model, preview),
-        Message::Exported(files) => figures::exported(model, files),
-        Message::Roofline(input) => figures::placed(model, input),
+        Message::Edited(at, Ok(text)) => vec![Effect::Session(Request::Reflect(at, text))],
+        Message::Opened(Ok(panel)) => {
+            model.notice = None;
+            model.lay(Overlay::Panel(panel))
+        }
+        Message::Told(Ok(text)) => model.tell(text),
+        Message::Edited(_, Err(problem))
+        | Message::Opened(Err(problem))
+        | Message::Told(Err(problem)) => model.warn(problem),
         Message::Highlighter(highlighter) => {
             model.highlighter = Some(highlighter);
             Vec::new()
         }
-        Message::Continued => vec![Effect::Redraw],
-        Message::Trouble(text) => {
-            model.warn(text);
-            Vec::new()
-        }
+        Message::Continued | Message::Back => vec![Effect::Redraw],
     }
+}
+
+fn input(model: &mut Model, event: Event) -> Vec<Effect> {
+    match event {
+        Event::Key(key) => return keys::key(model, key),
+        Event::Paste(text) => return ask::paste(model, &text),
+        Event::Resize(columns, rows) => model.size = (columns, rows),
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => return scroll::wheel(model, PanelAction::Up, WHEEL),
+            MouseEventKind::ScrollDown => return scroll::wheel(model, PanelAction::Down, WHEEL),
+            _ => model.dirty = false,
+        },
+        Event::FocusGained | Event::FocusLost => model.dirty = false,
+    }
+    Vec::new()
 }
 
 /// What a tutor does when it is opened.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::Session(Request::Measure)];
     effects.extend(navigate::resume(model));
-    effects.push(Effect::LoadHighlighter);
+    effects.push(act::load_highlighter());
     effects
 }
 

@@ -1,18 +1,22 @@
 //! Moving through the course.
 
+use std::sync::Arc;
+
 use crossterm::event::KeyCode;
 
-use super::{note_time, scroll};
+use super::{note_time, profiler, scroll};
 use crate::lesson::StepKind;
-use crate::lesson::course::Course;
 use crate::lesson::quiz::Quiz;
 use crate::session::event::StepRef;
-use crate::session::progress::{Access, access, next as next_unfinished, progress};
+use crate::session::progress::{
+    Access, access, beside, next as next_unfinished, progress, unfinished,
+};
 use crate::tui::keys::Key;
 use crate::tui::message::{Effect, Request};
 use crate::tui::model::outline::Row;
-use crate::tui::model::step::StepView;
-use crate::tui::model::{Model, Screen};
+use crate::tui::model::step::{Reveal, StepView};
+use crate::tui::model::{Here, Model, Screen};
+use crate::tui::panel::PanelAction;
 use crate::tutor::say;
 
 /// Opens where the learner was; a first visit begins at the outline.
@@ -20,11 +24,10 @@ pub fn resume(model: &mut Model) -> Vec<Effect> {
     let Some(at) = model.state.position.clone() else {
         return Vec::new();
     };
-    if model.course.step(&at.lesson, &at.step).is_none() {
-        model.tell("The step you were at is no longer part of this course.");
-        return Vec::new();
+    match model.course.step(&at.lesson, &at.step) {
+        Some(_) => open(model, at),
+        None => model.tell("The step you were at is no longer part of this course."),
     }
-    open(model, at)
 }
 
 /// To where there is something to do: the step that is open, the last position, or the first unfinished step.
@@ -33,17 +36,13 @@ pub fn proceed(model: &mut Model) -> Vec<Effect> {
         model.screen = Screen::Step;
         return Vec::new();
     }
-    let next = next_unfinished(&model.course, &model.state)
-        .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id));
-    match next {
+    match next_unfinished(&model.course, &model.state) {
         Some(at) => open(model, at),
-        None => {
-            model.tell("Everything that is open is done.");
-            Vec::new()
-        }
+        None => model.tell("Everything that is open is done."),
     }
 }
 
+/// To the outline, and from there back to the step.
 pub fn outline(model: &mut Model) -> Vec<Effect> {
     model.overlay = None;
     if model.screen == Screen::Outline && model.step.is_some() {
@@ -52,49 +51,41 @@ pub fn outline(model: &mut Model) -> Vec<Effect> {
     }
     model.screen = Screen::Outline;
     if let Some(view) = &model.step {
-        let lesson = view.at.lesson.clone();
-        model.outline.select(&model.course, &lesson);
+        model.outline.select(&model.course, &view.at.lesson);
     }
     Vec::new()
 }
 
-pub fn cursor(model: &mut Model, by: isize) -> Vec<Effect> {
-    let rows = model.outline.rows(&model.course, &model.state);
-    let last = rows.len().saturating_sub(1);
-    model.outline.cursor = model.outline.cursor.saturating_add_signed(by).min(last);
+pub fn through_outline(model: &mut Model, action: PanelAction) -> Vec<Effect> {
+    let rows = model.outline.rows(&model.course, &model.state).len();
+    model.outline.cursor.act(action, rows, 0);
     Vec::new()
 }
 
 /// Opens what the cursor of the outline is on.
 pub fn open_row(model: &mut Model) -> Vec<Effect> {
-    let rows = model.outline.rows(&model.course, &model.state);
-    match rows.into_iter().nth(model.outline.cursor) {
-        Some(Row::Step { at, .. }) => open(model, at),
-        Some(Row::Lesson { id, .. }) if model.outline.open.as_deref() != Some(id.as_str()) => {
-            model.outline.select(&model.course, &id);
-            Vec::new()
-        }
-        Some(Row::Lesson { id, .. }) => open_lesson(model, &id),
-        Some(Row::Planned { .. }) => {
-            model.tell("This lesson is announced; it is not part of the course yet.");
-            Vec::new()
+    let course = Arc::clone(&model.course);
+    let rows = model.outline.rows(&course, &model.state);
+    let mut rows = rows.into_iter().skip(model.outline.cursor.row);
+    match (rows.next(), rows.next()) {
+        (Some(Row::Step { at, .. }), _) => open(model, at),
+        (Some(Row::Lesson { lesson, .. }), _)
+            if model.outline.open.as_ref() == Some(&lesson.id) =>
+        {
+            open_lesson(model, &lesson.id)
         }
         // A session opens at its first lesson, which stands below it.
-        Some(Row::Session { .. }) => {
-            match row_below(model) {
-                Some(Row::Lesson { id, .. }) => model.outline.select(&model.course, &id),
-                _ => drop(cursor(model, 1)),
-            }
+        (Some(Row::Lesson { lesson, .. }), _)
+        | (Some(Row::Session { .. }), Some(Row::Lesson { lesson, .. })) => {
+            model.outline.select(&course, &lesson.id);
             Vec::new()
         }
-        None => Vec::new(),
+        (Some(Row::Session { .. }), _) => through_outline(model, PanelAction::Down),
+        (Some(Row::Planned(_)), _) => {
+            model.tell("This lesson is announced; it is not part of the course yet.")
+        }
+        (None, _) => Vec::new(),
     }
-}
-
-/// The row below the cursor of the outline.
-fn row_below(model: &Model) -> Option<Row> {
-    let rows = model.outline.rows(&model.course, &model.state);
-    rows.into_iter().nth(model.outline.cursor + 1)
 }
 
 /// Opens a lesson at its first unfinished step.
@@ -102,39 +93,34 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Vec<Effect> {
     let Some(lesson) = model.course.lesson(id) else {
         return Vec::new();
     };
-    let unfinished = lesson.steps.iter().find(|step| {
-        model
-            .state
-            .step(id, &step.id)
-            .is_none_or(|progress| progress.status == crate::session::state::Status::Open)
-    });
-    match unfinished.or(lesson.steps.first()) {
-        Some(step) => {
-            let at = StepRef::new(id, &step.id);
-            open(model, at)
-        }
+    let first = lesson.steps.first().map(|step| StepRef::new(id, &step.id));
+    match unfinished(&model.state, lesson).or(first) {
+        Some(at) => open(model, at),
         None => Vec::new(),
     }
 }
 
 /// Turns to a step, if its lesson is open.
 pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
-    let course = std::sync::Arc::clone(&model.course);
+    let course = Arc::clone(&model.course);
     let (Some(lesson), Some(step)) = (course.lesson(&at.lesson), course.step(&at.lesson, &at.step))
     else {
         return Vec::new();
     };
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
         let needs = say::requires(&course, &missing);
-        model.warn(format!("\"{}\" {needs}.", lesson.title));
-        return Vec::new();
+        return model.warn(format!("\"{}\" {needs}.", lesson.title));
     }
     let mut effects: Vec<Effect> = note_time(model).into_iter().collect();
     model.outline.open = Some(lesson.id.clone());
-    place_cursor(model, &course, &at);
-    let is_running = model.run_at(&at).is_some_and(|run| run.phase.is_alive());
+    let rows = model.outline.rows(&course, &model.state);
+    let mut rows = rows.iter();
+    let is_here = |row: &Row| matches!(row, Row::Step { at: row, .. } if *row == at);
+    if let Some(index) = rows.position(is_here) {
+        model.outline.cursor.row = index;
+    }
     let mut view = StepView::new(at.clone());
-    view.panel_open = is_running;
+    view.panel_open = model.run_at(&at).is_some_and(|run| run.phase.is_alive());
     model.step = Some(view);
     model.screen = Screen::Step;
     effects.push(Effect::Session(Request::Enter(at.clone())));
@@ -144,139 +130,102 @@ pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
         flags,
     } = &step.kind
     {
-        effects.push(Effect::PrepareProfile {
-            at,
-            tool: *tool,
-            target: target.clone(),
-            flags: flags.clone(),
-        });
+        let (target, flags) = (target.clone(), flags.clone());
+        effects.push(profiler::prepare(at, *tool, target, flags));
     }
     effects
 }
 
-fn place_cursor(model: &mut Model, course: &Course, at: &StepRef) {
-    let rows = model.outline.rows(course, &model.state);
-    let found = rows
-        .iter()
-        .position(|row| matches!(row, Row::Step { at: row, .. } if row == at));
-    if let Some(index) = found {
-        model.outline.cursor = index;
+pub fn next(model: &mut Model, here: &Here) -> Vec<Effect> {
+    match beside(&model.course, &here.at, 1) {
+        Some(at) => open(model, at),
+        None => end_of_lesson(model, here),
     }
 }
 
-pub fn next(model: &mut Model) -> Vec<Effect> {
-    let Some((lesson, step, _)) = model.current() else {
-        return Vec::new();
-    };
-    let lesson_id = lesson.id.clone();
-    let position = lesson.steps.iter().position(|other| other.id == step.id);
-    let following = position.and_then(|index| lesson.steps.get(index + 1));
-    if let Some(step) = following {
-        let at = StepRef::new(&lesson_id, &step.id);
-        return open(model, at);
-    }
-    end_of_lesson(model, &lesson_id)
-}
-
-fn end_of_lesson(model: &mut Model, id: &str) -> Vec<Effect> {
-    let course = std::sync::Arc::clone(&model.course);
-    let Some(lesson) = course.lesson(id) else {
-        return Vec::new();
-    };
+fn end_of_lesson(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let course = Arc::clone(&model.course);
+    let Here { lesson, .. } = here;
     let done = progress(&model.state, lesson);
     if !done.is_finished() {
         let left = done.of - done.finished;
-        let unfinished = open_lesson(model, id);
+        let unfinished = open_lesson(model, &lesson.id);
         let steps = if left == 1 { "step is" } else { "steps are" };
         model.tell(format!(
             "End of the lesson, and {left} {steps} left open: this is the first."
         ));
         return unfinished;
     }
-    let mut lessons = course
-        .lessons()
-        .skip_while(|lesson| lesson.id != id)
-        .skip(1);
+    let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
+    let mut lessons = lessons.skip(1);
+    let finished = format!("\"{}\" is finished", lesson.title);
     match lessons.find(|lesson| access(&course, &model.state, lesson) == Access::Open) {
         Some(following) => {
             let effects = open_lesson(model, &following.id);
-            model.tell(format!(
-                "\"{}\" is finished. Next: {}.",
-                lesson.title, following.title
-            ));
+            model.tell(format!("{finished}. Next: {}.", following.title));
             effects
         }
         None => {
             model.screen = Screen::Outline;
-            model.tell(format!(
-                "\"{}\" is finished, and with it all there is for now.",
-                lesson.title
-            ));
-            Vec::new()
+            model.tell(format!("{finished}, and with it all there is for now."))
         }
     }
 }
 
-pub fn previous(model: &mut Model) -> Vec<Effect> {
-    let Some((lesson, step, _)) = model.current() else {
-        return Vec::new();
-    };
-    let position = lesson.steps.iter().position(|other| other.id == step.id);
-    let before = position
-        .and_then(|index| index.checked_sub(1))
-        .and_then(|index| lesson.steps.get(index));
-    match before {
-        Some(step) => {
-            let at = StepRef::new(&lesson.id, &step.id);
-            open(model, at)
-        }
-        None => {
-            model.tell("This is the lesson's first step.");
-            Vec::new()
-        }
+pub fn previous(model: &mut Model, here: &Here) -> Vec<Effect> {
+    match beside(&model.course, &here.at, -1) {
+        Some(at) => open(model, at),
+        None => model.tell("This is the lesson's first step."),
     }
 }
 
-/// One line down or up: the next choice of a quiz that is open, else the text.
-pub fn line(model: &mut Model, by: isize) -> Vec<Effect> {
-    let Some(choices) = open_choices(model) else {
-        return scroll::lines(model, by);
-    };
-    let Some(view) = &mut model.step else {
-        return Vec::new();
-    };
-    let moved = view.choice.saturating_add_signed(by);
-    if moved >= choices || (by < 0 && view.choice == 0) {
-        return scroll::lines(model, by);
+/// Through the choices of a question that is open, else through the text.
+pub fn through_step(model: &mut Model, action: PanelAction) -> Vec<Effect> {
+    let choices = open_choices(model);
+    let moved = model.step.as_ref().and_then(|view| match action {
+        PanelAction::Up => view.choice.checked_sub(1),
+        PanelAction::Down => Some(view.choice + 1).filter(|choice| *choice < choices),
+        _ => None,
+    });
+    match moved.filter(|_| choices > 0) {
+        Some(choice) => choose(model, choice),
+        None => scroll::text(model, action),
     }
-    view.choice = moved;
-    scroll::to_choice(model);
     Vec::new()
 }
 
-/// A digit goes to a choice.
-pub fn choice_by_number(model: &mut Model, key: Key) -> Option<Vec<Effect>> {
-    let KeyCode::Char(c) = key.code else {
-        return None;
-    };
-    let digit = usize::try_from(c.to_digit(10)?).ok()?;
-    let index = digit.checked_sub(1)?;
-    if index >= open_choices(model)? {
-        return None;
+fn choose(model: &mut Model, choice: usize) {
+    if let Some(view) = &mut model.step {
+        view.choice = choice;
+        view.reveal.set(Some(Reveal::Choice));
     }
-    model.step.as_mut()?.choice = index;
-    scroll::to_choice(model);
-    Some(Vec::new())
+}
+
+/// A digit goes to a choice; false where there is none of this number.
+pub fn to_choice(model: &mut Model, key: Key) -> bool {
+    let KeyCode::Char(c) = key.code else {
+        return false;
+    };
+    let choice = c.to_digit(10).and_then(|digit| digit.checked_sub(1));
+    let choice = choice.and_then(|choice| usize::try_from(choice).ok());
+    let choice = choice.filter(|choice| *choice < open_choices(model));
+    if let Some(choice) = choice {
+        choose(model, choice);
+    }
+    choice.is_some()
 }
 
 /// How many choices can be chosen from.
-fn open_choices(model: &Model) -> Option<usize> {
-    if model.screen != Screen::Step {
-        return None;
-    }
-    let (_, step, view) = model.current()?;
-    match &step.kind {
-        StepKind::Quiz(Quiz::Choices(choices)) if !view.panel_open => Some(choices.len()),
-        _ => None,
+fn open_choices(model: &Model) -> usize {
+    let here = model.here(&model.course);
+    match here.map(|here| &here.step.kind) {
+        Some(StepKind::Quiz(Quiz::Choices(choices)))
+            if model.screen == Screen::Step
+                && model.overlay.is_none()
+                && !model.has_panel_open() =>
+        {
+            choices.len()
+        }
+        _ => 0,
     }
 }

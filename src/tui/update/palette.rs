@@ -4,29 +4,31 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{keys, navigate, play};
 use crate::lesson::StepKind;
-use crate::tui::keys::{ACTIONS, Action, Area};
+use crate::tui::actions::carry_out;
+use crate::tui::keys::{Action, Area};
 use crate::tui::message::Effect;
 use crate::tui::model::Model;
-use crate::tui::model::overlay::{Overlay, PageContent, Palette};
+use crate::tui::model::overlay::{Overlay, Palette};
+use crate::tui::panel::PanelAction;
+use crate::tui::panels::page::{Page, Text};
 
 /// Something that can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub label: String,
-    pub chosen: Chosen,
+    choose: Choose,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    Action(Action),
-    Lesson(String),
-    Reference(String),
-    Recording(String),
+type Choose = Box<dyn Fn(&mut Model) -> Vec<Effect>>;
+
+impl Entry {
+    fn new(label: String, choose: impl Fn(&mut Model) -> Vec<Effect> + 'static) -> Self {
+        let choose = Box::new(choose);
+        Self { label, choose }
+    }
 }
 
-pub fn open(model: &mut Model) -> Vec<Effect> {
-    model.overlay = Some(Overlay::Palette(Palette::default()));
-    Vec::new()
+pub fn find(model: &mut Model) -> Vec<Effect> {
+    model.lay(Overlay::Palette(Palette::default()))
 }
 
 /// What matches the query, best first; everything where nothing was typed.
@@ -42,51 +44,48 @@ pub fn entries(model: &Model, query: &str) -> Vec<Entry> {
 
 fn all(model: &Model) -> Vec<Entry> {
     let areas = keys::areas(model);
-    let is_movement = |action: Action| {
-        ACTIONS
-            .iter()
-            .filter(|spec| spec.action == action)
-            .any(|spec| {
-                matches!(spec.name, "up" | "down" | "left" | "right") || spec.area == Area::Page
-            })
-    };
-    let actions = ACTIONS
-        .iter()
-        .filter(|spec| areas.contains(&spec.area) && !is_movement(spec.action))
-        .map(|spec| Entry {
-            label: spec.does.to_string(),
-            chosen: Chosen::Action(spec.action),
-        });
-    let lessons = model.course.lessons().map(|lesson| Entry {
-        label: format!("lesson: {}", lesson.title),
-        chosen: Chosen::Lesson(lesson.id.clone()),
+    // In the order of the help page, what holds everywhere first.
+    let areas = areas.iter().rev().filter(|area| **area != Area::Page);
+    let bindings = areas.flat_map(|area| model.keys.of(*area));
+    let actions = bindings.filter(|it| !is_step_aside(it.action)).map(|it| {
+        let (area, action) = (it.area, it.action);
+        Entry::new(it.does.to_string(), move |model| {
+            carry_out(model, area, action)
+        })
     });
-    let pages = model.course.reference.keys().map(|name| Entry {
-        label: format!("page: {}", name.trim_end_matches(".md")),
-        chosen: Chosen::Reference(name.clone()),
+    let lessons = model.course.lessons().map(|lesson| {
+        let id = lesson.id.clone();
+        Entry::new(format!("lesson: {}", lesson.title), move |model| {
+            navigate::open_lesson(model, &id)
+        })
     });
-    actions
-        .chain(lessons)
-        .chain(pages)
-        .chain(recordings(model))
-        .collect()
+    let pages = model.course.reference.iter().map(|(name, text)| {
+        let (title, text) = (name.trim_end_matches(".md").to_string(), text.clone());
+        Entry::new(format!("page: {title}"), move |model| {
+            model.open(Page::new(title.clone(), Text::Markdown(text.clone())))
+        })
+    });
+    let all = actions.chain(lessons).chain(pages);
+    all.chain(recordings(model)).collect()
+}
+
+/// Moving by lines is easier by keys.
+fn is_step_aside(action: Action) -> bool {
+    use PanelAction::{Down, Left, Right, Up};
+    matches!(action, Action::Move(Up | Down | Left | Right))
 }
 
 /// Those of the target that the open step runs.
 fn recordings(model: &Model) -> Vec<Entry> {
-    let target = match model.current().map(|(_, step, _)| &step.kind) {
-        Some(StepKind::Run { target, .. }) => target,
-        _ => return Vec::new(),
+    let here = model.here(&model.course);
+    let Some(StepKind::Run { target, .. }) = here.map(|here| &here.step.kind) else {
+        return Vec::new();
     };
-    let entries = model.recordings.of_target(target).map(|recording| Entry {
-        label: format!(
-            "play {}: {} {}, {}",
-            recording.id,
-            recording.target,
-            recording.config,
-            recording.label()
-        ),
-        chosen: Chosen::Recording(recording.id.clone()),
+    let entries = model.recordings.of_target(target).map(|recording| {
+        let (id, config) = (recording.id.clone(), &recording.config);
+        let target = &recording.target;
+        let label = format!("play {id}: {target} {config}, {}", recording.label());
+        Entry::new(label, move |model| play::chosen(model, &id))
     });
     entries.collect()
 }
@@ -107,60 +106,30 @@ fn score(text: &str, query: &str) -> Option<usize> {
 }
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
-    let Some(Overlay::Palette(palette)) = &mut model.overlay else {
+    let Some(Overlay::Palette(mut palette)) = model.overlay.take() else {
         return Vec::new();
     };
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    match event.code {
-        KeyCode::Esc => model.overlay = None,
-        KeyCode::Char('c') if control => model.overlay = None,
-        KeyCode::Enter => return choose(model),
-        KeyCode::Up => palette.cursor = palette.cursor.saturating_sub(1),
-        KeyCode::Char('p') if control => palette.cursor = palette.cursor.saturating_sub(1),
-        KeyCode::Down => palette.cursor += 1,
-        KeyCode::Char('n') if control => palette.cursor += 1,
+    let motion = match event.code {
+        KeyCode::Esc => return Vec::new(),
+        KeyCode::Char('c') if control => return Vec::new(),
+        KeyCode::Enter => {
+            let entries = entries(model, &palette.text());
+            let chosen = entries.into_iter().nth(palette.cursor.row);
+            return chosen.map_or_else(Vec::new, |entry| (entry.choose)(model));
+        }
+        KeyCode::Up => PanelAction::Up,
+        KeyCode::Char('p') if control => PanelAction::Up,
+        KeyCode::Down => PanelAction::Down,
+        KeyCode::Char('n') if control => PanelAction::Down,
         _ => {
             palette.query.input(Event::Key(event));
-            palette.cursor = 0;
+            PanelAction::Top
         }
-    }
-    clamp(model);
-    Vec::new()
-}
-
-fn clamp(model: &mut Model) {
-    let Some(Overlay::Palette(palette)) = &model.overlay else {
-        return;
     };
-    let last = entries(model, &palette.text()).len().saturating_sub(1);
-    if let Some(Overlay::Palette(palette)) = &mut model.overlay {
-        palette.cursor = palette.cursor.min(last);
-    }
-}
-
-fn choose(model: &mut Model) -> Vec<Effect> {
-    let Some(Overlay::Palette(palette)) = &model.overlay else {
-        return Vec::new();
-    };
-    let chosen = entries(model, &palette.text())
-        .into_iter()
-        .nth(palette.cursor);
-    model.overlay = None;
-    match chosen.map(|entry| entry.chosen) {
-        Some(Chosen::Action(action)) => keys::act(model, action),
-        Some(Chosen::Lesson(id)) => navigate::open_lesson(model, &id),
-        Some(Chosen::Reference(name)) => {
-            let text = model.course.reference.get(&name).cloned();
-            let title = name.trim_end_matches(".md").to_string();
-            keys::page(
-                model,
-                title,
-                PageContent::Markdown(text.unwrap_or_default()),
-            )
-        }
-        Some(Chosen::Recording(id)) => play::chosen(model, &id),
-        None => Vec::new(),
-    }
+    let found = entries(model, &palette.text()).len();
+    palette.cursor.act(motion, found, 0);
+    model.lay(Overlay::Palette(palette))
 }
 
 #[cfg(test)]

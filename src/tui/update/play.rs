@@ -1,37 +1,36 @@
 //! Recordings: runs of other machines, played as if they were made here and labelled as what they are.
 
+use std::sync::Arc;
+
 use super::runs;
 use crate::lesson::StepKind;
 use crate::recording::Recording;
-use crate::recording::play::Speed;
+use crate::run::play::Speed;
 use crate::session::event::StepRef;
 use crate::tui::message::Effect;
-use crate::tui::model::Model;
 use crate::tui::model::run::{Phase, Played};
+use crate::tui::model::{Here, Model};
 
 /// Plays the recording of the open step's run.
-pub fn play(model: &mut Model) -> Vec<Effect> {
-    let Some(at) = run_step(model) else {
-        model.tell("Recordings are played at a step that starts a run.");
-        return Vec::new();
-    };
-    match model.recording_at(&at).cloned() {
-        Some(recording) => start(model, at, &recording),
-        None => {
-            model.tell(
-                "There is no recording of this run. The palette lists those of the same target.",
-            );
-            Vec::new()
-        }
+pub fn play(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if !matches!(here.step.kind, StepKind::Run { .. }) {
+        return model.tell("Recordings are played at a step that starts a run.");
+    }
+    match model.recording_at(&here.at).cloned() {
+        Some(recording) => start(model, here.at.clone(), &recording),
+        None => model
+            .tell("There is no recording of this run. The palette lists those of the same target."),
     }
 }
 
-/// Plays the recording of this id at the open step.
+/// Plays the recording of this id at the open step, which starts a run.
 pub fn chosen(model: &mut Model, id: &str) -> Vec<Effect> {
-    let (Some(at), Ok(recording)) = (run_step(model), model.recordings.find(id).cloned()) else {
-        return Vec::new();
-    };
-    start(model, at, &recording)
+    let library = Arc::clone(&model.recordings);
+    let at = model.step.as_ref().map(|view| view.at.clone());
+    match (at, library.find(id)) {
+        (Some(at), Ok(recording)) => start(model, at, recording),
+        _ => Vec::new(),
+    }
 }
 
 fn start(model: &mut Model, at: StepRef, recording: &Recording) -> Vec<Effect> {
@@ -43,23 +42,21 @@ fn start(model: &mut Model, at: StepRef, recording: &Recording) -> Vec<Effect> {
     runs::queue(model, at, Some(played))
 }
 
-/// The step that is open, if it starts a run.
-fn run_step(model: &Model) -> Option<StepRef> {
-    let (_, step, view) = model.current()?;
-    matches!(step.kind, StepKind::Run { .. }).then(|| view.at.clone())
+pub fn faster(model: &mut Model) -> Vec<Effect> {
+    turn(model, Speed::faster)
+}
+
+pub fn slower(model: &mut Model) -> Vec<Effect> {
+    turn(model, Speed::slower)
 }
 
 /// Changes the speed of the recording that is played here.
-pub fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Vec<Effect> {
-    let at = model.step.as_ref().map(|view| view.at.clone());
-    let playing = model
-        .runs
-        .iter_mut()
-        .rev()
-        .find(|run| Some(&run.at) == at.as_ref() && run.phase == Phase::Running);
+fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Vec<Effect> {
+    let at = model.step.as_ref().map(|view| &view.at);
+    let mut runs = model.runs.iter_mut().rev();
+    let playing = runs.find(|run| Some(&run.at) == at && run.phase == Phase::Running);
     let Some((id, played)) = playing.and_then(|run| Some((run.id, run.played.as_mut()?))) else {
-        model.tell("No recording is playing here.");
-        return Vec::new();
+        return model.tell("No recording is playing here.");
     };
     let speed = change(played.speed);
     if speed == played.speed {

@@ -1,59 +1,62 @@
 //! Profile steps.
 
-use super::scroll;
+use super::{ask, profiler};
 use crate::lesson::StepKind;
 use crate::session::event::StepRef;
 use crate::tui::message::{Effect, HandOver, ProfileMessage, Request};
-use crate::tui::model::Model;
-use crate::tui::panels::profile::ProfilePanel;
+use crate::tui::model::step::Reveal;
+use crate::tui::model::{Here, Model};
+use crate::tui::panels::profile::panel;
 
 /// Lines of a profiler's output that are kept in view.
 const LOG_LINES: usize = 12;
 
-pub fn run(model: &mut Model, in_terminal: bool) -> Vec<Effect> {
+pub fn in_terminal(model: &mut Model, here: &Here) -> Vec<Effect> {
+    run(model, here, true)
+}
+
+pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Vec<Effect> {
+    let target = target(model, &here.at);
     let Some(view) = &mut model.step else {
         return Vec::new();
     };
     let Some(line) = view.profile.line().cloned() else {
-        model.tell("There is no profiler's command at this step.");
-        return Vec::new();
+        return model.tell("There is no profiler's command at this step.");
     };
     if view.profile.is_running {
-        model.tell("The profiler is running.");
-        return Vec::new();
+        return model.tell("The profiler is running.");
     }
     view.profile.is_running = true;
     view.profile.log.clear();
     view.profile.ending.clear();
-    let at = view.at.clone();
-    let target = target(model, &at);
-    vec![if in_terminal {
-        Effect::HandOver(HandOver::Profile { at, target, line })
-    } else {
-        Effect::RunProfile { at, target, line }
+    let at = here.at.clone();
+    vec![match in_terminal {
+        true => Effect::HandOver(HandOver::Profile { at, target, line }),
+        false => profiler::run(at, target, line),
     }]
 }
 
 /// What a profile step profiles.
 pub fn target(model: &Model, at: &StepRef) -> String {
-    match model
-        .course
-        .step(&at.lesson, &at.step)
-        .map(|step| &step.kind)
-    {
+    let step = model.course.step(&at.lesson, &at.step);
+    match step.map(|step| &step.kind) {
         Some(StepKind::Profile { target, .. }) => target.clone(),
         _ => String::new(),
     }
 }
 
+pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
+    match here.step.kind {
+        StepKind::Profile { .. } => ask::import(model, here),
+        _ => model.tell("Profiles are imported at a profile step."),
+    }
+}
+
 /// The learner changed the command.
 pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
-    let Some(view) = model.step.as_mut().filter(|view| view.at == *at) else {
-        return;
-    };
-    let edited = view.profile.line().and_then(|line| line.edited(text));
-    if edited.is_some() {
-        view.profile.edited = edited;
+    if let Some(view) = model.view_at(at) {
+        let edited = view.profile.line().and_then(|line| line.edited(text));
+        view.profile.edited = edited.or(view.profile.edited.take());
     }
 }
 
@@ -74,10 +77,10 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
         ProfileMessage::Finished { words, succeeded } => {
             view.profile.is_running = false;
             view.profile.ending = words;
+            view.reveal.set(Some(Reveal::News));
             if !succeeded {
                 model.warn("The profiler did not succeed; what is known about it stands below.");
             }
-            scroll::to_news(model);
         }
         ProfileMessage::Imported(Err(problem)) => {
             view.profile.is_running = false;
@@ -85,17 +88,14 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
         }
         ProfileMessage::Imported(Ok((import, parts))) => {
             view.profile.is_running = false;
-            let command = view.profile.line().map(|line| line.words());
-            let words = command
-                .unwrap_or_default()
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            view.profile.panel = Some(ProfilePanel::new(*import).with_parts(parts));
+            let words = view.profile.line().map(|line| line.words());
+            let words = words.unwrap_or_default().into_iter();
+            let command = words.map(|word| word.to_string_lossy().into_owned());
+            view.panel = Some(Box::new(panel(*import, &parts)));
             view.panel_open = true;
+            let (at, command) = (at.clone(), command.collect());
             model.notice = None;
-            let at = at.clone();
-            return vec![Effect::Session(Request::Profiled { at, command: words })];
+            return vec![Effect::Session(Request::Profiled { at, command })];
         }
     }
     Vec::new()

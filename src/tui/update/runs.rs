@@ -1,6 +1,7 @@
 //! Runs: asked for, queued, started, watched, ended.
 
-use super::scroll;
+use std::sync::Arc;
+
 use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
@@ -10,9 +11,9 @@ use crate::tui::message::{Effect, Request, RunId};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Confirm, Overlay};
 use crate::tui::model::run::{Phase, Played, Run};
-use crate::tui::run_view::{EarlierRun, Ended, Prediction, RunContext, RunView};
+use crate::tui::model::step::Reveal;
+use crate::tui::run_view::{EarlierRun, Prediction, RunContext, RunView};
 use crate::tutor::Ending;
-use crate::tutor::ending::signal_name;
 
 /// Earlier runs a new one is held against.
 const MOST_EARLIER: usize = 4;
@@ -24,33 +25,29 @@ pub fn start(model: &mut Model, at: StepRef) -> Vec<Effect> {
 
 /// The same, or plays a recording instead.
 pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Vec<Effect> {
-    let Some(StepKind::Run { target, .. }) = model
-        .course
-        .step(&at.lesson, &at.step)
-        .map(|step| step.kind.clone())
-    else {
+    let course = Arc::clone(&model.course);
+    let step = course.step(&at.lesson, &at.step);
+    let Some(StepKind::Run { target, .. }) = step.map(|step| &step.kind) else {
         return Vec::new();
     };
     let flags = model.flags_at(&at);
     let id = RunId(model.runs.last().map_or(1, |run| run.id.0 + 1));
-    let view = RunView::new(context(model, &at, &target, played.as_ref()));
+    let view = RunView::new(context(model, &at, target, played.as_ref()));
     let waits = model.running().is_some() || model.queued() > 0;
     model.runs.push(Run {
         id,
         at,
-        target,
+        target: target.clone(),
         flags,
         played,
         phase: Phase::Queued,
         run: None,
         view,
     });
-    if waits {
-        let position = model.queued();
-        model.tell(format!("Queued: number {position} in line."));
-        return Vec::new();
+    match waits {
+        true => model.tell(format!("Queued: number {} in line.", model.queued())),
+        false => start_next(model),
     }
-    start_next(model)
 }
 
 /// Starts the first run that waits, if none is going.
@@ -58,8 +55,8 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
     if model.running().is_some() {
         return Vec::new();
     }
-    let open_at = model.step.as_ref().map(|view| view.at.clone());
-    let Some(run) = model.runs.iter_mut().find(|run| run.phase == Phase::Queued) else {
+    let mut runs = model.runs.iter_mut();
+    let Some(run) = runs.find(|run| run.phase == Phase::Queued) else {
         return Vec::new();
     };
     run.phase = Phase::Running;
@@ -75,8 +72,8 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
             flags: run.flags.clone(),
         },
     };
-    if open_at.as_ref() == Some(&run.at)
-        && let Some(view) = &mut model.step
+    if let Some(view) = &mut model.step
+        && view.at == run.at
     {
         view.panel_open = true;
         view.outcomes.clear();
@@ -86,12 +83,7 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
 
 /// What the run's view holds its figures against.
 fn context(model: &Model, at: &StepRef, target: &str, played: Option<&Played>) -> RunContext {
-    let title = model
-        .course
-        .step(&at.lesson, &at.step)
-        .map_or(at.step.clone(), |step| step.title.clone());
     RunContext {
-        title,
         target: target.to_string(),
         recording: played.map(|played| label(&played.origin)),
         prediction: prediction(model, at),
@@ -135,33 +127,28 @@ fn earlier(model: &Model, at: &StepRef, played: Option<&Played>) -> Vec<EarlierR
         .collect();
     // Ids begin with the time.
     runs.sort_by(|a, b| b.0.cmp(a.0));
-    let mut seen = Vec::new();
-    for (_, run) in runs {
-        let Some(step) = run.at.as_ref() else {
-            continue;
-        };
-        if seen.iter().any(|(other, _)| other == step) {
+    let mut seen: Vec<&StepRef> = Vec::new();
+    let mut earlier = Vec::new();
+    for (step, run) in runs
+        .iter()
+        .filter_map(|(_, run)| Some((run.at.as_ref()?, run)))
+    {
+        if seen.contains(&step) || seen.len() == MOST_EARLIER {
             continue;
         }
-        let label = if step == at {
-            "last time".to_string()
-        } else if step.lesson == at.lesson {
-            step.step.clone()
-        } else {
-            format!("{}/{}", step.lesson, step.step)
-        };
+        seen.push(step);
         let value = |name: &str| run.values.get(name).copied();
-        let earlier = EarlierRun {
-            label,
+        earlier.push(EarlierRun {
+            label: match step {
+                step if step == at => "last time".to_string(),
+                step if step.lesson == at.lesson => step.step.clone(),
+                step => format!("{}/{}", step.lesson, step.step),
+            },
             total_ms: value("total_ms"),
             samples_per_s: value("samples_per_s"),
-        };
-        seen.push((step.clone(), earlier));
-        if seen.len() == MOST_EARLIER {
-            break;
-        }
+        });
     }
-    seen.into_iter().map(|(_, earlier)| earlier).collect()
+    earlier
 }
 
 pub fn started(model: &mut Model, id: RunId, run: String, command: Vec<String>) -> Vec<Effect> {
@@ -189,9 +176,10 @@ pub fn line(model: &mut Model, id: RunId, line: &Line) -> Vec<Effect> {
     Vec::new()
 }
 
-pub fn clock(model: &mut Model, id: RunId, seconds: f64) -> Vec<Effect> {
+/// Lets a run's view know something.
+pub fn with_view(model: &mut Model, id: RunId, tell: impl FnOnce(&mut RunView)) -> Vec<Effect> {
     if let Some(run) = model.run_mut(id) {
-        run.view.clock(seconds);
+        tell(&mut run.view);
     }
     Vec::new()
 }
@@ -209,18 +197,14 @@ pub fn ask_to_stop(model: &mut Model) -> Vec<Effect> {
         .and_then(|view| model.run_at(&view.at))
         .filter(|run| !matches!(run.phase, Phase::Over(_)));
     let Some(run) = here.or_else(|| model.running()) else {
-        model.tell("No run is going.");
-        return Vec::new();
+        return model.tell("No run is going.");
     };
     let id = run.id;
-    match run.phase {
-        Phase::Queued => {
-            model.runs.retain(|run| run.id != id);
-            model.tell("Taken out of the queue.");
-        }
-        _ => model.overlay = Some(Overlay::Confirm(Confirm::Stop(id))),
+    if run.phase == Phase::Queued {
+        model.runs.retain(|run| run.id != id);
+        return model.tell("Taken out of the queue.");
     }
-    Vec::new()
+    model.lay(Overlay::Confirm(Confirm::Stop(id)))
 }
 
 pub fn stop(model: &mut Model, id: RunId) -> Vec<Effect> {
@@ -237,67 +221,38 @@ pub fn stop(model: &mut Model, id: RunId) -> Vec<Effect> {
 }
 
 pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) -> Vec<Effect> {
-    let is_open = model
-        .run_mut(id)
-        .map(|run| run.at.clone())
-        .filter(|at| model.step.as_ref().is_some_and(|view| view.at == *at));
     let Some(over) = model.run_mut(id) else {
         return Vec::new();
     };
-    over.view.stderr(&ending.stderr);
-    over.view.ended(how(&ending), ending.remedy.clone());
+    let at = over.at.clone();
+    over.view.ended(ending.clone());
     over.phase = Phase::Over(ending.clone());
-    let mut effects = Vec::new();
-    if let (Some(run), Some(exit)) = (run, ending.exit.clone()) {
-        effects.push(Effect::Session(Request::RunFinished {
-            run,
-            at: over.at.clone(),
-            exit,
-        }));
-    }
     forget_old(model);
-    if ending.is_success() {
-        model.tell(ending.words.clone());
-    } else {
-        model.warn(ending.words.clone());
-    }
-    if is_open.is_some() && !ending.is_success() {
+    let is_success = ending.is_success();
+    if let Some(view) = model.view_at(&at)
+        && !is_success
+    {
         // The reason stands in the text, with the last lines of the log.
-        if let Some(view) = &mut model.step {
-            view.panel_open = false;
-        }
-        scroll::to_news(model);
+        view.panel_open = false;
+        view.reveal.set(Some(Reveal::News));
     }
+    match is_success {
+        true => model.tell(ending.words),
+        false => model.warn(ending.words),
+    };
+    let finished = run.zip(ending.exit);
+    let finished = finished.map(|(run, exit)| Request::RunFinished { run, at, exit });
+    let mut effects: Vec<Effect> = finished.map(Effect::Session).into_iter().collect();
     effects.extend(start_next(model));
     effects
 }
 
-fn how(ending: &Ending) -> Ended {
-    match &ending.exit {
-        Some(RunExit::Status(code)) => Ended::Exit { code: *code },
-        Some(RunExit::Signal(signal)) => Ended::Signal {
-            signal: *signal,
-            name: signal_name(*signal),
-        },
-        Some(RunExit::Lost) | None => Ended::NotStarted {
-            message: ending.words.clone(),
-        },
-    }
-}
-
 /// Keeps the last run of each step: its figures can be looked at again, those of the ones before are in files.
 fn forget_old(model: &mut Model) {
-    let last: Vec<(StepRef, RunId)> = model
-        .runs
-        .iter()
-        .map(|run| (run.at.clone(), run.id))
-        .collect();
+    let places = model.runs.iter().map(|run| (run.id, run.at.clone()));
+    let places: Vec<(RunId, StepRef)> = places.collect();
     model.runs.retain(|run| {
-        !matches!(run.phase, Phase::Over(_))
-            || last
-                .iter()
-                .rev()
-                .find(|(at, _)| *at == run.at)
-                .is_none_or(|(_, id)| *id == run.id)
+        let is_last = !places.iter().any(|(id, at)| *id > run.id && *at == run.at);
+        is_last || !matches!(run.phase, Phase::Over(_))
     });
 }

@@ -1,21 +1,32 @@
 //! Whole flows of a learner, by messages, on a real session.
 
+use crossterm::event::Event;
+
+use crate::base::roofline::Roofline;
 use crate::session::event::RunExit;
 use crate::session::state::Status;
-use crate::tui::message::{Effect, HandOver, Message};
+use crate::tui::message::{Effect, HandOver, Message, RunId};
 use crate::tui::model::Screen;
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
+use crate::tui::panels::report::ReportPanel;
+use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::script::Script;
 use crate::tutor::Ending;
 
 fn status(script: &Script, step: &str) -> Status {
     script
+        .hands
         .session
         .state()
         .step("first", step)
         .map(|progress| progress.status.clone())
         .unwrap_or_default()
+}
+
+fn is_stopped(script: &Script, run: RunId) -> bool {
+    let mut effects = script.hands.effects.iter();
+    effects.any(|effect| matches!(effect, Effect::StopRun(id) if *id == run))
 }
 
 /// The step's text as one line, wherever it was wrapped.
@@ -130,7 +141,7 @@ fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
     }
     assert_eq!(status(&script, "baseline"), Status::Open);
     assert_eq!(
-        script.session.state().runs[&run].exit,
+        script.hands.session.state().runs[&run].exit,
         Some(RunExit::Signal(9))
     );
     script.keys("enter");
@@ -163,12 +174,9 @@ fn stopping_asks_once_and_a_second_run_waits_for_the_first() {
     script.keys("x");
     assert!(matches!(script.model.overlay, Some(Overlay::Confirm(_))));
     script.keys("n");
-    assert!(
-        !script.effects.contains(&Effect::StopRun(first)),
-        "no is no"
-    );
+    assert!(!is_stopped(&script, first), "no is no");
     script.keys("x y");
-    assert!(script.effects.contains(&Effect::StopRun(first)));
+    assert!(is_stopped(&script, first));
     script.keys("f enter");
     let ending = Ending {
         exit: Some(RunExit::Status(143)),
@@ -198,6 +206,7 @@ fn changed_flags_go_to_the_next_run_and_stay() {
     script.type_text(" --seed 'seven 7'");
     script.keys("enter");
     let Some(Effect::StartRun { flags, .. }) = script
+        .hands
         .effects
         .iter()
         .find(|effect| matches!(effect, Effect::StartRun { .. }))
@@ -270,30 +279,30 @@ fn hints_come_one_by_one_and_reflections_are_kept_when_the_field_is_left() {
     );
     assert_eq!(status(&script, "thoughts"), Status::Done);
     script.keys("e");
-    let handed = script.effects.last();
-    assert!(
-        matches!(handed, Some(Effect::HandOver(HandOver::Write { text, .. })) if text == "quite a lot\nq")
-    );
+    let handed = script.hands.handed_over.last();
+    assert!(matches!(handed, Some(HandOver::Write { text, .. }) if text == "quite a lot\nq"));
 }
 
 #[test]
 fn what_means_nothing_draws_nothing_and_a_break_is_not_counted_as_work() {
     let mut script = in_the_first_lesson();
     script.keys("z");
-    assert!(!script.model.dirty, "an unknown key changes nothing");
+    assert!(!script.changed, "an unknown key changes nothing");
     script.keys("home");
     script.keys("up");
-    assert!(!script.model.dirty, "there is nothing above the first line");
+    assert!(!script.changed, "there is nothing above the first line");
 
-    script.model.now = std::time::Duration::from_secs(3600);
+    script.started -= std::time::Duration::from_secs(3600);
     script.keys("n");
     let seconds = script
+        .hands
         .session
         .state()
         .step("first", "text")
         .unwrap()
         .seconds;
-    assert!((1.0..=120.0).contains(&seconds), "{seconds}");
+    // Two minutes of the hour, and what the keys before took.
+    assert!((120.0..600.0).contains(&seconds), "{seconds}");
 }
 
 #[test]
@@ -306,7 +315,6 @@ fn quitting_asks_only_while_a_run_is_going() {
     assert!(!script.model.quitting);
     script.keys("esc q y");
     assert!(script.model.quitting);
-    assert_eq!(script.effects.last(), Some(&Effect::Quit));
 
     let mut script = in_the_first_lesson();
     script.keys("q");
@@ -319,7 +327,9 @@ fn the_palette_finds_lessons_pages_and_commands_by_a_few_letters() {
     script.keys(":");
     script.type_text("gloss");
     script.keys("enter");
-    assert!(matches!(&script.model.overlay, Some(Overlay::Page(page)) if page.title == "glossary"));
+    assert!(
+        matches!(&script.model.overlay, Some(Overlay::Panel(page)) if page.title() == "glossary")
+    );
     script.keys("esc :");
     script.type_text("nextstep");
     script.keys("enter");
@@ -337,7 +347,7 @@ fn the_palette_finds_lessons_pages_and_commands_by_a_few_letters() {
 #[test]
 fn a_search_finds_its_word_and_says_when_there_is_none() {
     let mut script = in_the_first_lesson();
-    script.model.size = (60, 20);
+    script.event(Event::Resize(60, 20));
     script.keys("/");
     script.type_text("LOSS");
     script.keys("enter");
@@ -370,15 +380,16 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     assert_eq!(recording, "v1");
     script.keys("+ + +");
     let speeds = script
+        .hands
         .effects
         .iter()
         .filter(|effect| matches!(effect, Effect::SetSpeed(..)));
     assert_eq!(speeds.count(), 3);
     script.keys("+");
-    assert!(!script.model.dirty, "there is nothing faster than the end");
+    assert!(!script.changed, "there is nothing faster than the end");
     script.finish(id);
     let label = "recording: a machine of the tests, 21 November 2026";
-    let run = script.session.state().runs.values().next().unwrap();
+    let run = script.hands.session.state().runs.values().next().unwrap();
     assert_eq!(
         run.recording.as_deref(),
         Some("a machine of the tests, 21 November 2026")
@@ -437,27 +448,23 @@ fn recordings_of_the_same_target_are_in_the_palette_and_no_step_plays_another_on
     let (id, _) = script.played().expect("it is played");
     script.begin_run(id);
     script.keys("x y");
-    assert!(script.effects.contains(&Effect::StopRun(id)));
+    assert!(is_stopped(&script, id));
 }
 
 #[test]
 fn report_and_roofline_open_over_whatever_is_on_the_screen() {
-    use crate::tui::message::Preview;
-    use crate::tui::panels::roofline::RooflineInput;
     let mut script = in_the_first_lesson();
     script.keys("R");
-    assert_eq!(script.effects.last(), Some(&Effect::PreviewReport));
-    let preview = Preview {
-        markdown: "# A report".into(),
-        folder: "report".into(),
-    };
-    script.send(Message::Report(Ok(Box::new(preview))));
-    assert!(matches!(script.model.overlay, Some(Overlay::Figures(_))));
+    assert_eq!(script.worked(), Some("Collecting your report…"));
+    assert_eq!(script.notice(), "Collecting your report…");
+    let report = ReportPanel::new("# A report".into(), "report".into());
+    script.send(Message::Opened(Ok(Box::new(report))));
+    assert!(matches!(script.model.overlay, Some(Overlay::Panel(_))));
+    assert_eq!(script.notice(), "");
     script.keys("enter");
-    assert_eq!(script.effects.last(), Some(&Effect::ExportReport));
-    let files = vec!["report/report.md".into(), "report/report.html".into()];
-    script.send(Message::Exported(Ok(files)));
-    assert_eq!(script.notice(), "Wrote report.md, report.html to report");
+    assert_eq!(script.worked(), Some("Writing your report…"));
+    script.send(Message::Told(Ok("Wrote report.md to report".into())));
+    assert_eq!(script.notice(), "Wrote report.md to report");
     script.keys("esc");
     assert!(script.model.overlay.is_none());
 
@@ -465,17 +472,18 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
     let id = script.started().unwrap();
     script.finish(id);
     script.keys("F");
-    let asked = Effect::PlaceUnderRoofline(Some(format!("run-{}", id.0)));
-    assert_eq!(script.effects.last(), Some(&asked), "the run that is open");
-    script.send(Message::Roofline(Err(
-        "No run has counted its work yet.".into()
-    )));
+    let placing = "Placing the run under the device's ceilings…";
+    assert_eq!(script.worked(), Some(placing));
+    let problem = "No run has counted its work yet.";
+    script.send(Message::Opened(Err(problem.into())));
     assert!(script.model.overlay.is_none());
-    assert!(script.notice().contains("counted its work"));
-    script.send(Message::Roofline(Ok(Box::<RooflineInput>::default())));
+    assert_eq!(script.notice(), problem);
+    let roofline = RooflinePanel::new(Roofline::default());
+    script.send(Message::Opened(Ok(Box::new(roofline))));
     script.keys("enter");
     assert!(
-        matches!(script.model.overlay, Some(Overlay::Figures(_))),
+        matches!(script.model.overlay, Some(Overlay::Panel(_))),
         "nothing to write here"
     );
+    assert_eq!(script.worked(), None);
 }

@@ -1,147 +1,133 @@
 //! The command bar: what can be done now, with its keys, from the key map.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::open_panel;
 use crate::lesson::StepKind;
-use crate::tui::keys::Action;
+use crate::tui::keys::{Action, Area};
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
 use crate::tui::model::{Model, Screen};
+use crate::tui::pane::Pane;
 use crate::tui::panel::Panel;
+use crate::tui::update::primary::{Primary, primary};
 
 /// A key with what it does.
-type Command = (String, String);
+type Command = (String, &'static str);
 
-pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let mut spans: Vec<Span> = Vec::new();
+pub fn draw(model: &Model, mut pane: Pane) {
+    let mut spans: Vec<Span> = vec![Span::raw(" ")];
     let mut width = 1;
     for (key, does) in commands(model) {
-        let needed = key.chars().count() + does.chars().count() + 3;
-        if width + needed > usize::from(area.width) {
+        width += key.chars().count() + does.chars().count() + 3;
+        if width > pane.width() {
             break;
         }
-        width += needed;
         spans.push(Span::styled(key, model.theme.accent()));
         spans.push(Span::raw(format!(" {does}  ")));
     }
-    buffer.set_line(
-        area.x + 1,
-        area.y,
-        &Line::from(spans),
-        area.width.saturating_sub(1),
-    );
+    pane.put([Line::from(spans)]);
 }
 
 /// Most useful first: what does not fit is left to the help page, whose key always does.
-pub fn commands(model: &Model) -> Vec<Command> {
-    let fixed = |key: &str, does: &str| (key.to_string(), does.to_string());
-    match &model.overlay {
-        Some(Overlay::Ask(ask)) if ask.question.has_lines() => {
-            return vec![
-                fixed("esc", "keep and close"),
-                fixed("ctrl-c", "leave as it was"),
-            ];
+fn commands(model: &Model) -> Vec<Command> {
+    let fixed: &[(&str, &'static str)] = match &model.overlay {
+        Some(Overlay::Ask(ask)) if ask.has_lines => {
+            &[("esc", "keep and close"), ("ctrl-c", "leave as it was")]
         }
-        Some(Overlay::Ask(_)) => return vec![fixed("enter", "take it"), fixed("esc", "leave it")],
-        Some(Overlay::Palette(_)) => {
-            return vec![
-                fixed("up/down", "choose"),
-                fixed("enter", "go"),
-                fixed("esc", "close"),
-            ];
-        }
-        Some(Overlay::Confirm(_)) => return vec![fixed("y", "yes"), fixed("any other key", "no")],
-        Some(Overlay::Figures(figures)) => {
-            let mut commands = named(model, &[Action::ClosePanel]);
-            if let Some(first) = commands.first_mut() {
-                first.1 = "close".into();
-            }
-            commands.extend(of_panel(model, figures.panel()));
-            return commands;
-        }
-        Some(Overlay::Page(_)) => {
-            return named(
-                model,
-                &[
-                    Action::ClosePage,
-                    Action::PageScrollDown,
-                    Action::PageScrollUp,
-                ],
-            );
-        }
-        None => {}
+        Some(Overlay::Ask(_)) => &[("enter", "take it"), ("esc", "leave it")],
+        Some(Overlay::Palette(_)) => &[("up/down", "choose"), ("enter", "go"), ("esc", "close")],
+        Some(Overlay::Confirm(_)) => &[("y", "yes"), ("any other key", "no")],
+        Some(Overlay::Panel(_)) | None => &[],
+    };
+    if !fixed.is_empty() {
+        let fixed = fixed.iter();
+        return fixed.map(|(key, does)| (key.to_string(), *does)).collect();
     }
-    let mut commands = match model.screen {
-        Screen::Outline => named(model, &[Action::Open, Action::Continue]),
-        Screen::Step => step(model),
-    };
-    let place = commands.len().min(2);
-    commands.splice(place..place, named(model, &[Action::Help]));
-    let rest = named(model, &[Action::Quit, Action::Outline, Action::Palette]);
-    commands.extend(rest);
-    commands
+    let mut list = List(model, Vec::new());
+    if let Some(Overlay::Panel(panel)) = &model.overlay {
+        list.add(panel.area(), Action::Close, "close");
+        list.panel(panel.as_ref());
+        return list.1;
+    }
+    match model.screen {
+        Screen::Outline => list.usual(Area::Outline, &[Action::Open, Action::Continue]),
+        Screen::Step => step(&mut list),
+    }
+    let rest = list.1.split_off(list.1.len().min(2));
+    list.usual(Area::Everywhere, &[Action::Help]);
+    list.1.extend(rest);
+    let last = [Action::Quit, Action::Outline, Action::Palette];
+    list.usual(Area::Everywhere, &last);
+    list.1
 }
 
-fn named(model: &Model, actions: &[Action]) -> Vec<Command> {
-    actions
-        .iter()
-        .filter_map(|action| Some((model.keys.shown(*action)?, action.does().to_string())))
-        .collect()
-}
+struct List<'a>(&'a Model, Vec<Command>);
 
-/// What a panel can do, with the keys for it.
-fn of_panel(model: &Model, panel: &dyn Panel) -> Vec<Command> {
-    let commands = panel.commands().into_iter();
-    let keyed = commands.filter_map(|command| {
-        let key = model.keys.shown(Action::of_panel(command.action)?)?;
-        Some((key, command.does.to_string()))
-    });
-    keyed.collect()
-}
-
-fn step(model: &Model) -> Vec<Command> {
-    let Some((_, step, view)) = model.current() else {
-        return Vec::new();
-    };
-    let key = |action: Action| model.keys.shown(action);
-    let mut commands: Vec<Command> = Vec::new();
-    let mut add = |action: Action, does: &str| {
-        if let Some(key) = key(action) {
-            commands.push((key, does.to_string()));
+impl List<'_> {
+    /// An action, where it has a key.
+    fn add(&mut self, area: Area, action: Action, does: &'static str) {
+        let key = self.0.keys.shown(area, action);
+        if !key.is_empty() {
+            self.1.push((key, does));
         }
+    }
+
+    /// Actions in their usual words.
+    fn usual(&mut self, area: Area, actions: &[Action]) {
+        for binding in actions
+            .iter()
+            .filter_map(|action| self.0.keys.binding(area, *action))
+        {
+            self.add(area, binding.action, binding.does);
+        }
+    }
+
+    /// What a panel can do.
+    fn panel(&mut self, panel: &dyn Panel) {
+        for (action, does) in panel.commands() {
+            self.add(panel.area(), Action::Move(action), does);
+        }
+    }
+}
+
+fn step(list: &mut List) {
+    let model = list.0;
+    let Some(here) = model.here(&model.course) else {
+        return;
     };
-    let run = model.run_at(&view.at);
+    let mut add = |action, does| list.add(Area::Step, action, does);
+    let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, Phase::Over(_)));
-    if view.panel_open {
-        add(Action::ClosePanel, "back to the text");
+    if model.has_panel_open() {
+        list.add(Area::Panel, Action::Close, "back to the text");
         if is_alive {
-            add(Action::Stop, "stop");
+            list.add(Area::Step, Action::Stop, "stop");
         }
-        commands.extend(open_panel(model).map_or(Vec::new(), |panel| of_panel(model, panel)));
+        if let Some(panel) = model.step_panel() {
+            list.panel(panel);
+        }
         if !is_alive {
-            commands.extend(named(model, &[Action::Next]));
+            list.usual(Area::Step, &[Action::Next]);
         }
-        return commands;
+        return;
     }
-    if let Some(primary) = model.primary() {
+    let primary = primary(model, &here);
+    if let Some(primary) = &primary {
         add(Action::Act, primary.does());
     }
     if is_alive {
         add(Action::Stop, "stop");
     }
-    if !step.hints.is_empty() {
+    if !here.step.hints.is_empty() {
         add(Action::Hint, "hint");
     }
-    match &step.kind {
+    match &here.step.kind {
         StepKind::Run { .. } => {
             if run.is_some() {
                 add(Action::View, "figures");
             }
             add(Action::Flags, "flags");
-            if !model.may_have_gpu && model.recording_at(&view.at).is_some() {
+            if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
                 add(Action::Play, "recording");
             }
         }
@@ -157,9 +143,8 @@ fn step(model: &Model) -> Vec<Command> {
         }
         _ => {}
     }
-    if model.primary() != Some(crate::tui::model::primary::Primary::Next) {
+    if !matches!(primary, Some(Primary::Next)) {
         add(Action::Next, "next");
     }
     add(Action::Previous, "back");
-    commands
 }

@@ -6,13 +6,15 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::text_area;
-use crate::lesson::live;
-use crate::session::state::Status;
+use crate::lesson::{Verdict, live};
+use crate::session::state::{Status, StepProgress};
+use crate::tui::keys::{Action, Area};
 use crate::tui::markdown;
-use crate::tui::markdown::wrap::wrap;
-use crate::tui::model::Model;
+use crate::tui::markdown::wrap::{hanging, wrap_plain};
+use crate::tui::model::step::StepView;
+use crate::tui::model::{Here, Model};
 use crate::tui::theme::Theme;
-use crate::tutor::outcome::{Mark, Shown};
+use crate::tutor::outcome::Shown;
 
 /// Lines of a step's text, and where in them things are.
 #[derive(Debug, Default)]
@@ -28,131 +30,149 @@ impl Document {
     /// Lines that contain `search`, whatever the case.
     pub fn matches(&self, search: &str) -> Vec<usize> {
         let wanted = search.to_lowercase();
-        self.lines
-            .iter()
-            .enumerate()
+        let lines = self.lines.iter().enumerate();
+        lines
             .filter(|(_, line)| line.to_string().to_lowercase().contains(&wanted))
             .map(|(index, _)| index)
             .collect()
-    }
-
-    fn blank(&mut self) {
-        if self.lines.last().is_some_and(|line| line.width() > 0) {
-            self.lines.push(Line::default());
-        }
-    }
-
-    fn begin_news(&mut self) {
-        self.blank();
-        self.news.get_or_insert(self.lines.len());
     }
 }
 
 /// The text of the step that is open, as wide as it is shown.
 pub fn document(model: &Model) -> Document {
-    let mut document = Document::default();
-    let Some((lesson, step, view)) = model.current() else {
-        return document;
+    let (Some(here), Some(view)) = (model.here(&model.course), &model.step) else {
+        return Document::default();
     };
-    let theme = &model.theme;
-    let width = text_area(model).width;
-    document.lines.push(title(model, &step.title));
-    document.lines.push(Line::default());
-    let text = live::fill(&step.text, &lesson.id, &*model.measured);
-    document.lines.extend(markdown::render(
-        &text,
-        width,
-        theme,
-        model.highlighter.as_deref(),
-    ));
-    document.blank();
-    kinds::add(model, &mut document, width);
-    hints(&mut document, model, width);
-    outcomes(&mut document, &view.outcomes, theme, width);
-    document
-}
-
-/// The step's title with its state.
-fn title(model: &Model, title: &str) -> Line<'static> {
-    let theme = &model.theme;
-    let glyphs = &theme.glyphs;
-    let status = model
-        .current()
-        .map(|(lesson, step, _)| model.progress_of(lesson, step).status);
-    let (mark, style) = match status {
-        Some(Status::Done) => (format!("   {} done", glyphs.check), theme.good()),
-        Some(Status::Skipped(note)) if note.is_empty() => {
-            (format!("   {} skipped", glyphs.skipped), theme.warning())
-        }
-        Some(Status::Skipped(note)) => (
-            format!("   {} skipped: {note}", glyphs.skipped),
-            theme.warning(),
-        ),
-        _ => (String::new(), theme.text()),
+    let mut writer = Writer {
+        progress: model.progress_at(&here.at),
+        width: text_area(model).width,
+        theme: &model.theme,
+        document: Document::default(),
+        model,
+        here,
+        view,
     };
-    Line::from(vec![
-        Span::styled(title.to_string(), theme.heading()),
-        Span::styled(mark, style),
-    ])
+    writer.title();
+    let (step, lesson) = (writer.here.step, writer.here.lesson);
+    writer.markdown(&live::fill(&step.text, &lesson.id, &*model.measured));
+    writer.blank();
+    writer.kind();
+    writer.hints();
+    writer.outcomes();
+    writer.document
 }
 
-fn hints(document: &mut Document, model: &Model, width: u16) {
-    let Some(view) = &model.step else { return };
-    for (index, hint) in view.hints.iter().enumerate() {
-        document.blank();
-        if index + 1 == view.hints.len() {
-            document.news = Some(document.lines.len());
+struct Writer<'a> {
+    model: &'a Model,
+    here: Here<'a>,
+    view: &'a StepView,
+    progress: StepProgress,
+    theme: &'a Theme,
+    width: u16,
+    document: Document,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: impl Into<String>, style: Style) {
+        let line = Line::styled(text.into(), style);
+        self.document.lines.push(line);
+    }
+
+    /// Lines of text, wrapped.
+    fn styled(&mut self, text: &str, style: Style) {
+        let lines = wrap_plain(text, self.width.into(), style);
+        self.document.lines.extend(lines);
+    }
+
+    fn plain(&mut self, text: &str) {
+        self.styled(text, self.theme.text());
+    }
+
+    /// The same, so many columns in.
+    fn indented(&mut self, text: &str, columns: usize, style: Style) {
+        let blank = Span::raw(" ".repeat(columns));
+        for line in text.lines() {
+            let text = vec![Span::styled(line.to_string(), style)];
+            let lines = hanging(vec![blank.clone()], blank.clone(), text, self.width.into());
+            self.document.lines.extend(lines);
         }
-        let label = format!("Hint {} of {}", hint.number, hint.of);
-        document
-            .lines
-            .push(Line::styled(label, model.theme.emphasis()));
-        document.lines.extend(markdown::render(
-            &hint.text,
-            width,
-            &model.theme,
-            model.highlighter.as_deref(),
-        ));
     }
-}
 
-/// The verdicts of the checks, each with its words.
-fn outcomes(document: &mut Document, outcomes: &[Shown], theme: &Theme, width: u16) {
-    if outcomes.is_empty() {
-        return;
+    fn markdown(&mut self, text: &str) {
+        let highlighter = self.model.highlighter.as_deref();
+        let lines = markdown::render(text, self.width, self.theme, highlighter);
+        self.document.lines.extend(lines);
     }
-    document.blank();
-    document.news = Some(document.lines.len());
-    document
-        .lines
-        .push(Line::styled("Checks", theme.emphasis()));
-    for outcome in outcomes {
-        let (glyph, style) = mark(outcome, theme);
-        document.lines.push(Line::from(vec![
-            Span::styled(format!("{glyph} {}", outcome.verdict()), style),
-            Span::styled(format!("  {}", outcome.check), theme.muted()),
-        ]));
-        indented(document, &outcome.text, theme.text(), width);
+
+    fn blank(&mut self) {
+        let lines = &mut self.document.lines;
+        if lines.last().is_some_and(|line| line.width() > 0) {
+            lines.push(Line::default());
+        }
+    }
+
+    fn begin_news(&mut self) {
+        self.blank();
+        let document = &mut self.document;
+        document.news.get_or_insert(document.lines.len());
+    }
+
+    /// The key of a step's action.
+    fn key(&self, action: Action) -> String {
+        self.model.keys.shown(Area::Step, action)
+    }
+
+    /// The step's title with its state.
+    fn title(&mut self) {
+        let (theme, glyphs) = (self.theme, &self.theme.glyphs);
+        let (mark, style) = match &self.progress.status {
+            Status::Done => (format!("   {} done", glyphs.check), theme.good()),
+            Status::Skipped(note) => {
+                let colon = if note.is_empty() { "" } else { ": " };
+                let mark = format!("   {} skipped{colon}{note}", glyphs.skipped);
+                (mark, theme.warning())
+            }
+            Status::Open => (String::new(), theme.text()),
+        };
+        let title = Span::styled(self.here.step.title.clone(), theme.heading());
+        let title = Line::from(vec![title, Span::styled(mark, style)]);
+        self.document.lines.extend([title, Line::default()]);
+    }
+
+    fn hints(&mut self) {
+        for hint in &self.view.hints {
+            self.blank();
+            self.document.news = Some(self.document.lines.len());
+            let label = format!("Hint {} of {}", hint.number, hint.of);
+            self.line(label, self.theme.emphasis());
+            self.markdown(&hint.text);
+        }
+    }
+
+    /// The verdicts of the checks, each with its words.
+    fn outcomes(&mut self) {
+        if self.view.outcomes.is_empty() {
+            return;
+        }
+        self.blank();
+        self.document.news = Some(self.document.lines.len());
+        self.line("Checks", self.theme.emphasis());
+        for outcome in &self.view.outcomes {
+            let (glyph, style) = mark(outcome, self.theme);
+            self.document.lines.push(Line::from(vec![
+                Span::styled(format!("{glyph} {}", outcome.words()), style),
+                Span::styled(format!("  {}", outcome.check), self.theme.muted()),
+            ]));
+            self.indented(&outcome.text, 2, self.theme.text());
+        }
     }
 }
 
 fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
-    match outcome.mark {
-        Mark::Passed => (theme.glyphs.check, theme.good()),
-        Mark::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
-        Mark::NotYet => (theme.glyphs.skipped, theme.warning()),
-        Mark::Undecided => (theme.glyphs.undecided, theme.warning()),
-    }
-}
-
-/// Text two columns in.
-fn indented(document: &mut Document, text: &str, style: Style, width: u16) {
-    let room = usize::from(width).saturating_sub(2).max(1);
-    for line in text.lines() {
-        let wrapped = wrap(vec![Span::styled(line.to_string(), style)], room);
-        document.lines.extend(wrapped.into_iter().map(|mut line| {
-            line.spans.insert(0, Span::raw("  "));
-            line
-        }));
+    match outcome.verdict {
+        Verdict::Passed => (theme.glyphs.check, theme.good()),
+        Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
+        Verdict::NotYet => (theme.glyphs.skipped, theme.warning()),
+        Verdict::Inconclusive | Verdict::NotEvaluated => (theme.glyphs.undecided, theme.warning()),
     }
 }

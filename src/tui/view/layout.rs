@@ -28,7 +28,8 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
         area.height.saturating_sub(3),
     );
     let (outline, divider, content) = match (model.is_wide(), model.screen) {
-        (true, _) if !figures_fill_the_screen(model) => {
+        // Figures need the width more than the outline does.
+        (true, screen) if screen == Screen::Outline || !model.has_panel_open() => {
             let left_over = middle.width.saturating_sub(LONGEST_LINE + 2);
             let width = (middle.width / 4)
                 .max(left_over)
@@ -54,11 +55,6 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
         status: row(area.height.saturating_sub(2)),
         bar: row(area.height.saturating_sub(1)),
     }
-}
-
-/// Figures need the width more than the outline does.
-fn figures_fill_the_screen(model: &Model) -> bool {
-    model.screen == Screen::Step && model.step.as_ref().is_some_and(|view| view.panel_open)
 }
 
 /// Content with a margin, and no wider than one likes to read.

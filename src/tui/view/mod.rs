@@ -3,7 +3,6 @@
 mod bar;
 mod document;
 mod header;
-mod help;
 mod layout;
 mod outline;
 mod overlay;
@@ -14,155 +13,133 @@ mod tests;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Paragraph, Widget};
+use ratatui::widgets::{Clear, Widget};
 
-pub use self::document::{Document, document};
-pub use self::layout::text_area;
-pub use self::overlay::page_lines;
-use super::model::{Model, SMALLEST, Screen};
-use super::panel::Panel;
+pub use self::document::document;
+use super::model::step::Reveal;
+use super::model::{Model, SMALLEST};
+use super::pane::Pane;
 
 /// Draws everything, and says where the cursor belongs.
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     Clear.render(area, buffer);
+    let mut pane = Pane {
+        highlighter: model.highlighter.as_deref(),
+        ..Pane::new(area, buffer, &model.theme)
+    };
     if model.is_too_small() {
         let (columns, rows) = SMALLEST;
         let text = format!(
             "This terminal has {} columns and {} rows; the tutor needs {columns} and {rows}.",
             area.width, area.height
         );
-        let style = model.theme.warning();
-        Paragraph::new(super::markdown::wrap::wrap_plain(
-            &text,
-            usize::from(area.width),
-            style,
-        ))
-        .render(area, buffer);
+        pane.put_text(&text, model.theme.warning());
         return None;
     }
     let areas = layout::areas(model, area);
-    header::draw(model, areas.header, buffer);
+    header::draw(model, pane.at(areas.header));
     if let Some(area) = areas.outline {
-        outline::draw(model, area, buffer);
+        outline::draw(model, pane.at(area));
     }
     if let Some(area) = areas.divider {
-        for y in area.top()..area.bottom() {
-            let glyph = model.theme.glyphs.vertical;
-            buffer.set_string(area.x, y, glyph, model.theme.border());
-        }
+        let border = Line::styled(model.theme.glyphs.vertical, model.theme.border());
+        let rows = (0..area.height).map(|_| border.clone());
+        pane.at(area).put(rows);
     }
-    status::draw(model, areas.status, buffer);
+    status::draw(model, pane.at(areas.status));
     if let Some(area) = areas.content {
-        content(model, area, areas.status, buffer);
+        content(model, area, areas.status, &mut pane);
     }
-    bar::draw(model, areas.bar, buffer);
-    let cursor = overlay::draw(model, area, buffer);
+    bar::draw(model, pane.at(areas.bar));
+    let cursor = overlay::draw(model, &mut pane);
     if model.overlay.is_some() && model.notice.is_some() {
         // An instructor's word comes at any moment: it must not wait behind what lies over the screen.
-        Clear.render(areas.status, buffer);
-        status::draw(model, areas.status, buffer);
+        Clear.render(areas.status, pane.buffer);
+        status::draw(model, pane.at(areas.status));
     }
     cursor
 }
 
-fn content(model: &Model, area: Rect, status: Rect, buffer: &mut Buffer) {
+fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     let Some(view) = &model.step else {
-        return welcome(model, area, buffer);
+        return welcome(model, pane.at(layout::inside(area)));
     };
     if view.panel_open {
-        if let Some(panel) = open_panel(model) {
-            panel.render(area, buffer, &model.theme);
+        if let Some(panel) = model.step_panel() {
+            panel.draw(pane.at(area));
         }
         return;
     }
     let document = document(model);
     let text = layout::inside(area);
-    let height = usize::from(text.height);
-    let scroll = view.scroll.min(document.lines.len().saturating_sub(height));
-    let rest = document.lines.len().saturating_sub(scroll + height);
-    for (y, line) in (text.top()..text.bottom()).zip(document.lines.iter().skip(scroll)) {
-        buffer.set_line(text.x, y, line, text.width);
-        if let Some(search) = &view.search {
-            mark(buffer, Rect::new(text.x, y, text.width, 1), search, model);
+    let (lines, room) = (document.lines.len(), usize::from(text.height));
+    let revealed = view.reveal.take().and_then(|reveal| match reveal {
+        Reveal::Choice => document.choice,
+        Reveal::News => document.news.map(|from| (from, lines)),
+    });
+    if let Some((from, to)) = revealed {
+        view.scroll.show(from, to, lines, room);
+    }
+    let first = view.scroll.first(lines, room);
+    pane.at(text).put(document.lines.into_iter().skip(first));
+    if let Some(search) = &view.search {
+        for row in text.rows() {
+            mark(row, search, pane);
         }
     }
-    more(model, status, scroll, rest, buffer);
+    more(status, view.scroll.hidden(), pane);
 }
 
 /// Lines above and below what is shown, at the right end of `row`.
-fn more(model: &Model, row: Rect, above: usize, below: usize, buffer: &mut Buffer) {
-    let glyphs = &model.theme.glyphs;
+fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
+    let glyphs = &pane.theme.glyphs;
     let mut text = String::new();
-    if above > 0 {
-        text.push_str(&format!(" {} {above}", glyphs.more_above));
-    }
-    if below > 0 {
-        text.push_str(&format!(" {} {below}", glyphs.more_below));
+    for (glyph, lines) in [(glyphs.more_above, above), (glyphs.more_below, below)] {
+        if lines > 0 {
+            text.push_str(&format!(" {glyph} {lines}"));
+        }
     }
     let width = u16::try_from(text.chars().count() + 1).unwrap_or(0);
     if width > 1 && width <= row.width {
         let x = row.right() - width;
-        buffer.set_string(x, row.y, text, model.theme.accent());
+        let style = pane.theme.accent();
+        pane.buffer.set_string(x, row.y, text, style);
     }
 }
 
 /// Reverses every place where the searched word stands in a row.
-fn mark(buffer: &mut Buffer, row: Rect, search: &str, model: &Model) {
+fn mark(row: Rect, search: &str, pane: &mut Pane) {
     let cells: Vec<String> = (row.left()..row.right())
-        .map(|x| buffer[(x, row.y)].symbol().to_lowercase())
+        .map(|x| pane.buffer[(x, row.y)].symbol().to_lowercase())
         .collect();
-    let wanted: Vec<String> = search
-        .to_lowercase()
-        .chars()
-        .map(|c| c.to_string())
-        .collect();
+    let wanted = search.to_lowercase();
+    let wanted: Vec<String> = wanted.chars().map(|c| c.to_string()).collect();
     if wanted.is_empty() {
         return;
     }
     for (start, window) in cells.windows(wanted.len()).enumerate() {
-        if window != wanted.as_slice() {
-            continue;
+        if window == wanted.as_slice() {
+            let x = row.x + u16::try_from(start).unwrap_or(0);
+            let width = u16::try_from(wanted.len()).unwrap_or(0);
+            let found = Rect::new(x, row.y, width, 1);
+            pane.buffer.set_style(found, pane.theme.selection());
         }
-        let x = row.x + u16::try_from(start).unwrap_or(0);
-        let width = u16::try_from(wanted.len()).unwrap_or(0);
-        buffer.set_style(Rect::new(x, row.y, width, 1), model.theme.selection());
     }
-}
-
-fn open_panel(model: &Model) -> Option<&dyn Panel> {
-    let view = model.step.as_ref()?;
-    if let Some(panel) = &view.compare {
-        return Some(panel);
-    }
-    if let Some(panel) = &view.profile.panel {
-        return Some(panel);
-    }
-    model.run_at(&view.at).map(|run| &run.view as &dyn Panel)
 }
 
 /// Beside the outline, as long as no step is open.
-fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let text = layout::inside(area);
-    let mut lines = vec![
-        Line::styled(model.course.title.clone(), model.theme.heading()),
+fn welcome(model: &Model, mut pane: Pane) {
+    let theme = &model.theme;
+    let title = Line::styled(model.course.title.clone(), theme.heading());
+    let summary = super::markdown::render(&model.course.summary, pane.area.width, theme, None);
+    pane.put([title, Line::default()]);
+    pane.put(summary);
+    pane.put([
         Line::default(),
-    ];
-    lines.extend(super::markdown::render(
-        &model.course.summary,
-        text.width,
-        &model.theme,
-        None,
-    ));
-    lines.push(Line::default());
-    lines.push(Line::from(vec![
-        Span::raw("Choose a lesson and press "),
-        Span::styled("enter", model.theme.accent()),
-        Span::raw("."),
-    ]));
-    Paragraph::new(lines).render(text, buffer);
-}
-
-/// Whether the outline is what the keys go to.
-fn outline_has_keys(model: &Model) -> bool {
-    model.screen == Screen::Outline
+        Line::from(vec![
+            Span::raw("Choose a lesson and press "),
+            Span::styled("enter", theme.accent()),
+            Span::raw("."),
+        ]),
+    ]);
 }

@@ -1,249 +1,169 @@
 //! What lies over the screen.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 use ratatui_textarea::TextArea;
 
-use super::help;
-use crate::tui::markdown;
+use crate::tui::keys::Area;
 use crate::tui::model::Model;
-use crate::tui::model::overlay::{Ask, Confirm, Overlay, Page, PageContent, Palette, Question};
+use crate::tui::model::overlay::{Ask, Confirm, Overlay, Palette};
+use crate::tui::pane::Pane;
+use crate::tui::panel::Panel;
 use crate::tui::panels::text::cut;
-use crate::tui::update::entries;
+use crate::tui::update::palette::entries;
 
 /// Draws the overlay, and says where the cursor belongs.
-pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
     match model.overlay.as_ref()? {
-        Overlay::Page(page) => {
-            draw_page(model, page, area, buffer);
+        Overlay::Panel(panel) => {
+            // Everything but the command bar; a word to the learner stays in view.
+            let rows = 1 + u16::from(model.notice.is_some());
+            draw_panel(panel.as_ref(), rows, pane);
             None
         }
-        Overlay::Figures(figures) => {
-            let inside = framed(model, figures.title(), figures_area(model, area), buffer);
-            figures.panel().render(inside, buffer, &model.theme);
-            None
-        }
-        Overlay::Palette(palette) => Some(draw_palette(model, palette, area, buffer)),
-        Overlay::Ask(ask) => Some(draw_ask(model, ask, area, buffer)),
+        Overlay::Palette(palette) => Some(draw_palette(model, palette, pane)),
+        Overlay::Ask(ask) => Some(draw_ask(ask, pane)),
         Overlay::Confirm(confirm) => {
-            draw_confirm(model, confirm, area, buffer);
+            draw_confirm(*confirm, pane);
             None
         }
     }
 }
 
-/// A cleared box with a title; returns its inside.
-fn framed(model: &Model, title: &str, area: Rect, buffer: &mut Buffer) -> Rect {
-    Clear.render(area, buffer);
+/// A cleared box with a title; what is left is its inside.
+fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
+    Clear.render(outside, pane.buffer);
     let block = Block::bordered()
-        .border_set(model.theme.glyphs.border)
-        .border_style(model.theme.border_focused())
-        .title(Line::styled(format!(" {title} "), model.theme.heading()));
-    let inside = block.inner(area);
-    block.render(area, buffer);
-    inside
+        .border_set(pane.theme.glyphs.border)
+        .border_style(pane.theme.border_focused())
+        .title(Line::styled(format!(" {title} "), pane.theme.heading()));
+    let inside = block.inner(outside);
+    block.render(outside, pane.buffer);
+    pane.at(inside)
 }
 
-/// Everything but the command bar.
-fn page_area(area: Rect) -> Rect {
-    Rect {
-        height: area.height.saturating_sub(1),
-        ..area
+fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
+    let outside = Rect {
+        height: pane.area.height.saturating_sub(rows_left),
+        ..pane.area
+    };
+    let mut pane = framed(&panel.title(), outside, pane);
+    let border = Rect {
+        y: pane.area.bottom(),
+        height: 1,
+        ..pane.area
+    };
+    if panel.area() == Area::Page {
+        // A text is easier to read with a margin.
+        pane.area.x += 1;
+        pane.area.width = pane.area.width.saturating_sub(2);
     }
+    panel.draw(pane.at(pane.area));
+    super::more(border, panel.hidden(), &mut pane);
 }
 
-/// The same, and a word to the learner stays in view.
-fn figures_area(model: &Model, area: Rect) -> Rect {
-    let status = u16::from(model.notice.is_some());
-    Rect {
-        height: area.height.saturating_sub(1 + status),
-        ..area
-    }
-}
-
-fn page_text(model: &Model, page: &Page, width: u16) -> Vec<Line<'static>> {
-    match &page.content {
-        PageContent::Help => help::lines(model),
-        PageContent::Markdown(text) => {
-            markdown::render(text, width, &model.theme, model.highlighter.as_deref())
-        }
-    }
-}
-
-/// Lines of the page that is open, and how many fit.
-pub fn page_lines(model: &Model) -> (usize, usize) {
-    let (width, height) = model.size;
-    let rows = usize::from(height.saturating_sub(3));
-    match &model.overlay {
-        Some(Overlay::Page(page)) => (page_text(model, page, width.saturating_sub(4)).len(), rows),
-        _ => (0, rows),
-    }
-}
-
-fn draw_page(model: &Model, page: &Page, area: Rect, buffer: &mut Buffer) {
-    let inside = framed(model, &page.title, page_area(area), buffer);
-    let lines = page_text(model, page, inside.width.saturating_sub(2));
-    let height = usize::from(inside.height);
-    let scroll = page.scroll.min(lines.len().saturating_sub(height));
-    let rest = lines.len().saturating_sub(scroll + height);
-    for (y, line) in (inside.top()..inside.bottom()).zip(lines.iter().skip(scroll)) {
-        buffer.set_line(inside.x + 1, y, line, inside.width.saturating_sub(2));
-    }
-    let border = Rect::new(inside.x, inside.bottom(), inside.width, 1);
-    super::more(model, border, scroll, rest, buffer);
-}
-
-fn draw_palette(model: &Model, palette: &Palette, area: Rect, buffer: &mut Buffer) -> Position {
+fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
+    let area = pane.area;
     let width = area.width.saturating_sub(8).min(70);
     let height = area.height.saturating_sub(4).min(18);
     let outside = Rect::new(area.x + (area.width - width) / 2, area.y + 1, width, height);
-    let inside = framed(model, "Find", outside, buffer);
-    let input = Rect {
-        height: 1,
-        ..inside
-    };
-    let cursor = field(model, &palette.query, input, buffer);
+    let mut pane = framed("Find", outside, pane);
+    let cursor = field(&palette.query, pane.take(1));
     let list = entries(model, &palette.text());
-    let rows = usize::from(inside.height.saturating_sub(1));
-    let first = palette.cursor.saturating_sub(rows.saturating_sub(1));
-    if list.is_empty() && inside.height > 1 {
-        buffer.set_string(
-            inside.x,
-            inside.y + 1,
-            "nothing has these letters",
-            model.theme.muted(),
-        );
+    if list.is_empty() {
+        pane.remark("nothing has these letters");
     }
-    for (index, (y, entry)) in (inside.top() + 1..inside.bottom())
-        .zip(list.iter().skip(first))
-        .enumerate()
-    {
-        let style = if first + index == palette.cursor {
-            model.theme.selection()
-        } else {
-            model.theme.text()
+    let rows = usize::from(pane.area.height);
+    let selected = palette.cursor.row;
+    let first = selected.saturating_sub(rows.saturating_sub(1));
+    for (index, entry) in list.iter().enumerate().skip(first).take(rows) {
+        let row = pane.take(1);
+        let style = match index == selected {
+            true => row.theme.selection(),
+            false => row.theme.text(),
         };
-        let text = cut(&entry.label, usize::from(inside.width), &model.theme);
-        buffer.set_style(Rect::new(inside.x, y, inside.width, 1), style);
-        buffer.set_string(inside.x, y, text, style);
+        let text = cut(&entry.label, row.width(), row.theme);
+        row.buffer.set_style(row.area, style);
+        row.buffer.set_string(row.area.x, row.area.y, text, style);
     }
     cursor
 }
 
-fn draw_ask(model: &Model, ask: &Ask, area: Rect, buffer: &mut Buffer) -> Position {
-    let lines = ask.question.has_lines();
-    let help = ask
-        .problem
-        .as_deref()
-        .unwrap_or_else(|| explain(&ask.question));
-    let rows = if lines {
-        area.height.saturating_sub(4).clamp(3, 12)
-    } else {
-        1
+fn draw_ask(ask: &Ask, pane: &mut Pane) -> Position {
+    let area = pane.area;
+    let rows = match ask.has_lines {
+        true => area.height.saturating_sub(4).clamp(3, 12),
+        false => 1,
     };
     let height = (rows + 3).min(area.height.saturating_sub(1));
-    let outside = Rect::new(
-        area.x,
-        area.bottom().saturating_sub(height + 1),
-        area.width,
+    let outside = Rect {
+        y: area.bottom().saturating_sub(height + 1),
         height,
-    );
-    let inside = framed(model, &title(&ask.question), outside, buffer);
-    let input = Rect {
-        x: inside.x + 1,
-        width: inside.width.saturating_sub(2),
-        height: inside.height.saturating_sub(1),
-        ..inside
+        ..area
     };
-    let cursor = if lines {
-        text(model, &ask.input, input, buffer)
-    } else {
-        field(model, &ask.input, input, buffer)
+    let mut pane = framed(&ask.title, outside, pane);
+    pane.area.x += 1;
+    pane.area.width = pane.area.width.saturating_sub(2);
+    let input = pane.take(pane.area.height.saturating_sub(1));
+    let cursor = match ask.has_lines {
+        true => text(&ask.input, input),
+        false => field(&ask.input, input),
     };
-    let style = if ask.problem.is_some() {
-        model.theme.warning()
-    } else {
-        model.theme.muted()
+    let (help, style) = match &ask.problem {
+        Some(problem) => (problem.as_str(), pane.theme.warning()),
+        None => (ask.explain, pane.theme.muted()),
     };
-    let help = cut(help, usize::from(input.width), &model.theme);
-    buffer.set_string(input.x, inside.bottom().saturating_sub(1), help, style);
+    let help = cut(help, pane.width(), pane.theme);
+    pane.put([Line::styled(help, style)]);
     cursor
-}
-
-fn title(question: &Question) -> String {
-    match question {
-        Question::Guess(_, unit) => format!("Your guess, in {unit}"),
-        Question::Number(_, unit) if unit.is_empty() => "Your answer".into(),
-        Question::Number(_, unit) => format!("Your answer, in {unit}"),
-        Question::Flags(_) => "Flags of the run".into(),
-        Question::Skip(_) => "Skip this step".into(),
-        Question::Search => "Search".into(),
-        Question::Reflection(_) => "For your report".into(),
-        Question::ProfileCommand(_) => "The profiler's command".into(),
-        Question::Import(_) => "Import a profile".into(),
-    }
-}
-
-fn explain(question: &Question) -> &'static str {
-    match question {
-        Question::Guess(..) => "A number. The first guess counts; any is better than none.",
-        Question::Number(..) => "A number, such as 12.5 or 1e3.",
-        Question::Flags(_) => "Enter starts the run with them.",
-        Question::Skip(_) => "Why? A word for your report, or nothing.",
-        Question::Search => "In the text of this step.",
-        Question::Reflection(_) => "Esc keeps what you wrote.",
-        Question::ProfileCommand(_) => "Enter keeps it; it is run only when you say so.",
-        Question::Import(_) => "A file or folder that a profiler wrote.",
-    }
 }
 
 /// One line of text, shifted so that the cursor is in view.
-fn field(model: &Model, input: &TextArea<'_>, area: Rect, buffer: &mut Buffer) -> Position {
+fn field(input: &TextArea<'_>, mut pane: Pane) -> Position {
     let line = input.lines().first().map_or("", String::as_str);
     let column = input.cursor().1;
-    let room = usize::from(area.width).saturating_sub(1).max(1);
+    let room = pane.width().saturating_sub(1).max(1);
     let first = column.saturating_sub(room);
     let shown: String = line.chars().skip(first).take(room).collect();
-    buffer.set_string(area.x, area.y, shown, model.theme.emphasis());
-    Position::new(area.x + u16::try_from(column - first).unwrap_or(0), area.y)
+    let Position { x, y } = pane.area.as_position();
+    pane.put([Line::styled(shown, pane.theme.emphasis())]);
+    Position::new(x + u16::try_from(column - first).unwrap_or(0), y)
 }
 
 /// Lines of text, wrapped, scrolled so that the cursor is in view.
-fn text(model: &Model, input: &TextArea<'_>, area: Rect, buffer: &mut Buffer) -> Position {
-    let width = usize::from(area.width).max(1);
+fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
+    let width = pane.width().max(1);
     let cursor = input.cursor();
+    let (line, column) = (cursor.0, cursor.1);
     let mut rows: Vec<String> = Vec::new();
     let mut place = (0, 0);
-    for (index, line) in input.lines().iter().enumerate() {
-        let characters: Vec<char> = line.chars().collect();
-        if index == cursor.0 {
-            place = (rows.len() + cursor.1 / width, cursor.1 % width);
+    for (index, text) in input.lines().iter().enumerate() {
+        if index == line {
+            place = (rows.len() + column / width, column % width);
         }
-        rows.push(characters.iter().take(width).collect());
-        let mut rest = characters.get(width..).unwrap_or_default();
-        while !rest.is_empty() {
-            rows.push(rest.iter().take(width).collect());
-            rest = rest.get(width..).unwrap_or_default();
+        let characters: Vec<char> = text.chars().collect();
+        rows.extend(characters.chunks(width).map(String::from_iter));
+        if characters.is_empty() {
+            rows.push(String::new());
         }
     }
-    let height = usize::from(area.height).max(1);
+    let height = usize::from(pane.area.height).max(1);
     let first = (place.0 + 1).saturating_sub(height);
-    for (y, row) in (area.top()..area.bottom()).zip(rows.iter().skip(first)) {
-        buffer.set_string(area.x, y, row, model.theme.text());
-    }
+    let Position { x, y } = pane.area.as_position();
+    pane.put(rows.into_iter().skip(first).map(Line::raw));
     Position::new(
-        area.x + u16::try_from(place.1).unwrap_or(0),
-        area.y + u16::try_from(place.0 - first).unwrap_or(0),
+        x + u16::try_from(place.1).unwrap_or(0),
+        y + u16::try_from(place.0 - first).unwrap_or(0),
     )
 }
 
-fn draw_confirm(model: &Model, confirm: &Confirm, area: Rect, buffer: &mut Buffer) {
+fn draw_confirm(confirm: Confirm, pane: &mut Pane) {
     let text = match confirm {
         Confirm::Stop(_) => "Stop this run? What it measured so far is kept.",
         Confirm::Quit => "A run is going and would be ended. Quit all the same?",
     };
+    let area = pane.area;
     let width = (u16::try_from(text.len()).unwrap_or(50) + 6).min(area.width);
     let outside = Rect::new(
         area.x + (area.width - width) / 2,
@@ -251,12 +171,10 @@ fn draw_confirm(model: &Model, confirm: &Confirm, area: Rect, buffer: &mut Buffe
         width,
         4,
     );
-    let inside = framed(model, "Sure?", outside, buffer);
-    buffer.set_string(inside.x + 1, inside.y, text, model.theme.text());
-    buffer.set_string(
-        inside.x + 1,
-        inside.y + 1,
-        "y yes, any other key no",
-        model.theme.accent(),
-    );
+    let mut pane = framed("Sure?", outside, pane);
+    let accent = pane.theme.accent();
+    pane.put([
+        Line::raw(format!(" {text}")),
+        Line::styled(" y yes, any other key no", accent),
+    ]);
 }

@@ -1,28 +1,26 @@
 //! Every screen at every size, with colours, without, and in ASCII.
 
-use std::sync::Arc;
-
-use super::draw;
-use crate::tui::message::{Message, News, Reply};
-use crate::tui::script::Script;
-use crate::tui::sheet::{sheet, text};
-use crate::tui::theme::Theme;
+use crossterm::event::Event;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::draw;
+use crate::tui::message::{Message, News, Reply};
+use crate::tui::pane::Pane;
+use crate::tui::script::Script;
+use crate::tui::sheet::{sheet, text};
+use crate::tui::theme::Theme;
+
 /// The screen after `keys` from a learner's first visit.
 fn shown(keys: &str) -> String {
-    sheet(|area, buffer, theme| {
-        let mut script = Script::in_new_folder();
-        picture(&mut script, keys, area, buffer, theme);
-    })
+    sheet(|pane| picture(&mut Script::in_new_folder(), keys, pane))
 }
 
-fn picture(script: &mut Script, keys: &str, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    script.model.theme = *theme;
-    script.model.size = (area.width, area.height);
+fn picture(script: &mut Script, keys: &str, pane: Pane) {
+    script.model.theme = *pane.theme;
+    script.event(Event::Resize(pane.area.width, pane.area.height));
     script.keys(keys);
-    draw(&script.model, area, buffer);
+    draw(&script.model, pane.area, pane.buffer);
 }
 
 #[test]
@@ -57,13 +55,13 @@ fn palette() {
 
 #[test]
 fn checks_after_a_run() {
-    insta::assert_snapshot!(sheet(|area, buffer, theme| {
+    insta::assert_snapshot!(sheet(|pane| {
         let mut script = Script::in_new_folder();
-        script.model.size = (area.width, area.height);
+        script.event(Event::Resize(pane.area.width, pane.area.height));
         script.keys("down enter enter n n enter");
         let id = script.started().expect("a run");
         script.finish(id);
-        picture(&mut script, "h", area, buffer, theme);
+        picture(&mut script, "h", pane);
     }));
 }
 
@@ -72,8 +70,8 @@ fn a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is() {
     for (width, height) in [(40, 10), (59, 20), (60, 19), (1, 1), (0, 0)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        let mut script = Script::in_new_folder();
-        picture(&mut script, "", area, &mut buffer, &Theme::default());
+        let (mut script, theme) = (Script::in_new_folder(), Theme::default());
+        picture(&mut script, "", Pane::new(area, &mut buffer, &theme));
         if width >= 40 {
             assert!(
                 text(&buffer).contains("the tutor needs"),
@@ -104,13 +102,8 @@ fn no_screen_panics_at_any_size() {
         ] {
             let area = Rect::new(0, 0, width, height);
             let mut buffer = Buffer::empty(area);
-            picture(
-                &mut Script::in_new_folder(),
-                keys,
-                area,
-                &mut buffer,
-                &Theme::default(),
-            );
+            let (mut script, theme) = (Script::in_new_folder(), Theme::default());
+            picture(&mut script, keys, Pane::new(area, &mut buffer, &theme));
         }
     }
 }
@@ -121,7 +114,7 @@ fn a_notice_is_seen_while_something_is_typed() {
     let mut script = Script::in_new_folder();
     script.keys("down enter enter n enter 4");
     let reply = Reply {
-        state: Arc::clone(&script.model.state),
+        records: Vec::new(),
         unsaved: 0,
         measured: None,
         news: News::Notices(vec!["Teacher reset the step.".into()]),
@@ -131,7 +124,7 @@ fn a_notice_is_seen_while_something_is_typed() {
     for (width, height) in [(80, 24), (60, 20)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        script.model.size = (width, height);
+        script.event(Event::Resize(width, height));
         draw(&script.model, area, &mut buffer);
         let screen = text(&buffer);
         assert!(screen.contains("Teacher reset the step."), "{screen}");

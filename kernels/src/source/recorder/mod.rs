@@ -184,25 +184,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::{CubeBlock, F32};
     use crate::source::InfoPassing;
-    use crate::{launch::F32, swiglu};
+    use crate::swiglu::{self, Forward, Shape};
 
-    const SHAPE: swiglu::Shape = swiglu::Shape {
+    const SHAPE: Shape = Shape {
         rows: 3,
         hidden: 64,
     };
 
+    fn forward(device: &Offline, gate_up: Handle, y: &Handle) -> Result<(), KernelError> {
+        let block = CubeBlock::new("swiglu", device.client(), None);
+        let buffers = Forward {
+            gate_up: &[gate_up],
+            y,
+        };
+        swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+    }
+
     fn packed(target: &str, first: usize) -> Result<Vec<Launch>, SourceError> {
         record(&Target::parse(target)?, |device| {
             let whole = device.buffer("gate_up", (first + 2 * 3 * 64) * 4);
-            let gate_up = whole.offset_start(first as u64 * 4);
             let y = device.buffer("y", 3 * 64 * 4);
-            let block = swiglu::SwigluBlock::for_device(device.client());
-            let buffers = swiglu::Forward {
-                gate_up: swiglu::GateUp::Packed(&gate_up),
-                y: &y,
-            };
-            swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+            forward(device, whole.offset_start(first as u64 * 4), &y)
         })
     }
 
@@ -254,12 +258,7 @@ mod tests {
         let target = Target::hip("gfx90a").unwrap();
         let error = record(&target, |device| {
             let small = device.buffer("small", 4);
-            let block = swiglu::SwigluBlock::for_device(device.client());
-            let buffers = swiglu::Forward {
-                gate_up: swiglu::GateUp::Packed(&small),
-                y: &small,
-            };
-            swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+            forward(device, small.clone(), &small)
         })
         .unwrap_err();
         assert!(

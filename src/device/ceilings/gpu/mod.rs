@@ -3,14 +3,15 @@
 mod bench;
 mod products;
 
-use super::super::DeviceFacts;
-use super::super::driver::{Driver, DriverError, Launch, Module, Precision, Source, Vendor};
-use super::{
-    ArithmeticUnit, BandwidthRates, ComputeRates, Latencies, Measured, MemoryLevel, size_in_words,
-};
-use bench::Bench;
+use std::time::Instant;
 
-type Result<T> = std::result::Result<T, DriverError>;
+use super::super::driver::{
+    Driver, DriverError, Kernel, Launch, Module, Precision, Result, Source, Vendor,
+};
+use super::{BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit};
+use crate::base::device_facts::DeviceFacts;
+use crate::base::units::human_bytes;
+use bench::Bench;
 
 const KERNELS: &str = include_str!("kernels.cu");
 const THREADS: u32 = 256;
@@ -57,12 +58,11 @@ pub(super) const FULL: Effort = Effort {
 
 /// What fails becomes a note, and the rest is still measured.
 pub(super) fn measure(
-    facts: DeviceFacts,
     driver: &Driver,
     effort: &Effort,
     progress: &mut dyn FnMut(&str),
 ) -> Measured {
-    let mut measured = Measured::new(facts);
+    let mut measured = Measured::new(DeviceFacts::from(driver.properties()));
     progress("compiling the kernels to measure with");
     let prepared = Bench::open(driver, effort).and_then(|bench| {
         let source = Source::new("ceilings.cu", KERNELS)
@@ -90,15 +90,15 @@ pub(super) fn measure(
     }
     progress("launching and waiting");
     match launches(&bench, &module) {
-        Ok(latencies) => measured.launch = Some(latencies),
+        Ok(latency) => measured.launch = Some(latency),
         Err(error) => note("launches", error),
     }
     match waits(&bench, &module) {
-        Ok(latencies) => measured.synchronise = Some(latencies),
+        Ok(latency) => measured.synchronise = Some(latency),
         Err(error) => note("waiting", error),
     }
     progress("copies from memory and within the cache");
-    for level in [MemoryLevel::Cold, MemoryLevel::Warm] {
+    for level in [Level::Cold, Level::Warm] {
         match copies(&bench, &module, level) {
             Ok(rates) => measured.bandwidth.push(rates),
             Err(error) => note("copies", error),
@@ -115,6 +115,16 @@ pub(super) fn measure(
     measured
 }
 
+/// What `work` does in a second, when a pass of it took so many milliseconds.
+fn per_second(work: f64, passes: &[f64]) -> Result<Sampled> {
+    sampled(passes.iter().map(|ms| work / ms * 1e3).collect())
+}
+
+fn sampled(repeats: Vec<f64>) -> Result<Sampled> {
+    Sampled::of(&repeats)
+        .ok_or_else(|| DriverError::Invalid("a time that is no number above zero".into()))
+}
+
 /// Numbers in a chain of `multiply_add`, as its source declares them.
 fn lanes(driver: &Driver) -> u32 {
     match driver.properties().vendor {
@@ -123,7 +133,7 @@ fn lanes(driver: &Driver) -> u32 {
     }
 }
 
-fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeRates> {
+fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeCeiling> {
     let kernel = module.kernel("multiply_add")?;
     let properties = bench.driver.properties();
     let lanes = lanes(bench.driver);
@@ -144,10 +154,10 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeRates> {
     })?;
     let threads = f64::from(blocks) * f64::from(THREADS);
     let flops = 2.0 * threads * f64::from(ROUNDS * CHAINS * lanes);
-    Ok(ComputeRates {
-        dtype: "f32",
-        unit: ArithmeticUnit::Vector,
-        flops_per_s: passes.iter().map(|ms| flops / ms * 1e3).collect(),
+    Ok(ComputeCeiling {
+        dtype: "f32".into(),
+        unit: Unit::Vector,
+        flops_per_s: per_second(flops, &passes)?,
         how: format!(
             "multiply-adds in registers, {blocks} blocks of {THREADS} threads with {} independent sums each",
             CHAINS * lanes
@@ -155,31 +165,31 @@ fn multiply_adds(bench: &Bench<'_>, module: &Module) -> Result<ComputeRates> {
     })
 }
 
-fn copies(bench: &Bench<'_>, module: &Module, level: MemoryLevel) -> Result<BandwidthRates> {
+fn copies(bench: &Bench<'_>, module: &Module, level: Level) -> Result<BandwidthCeiling> {
     let kernel = module.kernel("copy")?;
     let cache = bench.driver.properties().l2_bytes;
     let bytes = match level {
-        MemoryLevel::Cold => {
+        Level::Cold => {
             // Both fit into half of what is free; a gigabyte exceeds the caches that drivers do not report, too.
             let most = bench.driver.device_memory()?.free / 4;
             let wanted = bench.effort.cold_bytes.max(8 * cache.unwrap_or(0));
             wanted.min(usize::try_from(most).unwrap_or(usize::MAX))
         }
         // Source and target together are a quarter of it.
-        MemoryLevel::Warm => cache.map_or(0, |cache| cache / 8),
+        Level::Warm => cache.map_or(0, |cache| cache / 8),
     } / CHUNK
         * CHUNK;
-    if level == MemoryLevel::Warm && cache.is_none() {
+    if level == Level::Warm && cache.is_none() {
         return Err(DriverError::Invalid(
             "the size of the last cache is not reported, so nothing can be said to stay in it"
                 .into(),
         ));
     }
-    if bytes == 0 || (level == MemoryLevel::Cold && bytes < 2 * cache.unwrap_or(0)) {
+    if bytes == 0 || (level == Level::Cold && bytes < 2 * cache.unwrap_or(0)) {
         return Err(DriverError::Invalid(format!(
             "{} cannot be told from its cache with buffers of {}",
             bench.driver.properties().name,
-            size_in_words(bytes as u64)
+            human_bytes(bytes as u64)
         )));
     }
     let from = bench.driver.allocate(bytes)?;
@@ -193,22 +203,33 @@ fn copies(bench: &Bench<'_>, module: &Module, level: MemoryLevel) -> Result<Band
         unsafe { bench.stream.launch(&kernel, &launch, &arguments) }
     })?;
     let moved = 2 * bytes as u64;
-    Ok(BandwidthRates {
+    Ok(BandwidthCeiling {
         level,
-        bytes_per_s: passes.iter().map(|ms| moved as f64 / ms * 1e3).collect(),
+        bytes_per_s: per_second(moved as f64, &passes)?,
         working_set: moved,
         how: match level {
-            MemoryLevel::Cold => format!("copy of {}", size_in_words(bytes as u64)),
-            MemoryLevel::Warm => format!(
+            Level::Cold => format!("copy of {}", human_bytes(bytes as u64)),
+            Level::Warm => format!(
                 "copy of {} again and again, with its target a quarter of the {} the driver reports as L2",
-                size_in_words(bytes as u64),
-                size_in_words(cache.unwrap_or(0) as u64)
+                human_bytes(bytes as u64),
+                human_bytes(cache.unwrap_or(0) as u64)
             ),
         },
     })
 }
 
-fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latencies> {
+/// An empty kernel handed over: the host's microseconds.
+fn hand_over(bench: &Bench<'_>, kernel: &Kernel, count: usize) -> Result<f64> {
+    let start = Instant::now();
+    for _ in 0..count {
+        let launch = Launch::linear(1, THREADS);
+        // SAFETY: the kernel takes nothing and touches nothing.
+        unsafe { bench.stream.launch(kernel, &launch, &[])? };
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6)
+}
+
+fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     let kernel = module.kernel("empty")?;
     let count = bench.effort.launches;
     let mut host = vec![];
@@ -217,16 +238,7 @@ fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latencies> {
     for repeat in 0..=bench.effort.repeats {
         let mut handing_over = 0.0;
         let ms = bench.timed(|| {
-            let start = std::time::Instant::now();
-            for _ in 0..count {
-                // SAFETY: the kernel takes nothing and touches nothing.
-                unsafe {
-                    bench
-                        .stream
-                        .launch(&kernel, &Launch::linear(1, THREADS), &[])?;
-                }
-            }
-            handing_over = start.elapsed().as_secs_f64() * 1e6;
+            handing_over = hand_over(bench, &kernel, count)?;
             Ok(())
         })?;
         if repeat > 0 {
@@ -234,34 +246,27 @@ fn launches(bench: &Bench<'_>, module: &Module) -> Result<Latencies> {
             device.push(ms * 1e3 / count as f64);
         }
     }
-    device.sort_by(f64::total_cmp);
-    let between = device.get(device.len() / 2).copied().unwrap_or(f64::NAN);
-    Ok(Latencies {
-        microseconds: host,
+    Ok(Latency {
+        microseconds: sampled(host)?,
         how: format!(
-            "{count} empty kernels back to back, the host's time for each; the device passed one every {between:.2} us"
+            "{count} empty kernels back to back, the host's time for each; the device passed one every {:.2} us",
+            sampled(device)?.median
         ),
     })
 }
 
-fn waits(bench: &Bench<'_>, module: &Module) -> Result<Latencies> {
+fn waits(bench: &Bench<'_>, module: &Module) -> Result<Latency> {
     let kernel = module.kernel("empty")?;
     let once = || {
-        let start = std::time::Instant::now();
-        // SAFETY: the kernel takes nothing and touches nothing.
-        unsafe {
-            bench
-                .stream
-                .launch(&kernel, &Launch::linear(1, THREADS), &[])?;
-        }
+        let start = Instant::now();
+        hand_over(bench, &kernel, 1)?;
         bench.stream.synchronize()?;
         Ok(start.elapsed().as_secs_f64() * 1e6)
     };
     once()?;
-    Ok(Latencies {
-        microseconds: (0..bench.effort.waits)
-            .map(|_| once())
-            .collect::<Result<_>>()?,
+    let repeats = (0..bench.effort.waits).map(|_| once());
+    Ok(Latency {
+        microseconds: sampled(repeats.collect::<Result<_>>()?)?,
         how: "an empty kernel handed over and waited for".into(),
     })
 }

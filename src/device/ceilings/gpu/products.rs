@@ -3,8 +3,8 @@
 use super::super::super::driver::{
     DriverError, GemmOperands, GemmPlan, GemmSpec, Module, OutputType, Precision, Selection,
 };
-use super::super::{ArithmeticUnit, ComputeRates};
-use super::{Bench, Result};
+use super::super::{ComputeCeiling, Unit};
+use super::{Bench, Result, per_second};
 
 /// Runs of one candidate while the driver layer chooses: four rounds of twenty, and one or two to load its code.
 const RUNS_OF_A_CANDIDATE: f64 = 82.0;
@@ -14,7 +14,7 @@ pub(super) fn measure(
     bench: &Bench<'_>,
     module: &Module,
     precision: Precision,
-) -> Result<ComputeRates> {
+) -> Result<ComputeCeiling> {
     let free = bench.driver.device_memory()?.free;
     let mut last = None;
     for &side in bench.effort.sides {
@@ -54,7 +54,7 @@ fn measure_one(
     module: &Module,
     spec: GemmSpec,
     settle: bool,
-) -> Result<Option<ComputeRates>> {
+) -> Result<Option<ComputeCeiling>> {
     let driver = bench.driver;
     let favourite = driver.plan_gemm(&bench.stream, spec, Selection::Heuristic)?;
     let [a, b, d] = spec.bytes();
@@ -98,15 +98,10 @@ fn measure_one(
         )
     };
     let passes = bench.sample(u32::MAX, |passes| multiply(&plan, passes))?;
-    let flops = spec.flops() as f64;
-    Ok(Some(ComputeRates {
-        dtype: match spec.precision {
-            Precision::F32 => "f32",
-            Precision::Tf32 => "tf32",
-            Precision::Bf16 => "bf16",
-        },
-        unit: ArithmeticUnit::Matrix,
-        flops_per_s: passes.iter().map(|ms| flops / ms * 1e3).collect(),
+    Ok(Some(ComputeCeiling {
+        dtype: spec.precision.to_string(),
+        unit: Unit::Matrix,
+        flops_per_s: per_second(spec.flops() as f64, &passes)?,
         how: format!(
             "{0} x {0} x {0} by {1}, {chosen}, random operands",
             spec.m,

@@ -107,7 +107,7 @@ pub(super) fn checks(report: &Report) -> String {
                 vec![
                     format!("{}: {}", lesson.title, step.title),
                     check.id.clone(),
-                    check.verdict.clone(),
+                    check.verdict.name().into(),
                     check.missed.to_string(),
                     check.explanation.clone(),
                 ]

@@ -1,9 +1,10 @@
 //! What a step computes and where its time goes: counted work on the roofline, profiles.
 
 use crate::analysis::Metric;
+use crate::base::roofline::svg;
 use crate::report::document::{Report, RunReport, Work};
+use crate::report::html::charts::figure;
 use crate::report::html::markup::{Cell, Text, section, table};
-use crate::report::html::roofline::{self, Point};
 use crate::report::words::{self, NOT_REPORTED};
 
 pub(super) fn work(report: &Report) -> String {
@@ -20,25 +21,17 @@ pub(super) fn work(report: &Report) -> String {
 }
 
 fn one_work(place: usize, run: &RunReport, work: &Work) -> String {
-    let points: Vec<Point> = work
-        .by_kind()
-        .into_iter()
-        .filter_map(|part| {
-            Some(Point {
-                name: part.part,
-                intensity: part.flops / part.bytes,
-                rate: part.flops / (part.device_ms? / 1e3),
-            })
-        })
-        .collect();
-    let chart = roofline::chart(
-        &format!("chart-roofline-{place}"),
-        &format!("Parts of {} under their roofline", run.target),
-        "FLOP per byte counted from shapes, FLOP/s over the measured device time; both logarithmic. Full lines were measured, \
-         broken ones are from the data sheet",
-        &points,
-        &work.ceilings,
-    );
+    let chart = work.roofline().picture().map_or(String::new(), |picture| {
+        let (height, drawing) = svg::drawing(&picture);
+        figure(
+            &format!("chart-roofline-{place}"),
+            &format!("Parts of {} under their roofline", run.target),
+            "FLOP per byte counted from shapes, FLOP/s over the measured device time; both logarithmic. Full lines were measured, \
+             broken ones are from the data sheet",
+            height,
+            &drawing,
+        )
+    });
     let columns = words::WORK_HEAD.map(|name| {
         (
             name,

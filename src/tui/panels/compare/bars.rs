@@ -6,14 +6,8 @@ use ratatui::text::{Line, Span};
 use super::ComparedRun;
 use super::figures::{LABEL, value};
 use crate::analysis::Metric;
-use crate::tui::panels::text::{cut, milliseconds};
+use crate::tui::panels::text::{PARTS_OF_A_STEP, cut, milliseconds};
 use crate::tui::theme::Theme;
-
-const PARTS: [(Metric, &str); 3] = [
-    (Metric::ForwardMs, "F"),
-    (Metric::BackwardMs, "B"),
-    (Metric::OptimizerMs, "O"),
-];
 
 /// A heading that explains the letters, and a line a run; empty when no run has a step time.
 pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
@@ -58,11 +52,12 @@ fn bar(
         spans.push(Span::styled(letter.repeat(to - from), style));
         from = to;
     };
-    for (at, (metric, letter)) in PARTS.into_iter().enumerate() {
+    for (at, (metric, name)) in PARTS_OF_A_STEP.into_iter().enumerate() {
         if let Some(ms) = value(run, metric) {
             sum += ms;
             // The same look as in the run's own panel.
-            add(place(sum), letter, theme.series(at + 1));
+            let letter = name[..1].to_uppercase();
+            add(place(sum), &letter, theme.series(at + 1));
         }
     }
     add(end, "=", theme.text());

@@ -9,7 +9,7 @@ use crate::base::statistics::{Finding, Series};
 use crate::base::table::Align;
 use crate::recording::label;
 use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{NOT_REPORTED, cut, paragraph, wrap};
+use crate::tui::panels::text::{NOT_REPORTED, cut, labelled, paragraph};
 use crate::tui::theme::Theme;
 
 /// Columns of a run's label at most.
@@ -164,25 +164,15 @@ pub fn detail(
     wide: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let wide = usize::from(wide);
     let title = format!("{}: {}", name(metric), metric.origin());
-    let mut lines = vec![Line::styled(cut(&title, wide, theme), theme.emphasis())];
+    let title = cut(&title, wide.into(), theme);
+    let mut lines = vec![Line::styled(title, theme.emphasis())];
     for (at, run) in runs.iter().enumerate() {
-        let label = format!(" {:<LABEL$} ", cut(&run.label, LABEL, theme));
+        let label = format!(" {}", cut(&run.label, LABEL, theme));
         let base = runs.first().filter(|_| at > 0);
         let (text, tone) = sentence(run, base, metric, theme);
-        let room = wide.saturating_sub(label.chars().count()).max(12);
-        for (at, part) in wrap(&text, room).into_iter().enumerate() {
-            let label = if at == 0 {
-                label.clone()
-            } else {
-                " ".repeat(LABEL + 2)
-            };
-            lines.push(Line::from(vec![
-                Span::styled(label, theme.muted()),
-                Span::styled(part, tone.style(theme)),
-            ]));
-        }
+        let text = Span::styled(text, tone.style(theme));
+        lines.extend(labelled(&label, LABEL + 2, text, wide, theme));
     }
     lines
 }

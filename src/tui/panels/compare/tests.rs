@@ -1,3 +1,6 @@
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
 use super::*;
 use crate::run::Line as RunLine;
 use crate::run::read_line;
@@ -66,7 +69,7 @@ fn panel() -> ComparePanel {
 }
 
 fn sheet_of(panel: &ComparePanel) -> String {
-    sheet::sheet(|area, buffer, theme| panel.render(area, buffer, theme))
+    sheet::sheet(|pane| panel.draw(pane))
 }
 
 #[test]
@@ -142,7 +145,8 @@ fn nothing_to_compare_and_any_area_are_no_reason_to_panic() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                panel.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+                let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                panel.draw(Pane::new(area, &mut buffer, &theme));
             }
         }
     }
@@ -157,7 +161,9 @@ fn a_recording_is_named_and_not_held_against_a_run_made_here() {
     let drawn = |runs: &[ComparedRun]| {
         let area = Rect::new(0, 0, 100, 40);
         let mut buffer = Buffer::empty(area);
-        ComparePanel::new(runs.to_vec(), vec![]).render(area, &mut buffer, &Theme::default());
+        let theme = Theme::default();
+        let pane = Pane::new(area, &mut buffer, &theme);
+        ComparePanel::new(runs.to_vec(), vec![]).draw(pane);
         sheet::text(&buffer)
     };
     let before = drawn(&runs);

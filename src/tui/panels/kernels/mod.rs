@@ -1,26 +1,30 @@
 //! The kernels of this project: what each does and must move, what can be chosen, and its source.
 
-mod embedded;
-mod entry;
+mod sources;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use tinyllama_kernels::Kernel;
 
-pub use self::embedded::kernels;
-pub use self::entry::{KernelEntry, PassCost, SourceFile, Tunable};
+pub use self::sources::{KernelEntry, SourceFile, kernels};
 
 use super::table::Table;
-use super::text::{cut, keep_to_character_set, paragraph, put, width};
+use super::text::{cut, paragraph, width};
 use crate::base::table::Align;
-use crate::tui::highlight::Highlighter;
-use crate::tui::markdown;
-use crate::tui::panel::{Panel, PanelAction, PanelCommand};
+use crate::tui::actions::{Deed, Do};
+use crate::tui::keys::Action;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Scroll, Tabs};
 use crate::tui::theme::Theme;
+
+pub const PANEL: Deed = (
+    Action::Panel("kernels"),
+    "K",
+    "kernels of this project",
+    Do::Any(|model| model.open(KernelsPanel::new(kernels()))),
+);
 
 /// Rows a page goes by.
 const PAGE: usize = 15;
@@ -28,43 +32,34 @@ const PAGE: usize = 15;
 /// Columns of the list beside a kernel.
 const LIST: u16 = 18;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Section {
-    #[default]
-    List,
-    About,
-    Source,
-}
+/// The sections, by their places among the tabs.
+const LIST_OF_ALL: usize = 0;
+const ABOUT: usize = 1;
+const SOURCE: usize = 2;
+const SECTIONS: usize = 3;
 
 #[derive(Clone, Debug)]
 pub struct KernelsPanel {
     kernels: Vec<KernelEntry>,
-    highlighter: Option<Arc<Highlighter>>,
-    section: Section,
-    selected: usize,
+    section: Tabs,
+    cursor: Cursor,
     file: usize,
-    scroll: usize,
+    scroll: Scroll,
 }
 
 impl KernelsPanel {
     pub fn new(kernels: Vec<KernelEntry>) -> Self {
         KernelsPanel {
             kernels,
-            highlighter: None,
-            section: Section::default(),
-            selected: 0,
+            section: Tabs::default(),
+            cursor: Cursor::default(),
             file: 0,
-            scroll: 0,
+            scroll: Scroll::default(),
         }
     }
 
-    /// Colours for sources, once there are some.
-    pub fn set_highlighter(&mut self, highlighter: Arc<Highlighter>) {
-        self.highlighter = Some(highlighter);
-    }
-
     fn kernel(&self) -> Option<&KernelEntry> {
-        self.kernels.get(self.selected)
+        self.kernels.get(self.cursor.row)
     }
 
     fn source(&self) -> Option<&SourceFile> {
@@ -77,260 +72,195 @@ impl KernelsPanel {
             ("launches", Align::Left),
             ("what it does", Align::Left),
         ]);
-        for kernel in &self.kernels {
-            table.rows.push(vec![
-                kernel.name.as_str().into(),
-                kernel.launches.as_str().into(),
-                kernel.summary.as_str().into(),
-            ]);
+        for KernelEntry { kernel, .. } in &self.kernels {
+            let cells = [kernel.name, kernel.launches, kernel.summary];
+            table.rows.push(cells.map(Into::into).into());
         }
-        table.selected = (!self.kernels.is_empty()).then_some(self.selected);
-        table
+        table.at(self.cursor)
     }
 
     /// Names only, for beside a kernel.
-    fn names(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let room = usize::from(area.height).max(1);
-        let first = self.selected.saturating_sub(room - 1);
-        let lines = self
-            .kernels
-            .iter()
-            .enumerate()
-            .skip(first)
-            .map(|(at, kernel)| {
-                let here = at == self.selected;
-                let mark = if here { theme.glyphs.here } else { " " };
-                let style = if here { theme.accent() } else { theme.muted() };
-                Line::styled(format!("{mark} {}", kernel.name), style)
-            });
-        put(lines, area, buffer);
+    fn names(&self, mut pane: Pane) {
+        let (theme, selected) = (pane.theme, self.cursor.row);
+        let room = usize::from(pane.area.height).max(1);
+        let kernels = self.kernels.iter().enumerate();
+        let names = kernels.skip(selected.saturating_sub(room - 1));
+        pane.put(names.map(|(at, kernel)| {
+            let (mark, style) = match at == selected {
+                true => (theme.glyphs.here, theme.accent()),
+                false => (" ", theme.muted()),
+            };
+            Line::styled(format!("{mark} {}", kernel.kernel.name), style)
+        }));
     }
 
     /// What it does, costs and lets one choose.
-    fn facts(kernel: &KernelEntry, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-        let mut lines = paragraph(&kernel.summary, wide, theme.text());
+    fn facts(kernel: &Kernel, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+        let mut lines = paragraph(kernel.summary, wide, theme.text());
         let launches = format!("launches: {}", kernel.launches);
         lines.extend(paragraph(&launches, wide, theme.muted()));
         lines.push(Line::default());
         let heading = "What a perfect launch moves and computes";
         lines.push(Line::styled(heading, theme.emphasis()));
-        for cost in &kernel.costs {
-            let text = format!("{}: {} bytes, {} FLOP", cost.pass, cost.bytes, cost.flops);
+        for pass in kernel.passes {
+            let [reads, writes, flops] = pass.words.map(|formula| formula.replace(" * ", " · "));
+            let name = pass.name;
+            let text = format!("{name}: reads {reads} bytes, writes {writes}, {flops} FLOP");
             lines.extend(paragraph(&text, wide, theme.code()));
         }
         let with = format!("with {}", kernel.shape);
         lines.extend(paragraph(&with, wide, theme.muted()));
         lines.push(Line::default());
         lines.push(Line::styled("What can be chosen", theme.emphasis()));
-        for tunable in &kernel.tunables {
-            let wide = usize::from(wide);
-            let name = tunable.name.clone();
-            let means = cut(&tunable.means, wide.saturating_sub(width(&name) + 2), theme);
+        for [name, means] in kernel.block {
+            let room = usize::from(wide).saturating_sub(width(name) + 2);
             lines.push(Line::from(vec![
-                Span::styled(name, theme.code()),
-                Span::raw(format!("  {means}")),
+                Span::styled(*name, theme.code()),
+                Span::raw(format!("  {}", cut(means, room, theme))),
             ]));
         }
-        let try_it = format!("run v3 --block-size {}=N tries another size", kernel.name);
-        lines.extend(paragraph(&try_it, wide, theme.muted()));
+        if kernel.block_size.is_some() {
+            let try_it = format!("run v3 --block-size {}=N tries another size", kernel.name);
+            lines.extend(paragraph(&try_it, wide, theme.muted()));
+        }
         lines
     }
 
     /// The facts, and what the source says of itself.
-    fn about(&self, kernel: &KernelEntry, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-        let mut lines = vec![Line::styled(kernel.name.clone(), theme.heading())];
-        lines.extend(Self::facts(kernel, wide, theme));
-        let about = kernel.about();
+    fn about(entry: &KernelEntry, pane: &Pane) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::styled(entry.kernel.name, pane.theme.heading())];
+        lines.extend(Self::facts(entry.kernel, pane.area.width, pane.theme));
+        let about = entry.about();
         if !about.is_empty() {
             lines.push(Line::default());
-            let highlighter = self.highlighter.as_deref();
-            lines.extend(markdown::render(&about, wide, theme, highlighter));
+            lines.extend(pane.markdown(&about));
         }
         lines
     }
 
-    fn draw_source(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let (Some(kernel), Some(file)) = (self.kernel(), self.source()) else {
-            let text = "The sources of this kernel are not in this program.";
-            put([Line::styled(text, theme.muted())], area, buffer);
-            return;
+    fn draw_source(&self, entry: &KernelEntry, mut pane: Pane) {
+        let theme = pane.theme;
+        let Some(file) = self.source() else {
+            return pane.remark("The sources of this kernel are not in this program.");
         };
-        let lines: Vec<Line> = match &self.highlighter {
-            Some(highlighter) => highlighter.lines(&file.text, &file.language, theme),
-            None => file
-                .text
-                .lines()
-                .map(|line| Line::raw(line.to_owned()))
-                .collect(),
+        let lines: Vec<Line> = match pane.highlighter {
+            Some(highlighter) => highlighter.lines(&file.text, file.language, theme),
+            None => {
+                let lines = file.text.lines();
+                lines.map(|line| Line::raw(line.to_owned())).collect()
+            }
         };
-        let room = usize::from(area.height).saturating_sub(1);
-        let first = self.scroll.min(lines.len().saturating_sub(room));
+        let room = usize::from(pane.area.height).saturating_sub(1);
+        let first = self.scroll.first(lines.len(), room);
         let title = format!(
             "{}/{}  file {} of {}, lines {} to {} of {}",
-            kernel.name,
+            entry.kernel.name,
             file.name,
             self.file + 1,
-            kernel.files.len(),
+            entry.files.len(),
             first + 1,
             (first + room).min(lines.len()),
             lines.len()
         );
-        let title = cut(&title, usize::from(area.width), theme);
-        let rest = put([Line::styled(title, theme.emphasis())], area, buffer);
+        let title = cut(&title, pane.width(), theme);
+        pane.put([Line::styled(title, theme.emphasis())]);
         let digits = lines.len().to_string().len();
         let numbered = lines.into_iter().enumerate().skip(first).map(|(at, line)| {
             let mut spans = vec![Span::styled(format!("{:>digits$} ", at + 1), theme.muted())];
             spans.extend(line.spans);
             Line::from(spans)
         });
-        put(numbered, rest, buffer);
-    }
-
-    /// Lines that can be scrolled through.
-    fn length(&self) -> usize {
-        match self.section {
-            Section::Source => self.source().map_or(0, |file| file.text.lines().count()),
-            Section::About => self
-                .kernel()
-                .map_or(0, |kernel| kernel.about().lines().count() + 20),
-            Section::List => 0,
-        }
-    }
-
-    fn select(&mut self, kernel: usize) {
-        self.selected = kernel.min(self.kernels.len().saturating_sub(1));
-        self.file = 0;
-        self.scroll = 0;
+        pane.put(numbered);
     }
 
     fn turn_file(&mut self, forwards: bool) {
         let files = self.kernel().map_or(0, |kernel| kernel.files.len()).max(1);
         self.file = (self.file + if forwards { 1 } else { files - 1 }) % files;
-        self.scroll = 0;
+        self.scroll = Scroll::default();
     }
 
-    fn scroll_by(&mut self, action: PanelAction) {
-        let last = self.length().saturating_sub(1);
-        self.scroll = match action {
-            PanelAction::Up => self.scroll.saturating_sub(1),
-            PanelAction::Down => self.scroll + 1,
-            PanelAction::PageUp => self.scroll.saturating_sub(PAGE),
-            PanelAction::PageDown => self.scroll + PAGE,
-            PanelAction::Top => 0,
-            PanelAction::Bottom => last,
-            _ => self.scroll,
+    fn choose(&mut self, action: PanelAction) -> bool {
+        let moved = self.cursor.act(action, self.kernels.len(), 0);
+        if moved {
+            self.file = 0;
+            self.scroll = Scroll::default();
         }
-        .min(last);
+        moved
     }
 
-    fn choose(&mut self, action: PanelAction) {
-        let at = match action {
-            PanelAction::Up => self.selected.saturating_sub(1),
-            PanelAction::Down => self.selected + 1,
-            PanelAction::PageUp | PanelAction::Top => 0,
-            PanelAction::PageDown | PanelAction::Bottom => usize::MAX,
-            _ => self.selected,
-        };
-        self.select(at);
+    fn turn(&mut self, action: PanelAction) -> bool {
+        self.scroll = Scroll::default();
+        self.section.act(action, SECTIONS)
     }
 }
 
 impl Panel for KernelsPanel {
-    fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = area.intersection(buffer.area);
+    fn title(&self) -> String {
+        "Kernels".into()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
         let Some(kernel) = self.kernel() else {
-            let text = "There is no kernel to show.";
-            put([Line::styled(text, theme.muted())], area, buffer);
-            return;
+            return pane.remark("There is no kernel to show.");
         };
-        let beside = self.section != Section::List && area.width >= 100;
-        let body = if beside {
-            let list = Rect {
+        let (area, section) = (pane.area, self.section.at);
+        if section == LIST_OF_ALL {
+            let table = self.list_table();
+            let mut facts = vec![Line::default()];
+            facts.extend(Self::facts(kernel.kernel, area.width, pane.theme));
+            return table.draw_over(facts, area.height.saturating_sub(table.height()), pane);
+        }
+        let mut body = area;
+        if area.width >= 100 {
+            self.names(pane.at(Rect {
                 width: LIST,
                 ..area
-            };
-            self.names(list, buffer, theme);
-            Rect {
-                x: area.x + LIST + 1,
-                width: area.width - LIST - 1,
-                ..area
-            }
-        } else {
-            area
-        };
-        match self.section {
-            Section::List => {
-                let table = self.list_table();
-                let height = table.height().min(body.height);
-                table.render(Rect { height, ..body }, buffer, theme);
-                let below = Rect {
-                    y: body.y + height,
-                    height: body.height - height,
-                    ..body
-                };
-                let facts = Self::facts(kernel, body.width, theme);
-                put([Line::default()].into_iter().chain(facts), below, buffer);
-            }
-            Section::About => {
-                let lines = self.about(kernel, body.width, theme);
-                let first = self
-                    .scroll
-                    .min(lines.len().saturating_sub(usize::from(body.height)));
-                put(lines.into_iter().skip(first), body, buffer);
-            }
-            Section::Source => self.draw_source(body, buffer, theme),
+            }));
+            body.x += LIST + 1;
+            body.width -= LIST + 1;
         }
-        keep_to_character_set(area, buffer, theme);
+        let mut pane = pane.at(body);
+        if section == SOURCE {
+            return self.draw_source(kernel, pane);
+        }
+        let lines = Self::about(kernel, &pane);
+        let first = self.scroll.first(lines.len(), body.height.into());
+        pane.put(lines.into_iter().skip(first));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        let before = (self.section, self.selected, self.file, self.scroll);
-        match (action, self.section) {
-            (PanelAction::NextSection, _) => {
-                self.section = match self.section {
-                    Section::List => Section::About,
-                    Section::About => Section::Source,
-                    Section::Source => Section::List,
-                };
-                self.scroll = 0;
+        match (action, self.section.at) {
+            (PanelAction::NextSection | PanelAction::PreviousSection, _) => self.turn(action),
+            (PanelAction::Select, LIST_OF_ALL | ABOUT) => self.turn(PanelAction::NextSection),
+            (PanelAction::Toggle | PanelAction::Right, SOURCE) => {
+                self.turn_file(true);
+                true
             }
-            (PanelAction::PreviousSection, _) => {
-                self.section = match self.section {
-                    Section::List => Section::Source,
-                    Section::About => Section::List,
-                    Section::Source => Section::About,
-                };
-                self.scroll = 0;
+            (PanelAction::Left, SOURCE) => {
+                self.turn_file(false);
+                true
             }
-            (PanelAction::Select, Section::List) => self.section = Section::About,
-            (PanelAction::Select, Section::About) => {
-                self.section = Section::Source;
-                self.scroll = 0;
-            }
-            (PanelAction::Toggle | PanelAction::Right, Section::Source) => self.turn_file(true),
-            (PanelAction::Left, Section::Source) => self.turn_file(false),
-            (PanelAction::Right, Section::About) => self.choose(PanelAction::Down),
-            (PanelAction::Left, Section::About) => self.choose(PanelAction::Up),
-            (_, Section::List) => self.choose(action),
-            _ => self.scroll_by(action),
+            (PanelAction::Right, ABOUT) => self.choose(PanelAction::Down),
+            (PanelAction::Left, ABOUT) => self.choose(PanelAction::Up),
+            (_, LIST_OF_ALL) => self.choose(action),
+            _ => self.scroll.act(action, PAGE),
         }
-        before != (self.section, self.selected, self.file, self.scroll)
     }
 
-    fn commands(&self) -> Vec<PanelCommand> {
-        match self.section {
-            Section::List => vec![
-                PanelCommand::new(PanelAction::Select, "about it"),
-                PanelCommand::new(PanelAction::PreviousSection, "source"),
+    fn commands(&self) -> Vec<Command> {
+        match self.section.at {
+            LIST_OF_ALL => vec![
+                (PanelAction::Select, "about it"),
+                (PanelAction::PreviousSection, "source"),
             ],
-            Section::About => vec![
-                PanelCommand::new(PanelAction::Select, "source"),
-                PanelCommand::new(PanelAction::Right, "next kernel"),
-                PanelCommand::new(PanelAction::PreviousSection, "list"),
+            ABOUT => vec![
+                (PanelAction::Select, "source"),
+                (PanelAction::Right, "next kernel"),
+                (PanelAction::PreviousSection, "list"),
             ],
-            Section::Source => vec![
-                PanelCommand::new(PanelAction::Toggle, "next file"),
-                PanelCommand::new(PanelAction::NextSection, "list"),
+            _ => vec![
+                (PanelAction::Toggle, "next file"),
+                (PanelAction::NextSection, "list"),
             ],
         }
     }

@@ -1,60 +1,75 @@
+use ratatui::buffer::Buffer;
+use tinyllama_kernels::{KERNELS, Pass};
+
 use super::*;
 use crate::tui::sheet;
 use crate::tui::theme::{Glyphs, Palette};
 
 /// Entries of the tests' own, so that a snapshot does not change with every kernel.
 fn entries() -> Vec<KernelEntry> {
+    static RMSNORM: Kernel = Kernel {
+        name: "rmsnorm",
+        summary: "x / sqrt(mean(x²) + ε) · weight, one team of units a row",
+        launches: "1 forward, 2 backward",
+        shape: "rows (tokens) of width features, s bytes an element",
+        passes: &[
+            pass(
+                "forward",
+                [
+                    "(rows * width + width) * s",
+                    "rows * width * s",
+                    "4 * rows * width",
+                ],
+            ),
+            pass(
+                "backward",
+                [
+                    "2 * rows * width * s",
+                    "rows * width * s",
+                    "11 * rows * width",
+                ],
+            ),
+        ],
+        block: &[["units_per_row", "units that share a row; a power of two"]],
+        ..*KERNELS[0]
+    };
+    static FLASH_ATTENTION: Kernel = Kernel {
+        name: "flash_attention",
+        summary: "causal attention over grouped heads; scores never leave the chip",
+        ..*KERNELS[0]
+    };
+    const fn pass(name: &'static str, words: [&'static str; 3]) -> Pass {
+        Pass {
+            name,
+            words,
+            ..KERNELS[0].passes[0]
+        }
+    }
     let file = |name: &str, text: &str| SourceFile {
         name: name.into(),
-        language: "rust".into(),
+        language: "rust",
         text: text.into(),
     };
-    let entry = |name: &str, summary: &str| KernelEntry {
-        name: name.into(),
-        summary: summary.into(),
-        launches: "1 forward, 2 backward".into(),
-        shape: "R rows (tokens) of W features, s bytes an element".into(),
-        costs: vec![
-            PassCost {
-                pass: "forward".into(),
-                bytes: "(2 R W + W) s".into(),
-                flops: "4 R W + 3 R".into(),
-            },
-            PassCost {
-                pass: "backward".into(),
-                bytes: "(3 R W + 2 W) s".into(),
-                flops: "11 R W + 8 R".into(),
-            },
-        ],
-        tunables: vec![Tunable {
-            name: "units_per_row".into(),
-            means: "units that share a row; a power of two".into(),
-        }],
-        files: vec![
-            file(
-                "kernels.rs",
-                "#[cube(launch)]\nfn rmsnorm_forward<F: Float>(x: &Tensor<F>) {\n    // One team a row.\n    let row = CUBE_POS * 4 + UNIT_POS_Y;\n}\n",
-            ),
-            file(
-                "mod.rs",
-                "//! RMSNorm: every row divided by its root mean square.\n//!\n//! `y = x · w · s` with `s = 1 / sqrt(mean(x²) + ε)`. The work is all traffic: a row is read once and written once.\n\nmod kernels;\n",
-            ),
-        ],
-    };
-    vec![
-        entry(
-            "rmsnorm",
-            "x / sqrt(mean(x^2) + eps) * weight, one team of units a row",
+    let files = vec![
+        file(
+            "kernels.rs",
+            "#[cube(launch)]\nfn rmsnorm_forward<F: Float>(x: &Tensor<F>) {\n    // One team a row.\n    let row = CUBE_POS * 4 + UNIT_POS_Y;\n}\n",
         ),
-        entry(
-            "flash_attention",
-            "causal attention over grouped heads; scores never leave the chip",
+        file(
+            "mod.rs",
+            "//! RMSNorm: every row divided by its root mean square.\n//!\n//! `y = x · w · s` with `s = 1 / sqrt(mean(x²) + ε)`. The work is all traffic: a row is read once and written once.\n\nmod kernels;\n",
         ),
-    ]
+    ];
+    [&RMSNORM, &FLASH_ATTENTION]
+        .map(|kernel| KernelEntry {
+            kernel,
+            files: files.clone(),
+        })
+        .into()
 }
 
 fn sheet_of(panel: &KernelsPanel) -> String {
-    sheet::sheet(|area, buffer, theme| panel.render(area, buffer, theme))
+    sheet::sheet(|pane| panel.draw(pane))
 }
 
 #[test]
@@ -70,7 +85,7 @@ fn kernels_listed_described_and_shown_in_source() {
     assert!(panel.act(PanelAction::NextSection));
     assert!(panel.act(PanelAction::Down));
     assert_eq!(
-        (panel.selected, panel.file),
+        (panel.cursor.row, panel.file),
         (1, 0),
         "another kernel begins with its first file"
     );
@@ -80,25 +95,29 @@ fn kernels_listed_described_and_shown_in_source() {
 #[test]
 fn every_kernel_of_this_project_is_drawn_at_any_size() {
     let mut panel = KernelsPanel::new(kernels());
-    for _ in 0..panel.kernels.len() {
+    for number in 1..=panel.kernels.len() {
         assert!(!panel.kernel().unwrap().about().is_empty());
-        for section in [Section::List, Section::About, Section::Source] {
-            panel.section = section;
+        for section in 0..SECTIONS {
+            panel.section.at = section;
             panel.act(PanelAction::Bottom);
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 17), (120, 3)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                panel.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+                let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                panel.draw(Pane::new(area, &mut buffer, &theme));
                 assert!(sheet::text(&buffer).is_ascii());
             }
         }
-        let next = panel.selected + 1;
-        panel.select(next);
+        panel.section.at = LIST_OF_ALL;
+        panel.act(PanelAction::Top);
+        for _ in 0..number {
+            panel.act(PanelAction::Down);
+        }
     }
     let mut none = KernelsPanel::new(vec![]);
     none.act(PanelAction::Select);
     none.act(PanelAction::Toggle);
     none.act(PanelAction::Toggle);
     let mut buffer = Buffer::empty(Rect::new(0, 0, 40, 5));
-    none.render(buffer.area, &mut buffer, &Theme::default());
+    none.draw(Pane::new(buffer.area, &mut buffer, &Theme::default()));
 }

@@ -2,17 +2,17 @@
 
 mod axis;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui::style::Color;
 use ratatui::symbols::Marker;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
 
 pub use self::axis::{Axis, Scale, tick_label};
 
 use super::text::{cut, width};
+use crate::tui::pane::Pane;
 use crate::tui::theme::{Palette, Theme};
 
 /// What is drawn for a series.
@@ -53,11 +53,12 @@ const LEAST: (u16, u16) = (16, 4);
 const LEAST_TITLE: usize = 13;
 
 impl Plot {
-    pub fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        if area.height == 0 || area.width == 0 {
+    pub fn draw(&self, pane: &mut Pane) {
+        let area = pane.area;
+        if area.is_empty() {
             return;
         }
-        self.title_line(area, buffer, theme);
+        self.title_line(&mut pane.take(1));
         if area.width < LEAST.0 || area.height < LEAST.1 {
             return;
         }
@@ -76,12 +77,13 @@ impl Plot {
             width: area.width - gutter - 1,
             height: rows,
         };
-        self.vertical_axis(&labels, gutter, area, rows, buffer, theme);
-        self.horizontal_axis(picture, buffer, theme);
-        self.picture(picture, buffer, theme);
+        vertical_axis(&labels, gutter, &mut pane.take(rows));
+        self.horizontal_axis(picture, pane);
+        self.picture(pane.at(picture));
     }
 
-    fn title_line(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    fn title_line(&self, pane: &mut Pane) {
+        let (area, theme) = (pane.area, pane.theme);
         let names: Vec<&Series> = self
             .series
             .iter()
@@ -89,23 +91,19 @@ impl Plot {
             .collect();
         let legend: usize = names.iter().map(|series| width(&series.name) + 4).sum();
         // What the curves are matters more than the end of the title.
-        let legend = if legend + LEAST_TITLE <= usize::from(area.width) {
-            legend
-        } else {
-            0
-        };
-        let room = usize::from(area.width) - legend;
-        let title = Span::styled(cut(&self.title, room, theme), theme.emphasis());
-        buffer.set_span(area.x, area.y, &title, area.width);
+        let fits = legend + LEAST_TITLE <= pane.width();
+        let legend = if fits { legend } else { 0 };
+        let title = cut(&self.title, pane.width() - legend, theme);
+        pane.put([Line::styled(title, theme.emphasis())]);
         if legend == 0 {
             return;
         }
         let mut x = area.right() - legend as u16;
         for series in names {
             let sample = Span::styled(self.sample(series, theme), theme.series(series.look));
-            x = buffer.set_span(x + 2, area.y, &sample, 1).0;
+            x = pane.buffer.set_span(x + 2, area.y, &sample, 1).0;
             let name = Span::styled(format!(" {}", series.name), theme.muted());
-            x = buffer.set_span(x, area.y, &name, area.right() - x).0;
+            x = pane.buffer.set_span(x, area.y, &name, area.right() - x).0;
         }
     }
 
@@ -119,97 +117,61 @@ impl Plot {
         }
     }
 
-    fn vertical_axis(
-        &self,
-        labels: &[(f64, String)],
-        gutter: u16,
-        area: Rect,
-        rows: u16,
-        buffer: &mut Buffer,
-        theme: &Theme,
-    ) {
-        let border = theme.border();
-        let x = area.x + gutter;
-        for row in 0..rows {
-            buffer.set_string(x, area.y + 1 + row, theme.glyphs.vertical, border);
-        }
-        let mut taken = None;
-        for (share, label) in labels {
-            let row = ((1.0 - share) * f64::from(rows - 1)).round() as u16;
-            if taken == Some(row) {
-                continue;
-            }
-            taken = Some(row);
-            let y = area.y + 1 + row;
-            let label = cut(label, usize::from(gutter), theme);
-            let start = x - width(&label) as u16;
-            buffer.set_string(start, y, label, theme.muted());
-            let tick = if theme.glyphs.unicode { "┤" } else { "+" };
-            buffer.set_string(x, y, tick, border);
-        }
-    }
-
     /// One line: the axis with the numbers of its ends and its label written into it.
-    fn horizontal_axis(&self, picture: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let y = picture.bottom();
-        let corner = theme.glyphs.border.bottom_left;
-        buffer.set_string(picture.x - 1, y, corner, theme.border());
-        let line = theme.glyphs.horizontal.repeat(usize::from(picture.width));
-        buffer.set_stringn(
-            picture.x,
-            y,
-            line,
-            usize::from(picture.width),
-            theme.border(),
-        );
-        let mut write = |from: u16, text: &str, style: Style| {
-            if from >= picture.x
-                && usize::from(picture.right() - from.min(picture.right())) >= width(text)
-            {
-                buffer.set_string(from, y, text, style);
+    fn horizontal_axis(&self, picture: Rect, pane: &mut Pane) {
+        let (y, muted) = (picture.bottom(), pane.theme.muted());
+        let glyphs = &pane.theme.glyphs;
+        let line = glyphs.horizontal.repeat(usize::from(picture.width));
+        let line = format!("{}{line}", glyphs.border.bottom_left);
+        let axis = Span::styled(line, pane.theme.border());
+        pane.buffer
+            .set_span(picture.x - 1, y, &axis, picture.width + 1);
+        let mut write = |from: u16, text: &str| {
+            let room = picture.right() - from.min(picture.right());
+            if from >= picture.x && usize::from(room) >= width(text) {
+                pane.buffer.set_string(from, y, text, muted);
             }
         };
         let room = picture.width;
         if self.x.scale == Scale::Log {
-            let ticks = self.x.ticks(usize::from(room) / 8);
-            for tick in ticks {
+            for tick in self.x.ticks(usize::from(room) / 8) {
                 let text = format!(" {} ", tick_label(tick));
                 let wide = width(&text) as u16;
                 let centre = picture.x + (self.x.share(tick) * f64::from(room - 1)).round() as u16;
                 let from = centre
                     .saturating_sub(wide / 2)
                     .clamp(picture.x, picture.right().saturating_sub(wide));
-                write(from, &text, theme.muted());
+                write(from, &text);
             }
             return;
         }
-        let (low, high) = (tick_label(self.x.low), tick_label(self.x.high));
-        let (low, high) = (format!(" {low} "), format!(" {high} "));
+        let low = format!(" {} ", tick_label(self.x.low));
+        let high = format!(" {} ", tick_label(self.x.high));
         let label = format!(" {} ", self.x.label);
-        write(picture.x, &low, theme.muted());
-        let end = picture.right().saturating_sub(width(&high) as u16);
-        write(end, &high, theme.muted());
-        let middle = picture.x + (room.saturating_sub(width(&label) as u16)) / 2;
-        let free = picture.x + (width(&low) as u16);
-        if middle > free && middle + (width(&label) as u16) < end {
-            write(middle, &label, theme.muted());
+        let [low_wide, high_wide, wide] = [&low, &high, &label].map(|text| width(text) as u16);
+        let end = picture.right().saturating_sub(high_wide);
+        write(picture.x, &low);
+        write(end, &high);
+        let middle = picture.x + room.saturating_sub(wide) / 2;
+        if middle > picture.x + low_wide && middle + wide < end {
+            write(middle, &label);
         }
     }
 
-    fn picture(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    fn picture(&self, pane: Pane) {
         let bounds = |axis: &Axis| [axis.scale.place(axis.low), axis.scale.place(axis.high)];
         Canvas::default()
             .x_bounds(bounds(&self.x))
             .y_bounds(bounds(&self.y))
             .paint(|context| {
                 for series in &self.series {
-                    self.draw(series, context, theme);
+                    self.draw_series(series, context, pane.theme);
                 }
             })
-            .render(area, buffer);
+            .render(pane.area, pane.buffer);
     }
 
-    fn draw(&self, series: &Series, context: &mut Context, theme: &Theme) {
+    fn draw_series(&self, series: &Series, context: &mut Context, theme: &Theme) {
         let colour = theme.series(series.look).fg.unwrap_or(Color::Reset);
         let place = |x: f64, y: f64| (self.x.scale.place(x), self.y.scale.place(y));
         // A layer of its own, so that a later series covers an earlier one instead of mixing dots with it.
@@ -245,6 +207,29 @@ impl Plot {
     }
 }
 
+fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
+    let (area, theme) = (pane.area, pane.theme);
+    let x = area.x + gutter;
+    for y in area.top()..area.bottom() {
+        pane.buffer
+            .set_string(x, y, theme.glyphs.vertical, theme.border());
+    }
+    let mut taken = None;
+    for (share, label) in labels {
+        let row = ((1.0 - share) * f64::from(area.height - 1)).round() as u16;
+        if taken.replace(row) == Some(row) {
+            continue;
+        }
+        let label = cut(label, usize::from(gutter), theme);
+        let start = x - width(&label) as u16;
+        let tick = if theme.glyphs.unicode { "┤" } else { "+" };
+        pane.buffer
+            .set_string(start, area.y + row, label, theme.muted());
+        pane.buffer
+            .set_string(x, area.y + row, tick, theme.border());
+    }
+}
+
 /// Without colour only the first series may be dots: the others are told apart by their letters.
 fn marker(series: &Series, theme: &Theme) -> Marker {
     if matches!(series.shape, Shape::Band(_)) {
@@ -263,6 +248,8 @@ fn marker(series: &Series, theme: &Theme) -> Marker {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::Buffer;
+
     use super::*;
     use crate::tui::sheet;
     use crate::tui::theme::{Glyphs, Palette};
@@ -293,7 +280,7 @@ mod tests {
                         },
                     ],
                 };
-                plot.render(area, &mut buffer, &theme);
+                plot.draw(&mut Pane::new(area, &mut buffer, &theme));
             }
         }
     }
@@ -312,7 +299,8 @@ mod tests {
         };
         let area = Rect::new(0, 0, 40, 10);
         let mut buffer = Buffer::empty(area);
-        plot.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        plot.draw(&mut Pane::new(area, &mut buffer, &theme));
         insta::assert_snapshot!(sheet::text(&buffer), @r"
         throughput, samples/s
         100+                                 ***

@@ -1,131 +1,76 @@
 //! Kernels by the time they take, under names short or full or split by launch shape.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use ratatui::text::Line;
 
-use super::Place;
 use crate::base::table::Align;
 use crate::base::units::{percent, time};
-use crate::profiler::model::Profile;
+use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::Parts;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
 use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{cut, grouped, put, wrap};
+use crate::tui::panels::text::{cut, grouped, name_lines};
 use crate::tui::theme::Theme;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Order {
-    #[default]
-    Time,
-    Calls,
-    Mean,
-    Name,
-}
+/// A key's words, and which kernel comes first then.
+type Order = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);
+
+/// Equals are ordered by their names.
+const ORDERS: [Order; 4] = [
+    ("sort by time", |a, b| b.total_ns.total_cmp(&a.total_ns)),
+    ("sort by calls", |a, b| b.calls.cmp(&a.calls)),
+    ("sort by mean", |a, b| b.mean_ns().total_cmp(&a.mean_ns())),
+    ("sort by name", |_, _| Ordering::Equal),
+];
+
+const GROUPS: [(&str, GroupBy); 3] = [
+    ("short names", GroupBy::ShortName),
+    ("full names", GroupBy::FullName),
+    ("by launch shape", GroupBy::Variant),
+];
 
 /// Columns of the bar beside a share.
 const BAR: usize = 8;
 
-/// Lines for the whole name of the selected kernel; names of templates go on for kilobytes.
-const NAME_LINES: usize = 3;
-
 #[derive(Debug)]
 pub struct HotspotTable {
-    group: GroupBy,
-    order: Order,
+    import: Arc<Import>,
+    parts: Parts,
+    group: usize,
+    order: usize,
     pub(super) found: Hotspots,
+    cursor: Cursor,
 }
 
 impl HotspotTable {
-    /// Most columns a table has.
-    pub const COLUMNS: usize = 12;
-
-    pub fn new(profile: &Profile, parts: &Parts) -> Self {
+    pub fn new(import: Arc<Import>, parts: Parts) -> Self {
         HotspotTable {
-            group: GroupBy::ShortName,
-            order: Order::default(),
-            found: hotspots(profile, GroupBy::ShortName, parts),
+            group: 0,
+            order: 0,
+            found: hotspots(&import.profile, GroupBy::ShortName, &parts),
+            cursor: Cursor::default(),
+            import,
+            parts,
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.found.kernels.len()
+    fn next_group(&self) -> usize {
+        (self.group + 1) % GROUPS.len()
     }
 
-    pub fn sort_next(&mut self) {
-        self.order = next(self.order);
-        self.sort();
-    }
-
-    pub fn next_order(&self) -> &'static str {
-        match next(self.order) {
-            Order::Time => "sort by time",
-            Order::Calls => "sort by calls",
-            Order::Mean => "sort by mean",
-            Order::Name => "sort by name",
-        }
-    }
-
-    pub fn group_next(&mut self, profile: &Profile, parts: &Parts) {
-        self.group = grouped_next(self.group);
-        self.found = hotspots(profile, self.group, parts);
-        self.sort();
-    }
-
-    pub fn next_group(&self) -> &'static str {
-        match grouped_next(self.group) {
-            GroupBy::ShortName => "short names",
-            GroupBy::FullName => "full names",
-            GroupBy::Variant => "by launch shape",
-        }
+    fn next_order(&self) -> usize {
+        (self.order + 1) % ORDERS.len()
     }
 
     fn sort(&mut self) {
-        let order = self.order;
-        self.found.kernels.sort_by(|a, b| {
-            let by_name = || a.name.cmp(&b.name);
-            match order {
-                Order::Time => b.total_ns.total_cmp(&a.total_ns).then_with(by_name),
-                Order::Calls => b.calls.cmp(&a.calls).then_with(by_name),
-                Order::Mean => b.mean_ns().total_cmp(&a.mean_ns()).then_with(by_name),
-                Order::Name => by_name(),
-            }
-        });
-    }
-
-    pub fn render(&self, place: Place, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let found = &self.found;
-        let mut title = format!("{} on the device in all", time(found.total_ns));
-        if found.from_summary {
-            title.push_str(", from the profiler's own summary");
-        }
-        if found.untimed > 0 {
-            title.push_str(&format!("; {} launches have no time", found.untimed));
-        }
-        let title = cut(&title, usize::from(area.width), theme);
-        let rest = put([Line::styled(title, theme.emphasis())], area, buffer);
-        let mut table = self.table(theme);
-        let selected = place.row.min(table.rows.len().saturating_sub(1));
-        table.selected = Some(selected);
-        table.shift = place.shift;
-        let name = found
-            .kernels
-            .get(selected)
-            .map_or("", |kernel| &kernel.name);
-        let foot: Vec<Line> = wrap(name, usize::from(area.width))
-            .into_iter()
-            .take(NAME_LINES)
-            .map(|line| Line::styled(line, theme.code()))
-            .collect();
-        let foot_height = (foot.len() as u16 + 1).min(rest.height / 3);
-        let height = (rest.height - foot_height).min(table.height());
-        table.render(Rect { height, ..rest }, buffer, theme);
-        let below = Rect {
-            y: rest.y + height,
-            height: rest.height - height,
-            ..rest
-        };
-        put([Line::default()].into_iter().chain(foot), below, buffer);
+        let (_, by) = ORDERS[self.order];
+        let kernels = &mut self.found.kernels;
+        kernels.sort_by(|a, b| by(a, b).then_with(|| a.name.cmp(&b.name)));
+        self.cursor.row = 0;
     }
 
     fn table(&self, theme: &Theme) -> Table {
@@ -143,14 +88,10 @@ impl HotspotTable {
             ("min", Align::Right),
             ("max", Align::Right),
         ]);
-        let mut more = Vec::new();
         if shapes {
-            more.extend(["workgroup", "grid", "VGPRs"]);
+            let more = ["workgroup", "grid", "VGPRs"].map(|title| (title.to_owned(), Align::Right));
+            table.columns.extend(more);
         }
-        let right = more
-            .into_iter()
-            .map(|title| (title.to_owned(), Align::Right));
-        table.columns.extend(right);
         if parts {
             table
                 .columns
@@ -194,20 +135,45 @@ impl HotspotTable {
     }
 }
 
-fn next(order: Order) -> Order {
-    match order {
-        Order::Time => Order::Calls,
-        Order::Calls => Order::Mean,
-        Order::Mean => Order::Name,
-        Order::Name => Order::Time,
+impl Panel for HotspotTable {
+    fn paint(&self, pane: &mut Pane) {
+        let (found, theme) = (&self.found, pane.theme);
+        let mut title = format!("{} on the device in all", time(found.total_ns));
+        if found.from_summary {
+            title.push_str(", from the profiler's own summary");
+        }
+        if found.untimed > 0 {
+            title.push_str(&format!("; {} launches have no time", found.untimed));
+        }
+        let title = cut(&title, pane.width(), theme);
+        pane.put([Line::styled(title, theme.emphasis())]);
+        let table = self.table(theme).at(self.cursor);
+        let foot = name_lines(table.selected_name(), pane.area.width, theme);
+        table.draw_over(foot, pane.area.height / 3, pane);
     }
-}
 
-fn grouped_next(group: GroupBy) -> GroupBy {
-    match group {
-        GroupBy::ShortName => GroupBy::FullName,
-        GroupBy::FullName => GroupBy::Variant,
-        GroupBy::Variant => GroupBy::ShortName,
+    fn act(&mut self, action: PanelAction) -> bool {
+        match action {
+            PanelAction::Sort => self.order = self.next_order(),
+            PanelAction::Toggle => {
+                self.group = self.next_group();
+                let (_, group) = GROUPS[self.group];
+                self.found = hotspots(&self.import.profile, group, &self.parts);
+            }
+            _ => {
+                let table = self.table(&Theme::default());
+                return table.move_cursor(&mut self.cursor, action);
+            }
+        }
+        self.sort();
+        true
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        vec![
+            (PanelAction::Sort, ORDERS[self.next_order()].0),
+            (PanelAction::Toggle, GROUPS[self.next_group()].0),
+        ]
     }
 }
 

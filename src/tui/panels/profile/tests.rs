@@ -1,11 +1,18 @@
-use super::*;
 use std::path::Path;
 
-use crate::profiler::model::{Ceiling, CounterSample, Dispatch, Interval, Lane, Variant};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::hotspots::HotspotTable;
+use super::timeline::Timeline;
+use super::*;
+use crate::profiler::model::{CounterSample, Dispatch, Interval, Lane, MeasuredCeiling, Variant};
 use crate::profiler::read::import;
 use crate::profiler::show::timeline::rows;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Panel, PanelAction};
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette};
+use crate::tui::theme::{Glyphs, Palette, Theme};
 
 /// A fixture, its paths without the machine they were read on.
 fn read(path: &str) -> Import {
@@ -31,50 +38,31 @@ fn read(path: &str) -> Import {
     import
 }
 
-fn sheet_of(panel: &ProfilePanel) -> String {
-    sheet::sheet(|area, buffer, theme| panel.render(area, buffer, theme))
+fn sheet_of(panel: &Sections) -> String {
+    sheet::sheet(|pane| panel.draw(pane))
 }
 
-/// Turns to the section called so.
-fn go(panel: &mut ProfilePanel, name: &str) {
-    for _ in 0..panel.sections.len() {
-        if panel.section().unwrap().name == name {
-            return;
-        }
-        panel.act(PanelAction::NextSection);
-    }
-    panic!(
-        "no section {name} among {:?}",
-        panel.sections.iter().map(|s| s.name).collect::<Vec<_>>()
-    );
+fn of(path: &str) -> Sections {
+    panel(read(path), &Parts::default())
 }
 
 #[test]
 fn a_trace_of_kernels_calls_and_copies() {
-    let mut panel = ProfilePanel::new(read("json/908_results_trim400.json"));
+    let mut panel = of("json/908_results_trim400.json");
     insta::assert_snapshot!("hotspots", sheet_of(&panel));
     for name in ["Timeline", "Launches", "Occupancy", "Files"] {
-        go(&mut panel, name);
+        panel.go(name);
         insta::assert_snapshot!(name.to_lowercase(), sheet_of(&panel));
     }
 }
 
 #[test]
 fn counters_and_ceilings_of_a_workload() {
-    let mut panel = ProfilePanel::new(read("rocprof-compute/vcopy"));
-    go(&mut panel, "Counters");
+    let mut panel = of("rocprof-compute/vcopy");
+    panel.go("Counters");
     insta::assert_snapshot!("counters", sheet_of(&panel));
-    go(&mut panel, "Roofline");
+    panel.go("Roofline");
     insta::assert_snapshot!("roofline", sheet_of(&panel));
-}
-
-#[test]
-fn two_profiles_side_by_side() {
-    let before = read("rocprofv3/kernel_trace.csv");
-    let after = read("rocprofv3_6.4/kernel_trace.csv");
-    let mut panel = ProfilePanel::new(before).beside("ROCm 6.4", after);
-    go(&mut panel, "Beside");
-    insta::assert_snapshot!("beside", sheet_of(&panel));
 }
 
 #[test]
@@ -86,21 +74,24 @@ fn damage_is_the_first_that_is_said_of_the_files() {
         .unwrap()
         .replacen("1550151853029637", "soon", 1);
     std::fs::write(folder.path().join("kernel_trace.csv"), text).unwrap();
-    let mut panel = ProfilePanel::new(import(folder.path()).unwrap());
-    go(&mut panel, "Files");
-    let Some(Content::Lines(lines)) = panel.section().map(|section| &section.content) else {
-        panic!("no lines");
-    };
-    assert!(lines[0].text.starts_with("damaged: "), "{lines:?}");
-    assert!(lines[1].text.starts_with("read: "), "{lines:?}");
+    let mut panel = panel(import(folder.path()).unwrap(), &Parts::default());
+    panel.go("Files");
+    let area = Rect::new(0, 0, 300, 10);
+    let mut buffer = Buffer::empty(area);
+    panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
+    let text = sheet::text(&buffer);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("damaged: "), "{text}");
+    assert!(lines[2].starts_with("read: "), "{text}");
 }
 
 #[test]
 fn hotspots_are_sorted_and_grouped_by_keys() {
-    let mut panel = ProfilePanel::new(read("rocprofv3/kernel_trace.csv"));
-    let first = |panel: &ProfilePanel| panel.hotspots.found.kernels[0].clone();
+    let import = Arc::new(read("rocprofv3/kernel_trace.csv"));
+    let mut panel = HotspotTable::new(import, Parts::default());
+    let first = |panel: &HotspotTable| panel.found.kernels[0].clone();
     assert_eq!(first(&panel).name, "addition_kernel");
-    assert_eq!(panel.commands()[1].does, "sort by calls");
+    assert_eq!(panel.commands()[0].1, "sort by calls");
     panel.act(PanelAction::Sort);
     panel.act(PanelAction::Sort);
     assert_eq!(
@@ -108,7 +99,7 @@ fn hotspots_are_sorted_and_grouped_by_keys() {
         "divide_kernel",
         "23.64 us over 2 calls is the longest mean"
     );
-    assert_eq!(panel.commands()[2].does, "full names");
+    assert_eq!(panel.commands()[1].1, "full names");
     panel.act(PanelAction::Toggle);
     assert!(first(&panel).name.starts_with("divide_kernel("));
     panel.act(PanelAction::Toggle);
@@ -118,9 +109,9 @@ fn hotspots_are_sorted_and_grouped_by_keys() {
 /// Sums over the columns are the lane's busy time, however close one looks.
 #[test]
 fn the_timeline_loses_no_time_and_counts_none_twice() {
-    let panel = ProfilePanel::new(read("json/908_results_trim400.json"));
-    let timeline = &panel.timeline;
-    let rows = rows(&panel.import.profile);
+    let import = Arc::new(read("json/908_results_trim400.json"));
+    let timeline = Timeline::new(Arc::clone(&import));
+    let rows = rows(&import.profile);
     assert_eq!(rows.len(), timeline.lanes.len());
     for lane in &timeline.lanes {
         let mut busy_ns = 0;
@@ -141,36 +132,33 @@ fn the_timeline_loses_no_time_and_counts_none_twice() {
 
 #[test]
 fn the_timeline_is_zoomed_and_moved_within_its_bounds() {
-    let mut panel = ProfilePanel::new(read("rocprofv3/kernel_trace.csv"));
-    go(&mut panel, "Timeline");
+    let mut panel = Timeline::new(Arc::new(read("rocprofv3/kernel_trace.csv")));
     assert!(!panel.act(PanelAction::Toggle), "it is whole already");
     assert!(!panel.act(PanelAction::Left));
-    let whole = panel.timeline.span;
+    let whole = panel.span;
     assert!(panel.act(PanelAction::Select));
-    assert_eq!(panel.timeline.span, whole / 2.0);
+    assert_eq!(panel.span, whole / 2.0);
     assert!(panel.act(PanelAction::Bottom));
-    assert_eq!(panel.timeline.from, whole / 2.0);
+    assert_eq!(panel.from, whole / 2.0);
     assert!(!panel.act(PanelAction::Right), "there is nothing later");
     for _ in 0..60 {
         panel.act(PanelAction::Select);
     }
-    assert!(panel.timeline.span >= timeline::CLOSEST);
+    assert!(panel.span >= timeline::CLOSEST);
 }
 
 #[test]
 fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
-    let empty = || {
-        let folder = tempfile::tempdir().unwrap();
-        import(folder.path()).unwrap()
-    };
+    let folder = tempfile::tempdir().unwrap();
+    let empty = import(folder.path()).unwrap();
     let panels = [
-        ProfilePanel::new(empty()),
-        ProfilePanel::new(read("rocprofv3/hip_api_stats.csv")).beside("nothing", empty()),
-        ProfilePanel::new(read("rocprof-compute/vcopy")),
-        ProfilePanel::new(read("rocprofv3")),
+        panel(empty, &Parts::default()),
+        of("rocprofv3/hip_api_stats.csv"),
+        of("rocprof-compute/vcopy"),
+        of("rocprofv3"),
     ];
     for mut panel in panels {
-        for _ in 0..=panel.sections.len() {
+        for _ in 0..=panel.names().len() {
             for action in [
                 PanelAction::Bottom,
                 PanelAction::Right,
@@ -183,7 +171,8 @@ fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
                 for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (9, 40)] {
                     let area = Rect::new(0, 0, width, height);
                     let mut buffer = Buffer::empty(area);
-                    panel.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+                    let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                    panel.draw(Pane::new(area, &mut buffer, &theme));
                 }
             }
             panel.commands();
@@ -238,7 +227,7 @@ fn with_counters() -> Import {
     add("FETCH_SIZE", 4096.0);
     add("WRITE_SIZE", 2048.0);
     for (name, value) in [("HBMBw", 1389.0), ("FP32Flops", 20_942.0)] {
-        profile.ceilings.push(Ceiling {
+        profile.ceilings.push(MeasuredCeiling {
             device: 0,
             name: name.into(),
             value,
@@ -249,14 +238,14 @@ fn with_counters() -> Import {
 
 #[test]
 fn kernels_that_compute_are_drawn_under_the_ceilings_that_were_measured() {
-    let mut panel = ProfilePanel::new(with_counters());
-    go(&mut panel, "Roofline");
+    let mut panel = panel(with_counters(), &Parts::default());
+    panel.go("Roofline");
     let area = Rect::new(0, 0, 100, 27);
     let mut buffer = Buffer::empty(area);
-    panel.render(area, &mut buffer, &Theme::default());
+    panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
     let text = sheet::text(&buffer);
     // 15 625 fused multiply-adds of 64 lanes are 2e6 operations; over 6 MiB; 629 of 1389 GB/s.
-    assert!(text.contains("a saxpy") && text.contains("0.32"), "{text}");
+    assert!(text.contains("A saxpy") && text.contains("0.32"), "{text}");
     assert!(text.contains("45.3 %") && text.contains("HBMBw"), "{text}");
     assert!(panel.act(PanelAction::Toggle));
     assert!(
@@ -268,9 +257,9 @@ fn kernels_that_compute_are_drawn_under_the_ceilings_that_were_measured() {
 /// A clock of nanoseconds since 1970 must not blur a kernel of microseconds.
 #[test]
 fn times_since_1970_keep_their_nanoseconds() {
-    let panel = ProfilePanel::new(with_counters());
-    assert_eq!(panel.timeline.span, 10_000.0);
-    let shares = panel.timeline.busy_shares(&panel.timeline.lanes[0], 7);
+    let timeline = Timeline::new(Arc::new(with_counters()));
+    assert_eq!(timeline.span, 10_000.0);
+    let shares = timeline.busy_shares(&timeline.lanes[0], 7);
     assert!(
         (shares.iter().sum::<f64>() - 7.0).abs() < 1e-9,
         "{shares:?}"

@@ -1,15 +1,17 @@
 //! What ran when: a row for each queue, copy lane and host thread, with the gaps in between to be seen.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use std::sync::Arc;
+
 use ratatui::text::{Line, Span as Styled};
 
 use crate::base::units::{percent, time};
 use crate::profiler::model::Profile;
 use crate::profiler::name;
+use crate::profiler::read::Import;
 use crate::profiler::show::timeline::{Activity, Row, Span, activity, device_label, rows};
-use crate::tui::panel::{PanelAction, PanelCommand};
-use crate::tui::panels::text::{cut, put, width};
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Panel, PanelAction};
+use crate::tui::panels::text::{cut, width};
 use crate::tui::theme::Theme;
 
 /// Columns of a row's label at most.
@@ -63,6 +65,7 @@ impl Lane {
 
 #[derive(Debug)]
 pub struct Timeline {
+    import: Arc<Import>,
     pub(super) lanes: Vec<Lane>,
     pub(super) activities: Vec<Activity>,
     /// The first moment of all, in nanoseconds of the profiler's clock. Times are counted from it: a clock since 1970 in
@@ -76,7 +79,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    pub fn new(profile: &Profile) -> Self {
+    pub fn new(import: Arc<Import>) -> Self {
+        let profile = &import.profile;
         let lanes: Vec<Lane> = rows(profile)
             .into_iter()
             .map(|(row, spans)| Lane::new(row, &spans))
@@ -87,6 +91,7 @@ impl Timeline {
         let whole = (end.abs_diff(start) as f64).max(1.0);
         Timeline {
             activities: activity(profile),
+            import,
             lanes,
             start,
             whole,
@@ -100,72 +105,13 @@ impl Timeline {
         moment.saturating_sub(self.start) as f64
     }
 
-    pub fn commands() -> [PanelCommand; 3] {
-        [
-            PanelCommand::new(PanelAction::Select, "look closer"),
-            PanelCommand::new(PanelAction::Toggle, "step back"),
-            PanelCommand::new(PanelAction::Right, "later"),
-        ]
-    }
-
-    pub fn act(&mut self, action: PanelAction) -> bool {
-        let before = (self.from, self.span);
-        let whole = self.whole;
-        let middle = self.from + self.span / 2.0;
-        match action {
-            PanelAction::Left => self.from -= self.span / 4.0,
-            PanelAction::Right => self.from += self.span / 4.0,
-            PanelAction::PageUp => self.from -= self.span,
-            PanelAction::PageDown => self.from += self.span,
-            PanelAction::Top => self.from = 0.0,
-            PanelAction::Bottom => self.from = whole,
-            PanelAction::Select | PanelAction::Up => {
-                self.span = (self.span / 2.0).max(CLOSEST.min(whole));
-                self.from = middle - self.span / 2.0;
-            }
-            PanelAction::Toggle | PanelAction::Down => {
-                self.span = (self.span * 2.0).min(whole);
-                self.from = middle - self.span / 2.0;
-            }
-            _ => return false,
-        }
-        self.from = self.from.clamp(0.0, whole - self.span);
-        before != (self.from, self.span)
-    }
-
-    pub fn render(&self, profile: &Profile, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let title = format!(
-            "{} from {} on, of {} in all",
-            time(self.span),
-            time(self.from),
-            time(self.whole),
-        );
-        let rest = put([Line::styled(title, theme.emphasis())], area, buffer);
-        let foot = self.foot(profile, usize::from(area.width), theme);
-        let foot_height = foot.len().min(usize::from(rest.height / 2));
-        let room = usize::from(rest.height).saturating_sub(foot_height + 1);
-        let columns = usize::from(rest.width).saturating_sub(LABEL + 1);
-        if columns < 8 || room == 0 {
-            return;
-        }
-        let mut lines: Vec<Line> = self
-            .lanes
-            .iter()
-            .take(room)
-            .map(|lane| self.lane(lane, profile, columns, theme))
-            .collect();
-        lines.push(self.axis(columns, theme));
-        if self.lanes.len() > room {
-            let text = format!("{} more rows have no room", self.lanes.len() - room);
-            lines.push(Line::styled(text, theme.muted()));
-        }
-        let rest = put(lines, rest, buffer);
-        put(foot, rest, buffer);
-    }
-
-    fn lane(&self, lane: &Lane, profile: &Profile, columns: usize, theme: &Theme) -> Line<'static> {
+    fn lane(&self, lane: &Lane, columns: usize, theme: &Theme) -> Line<'static> {
         let several = self.activities.len() > 1;
-        let label = cut(&label(lane.row, profile, several), LABEL, theme);
+        let label = cut(
+            &label(lane.row, &self.import.profile, several),
+            LABEL,
+            theme,
+        );
         let label = format!("{label}{} ", " ".repeat(LABEL - width(&label)));
         let series = match lane.row {
             Row::Kernels { .. } => 0,
@@ -218,7 +164,8 @@ impl Timeline {
     }
 
     /// How idle each device was, and its longest gaps.
-    fn foot(&self, profile: &Profile, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+    fn foot(&self, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let profile = &self.import.profile;
         let mut lines = vec![Line::default()];
         for activity in &self.activities {
             let idle = activity
@@ -243,6 +190,67 @@ impl Timeline {
             }
         }
         lines
+    }
+}
+
+impl Panel for Timeline {
+    fn paint(&self, pane: &mut Pane) {
+        let title = format!(
+            "{} from {} on, of {} in all",
+            time(self.span),
+            time(self.from),
+            time(self.whole),
+        );
+        let theme = pane.theme;
+        pane.put([Line::styled(title, theme.emphasis())]);
+        let foot = self.foot(pane.width(), theme);
+        let foot_height = foot.len().min(usize::from(pane.area.height / 2));
+        let room = usize::from(pane.area.height).saturating_sub(foot_height + 1);
+        let columns = pane.width().saturating_sub(LABEL + 1);
+        if columns < 8 || room == 0 {
+            return;
+        }
+        let lanes = self.lanes.iter().take(room);
+        pane.put(lanes.map(|lane| self.lane(lane, columns, theme)));
+        pane.put([self.axis(columns, theme)]);
+        if self.lanes.len() > room {
+            let text = format!("{} more rows have no room", self.lanes.len() - room);
+            pane.put([Line::styled(text, theme.muted())]);
+        }
+        pane.put(foot);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        let before = (self.from, self.span);
+        let whole = self.whole;
+        let middle = self.from + self.span / 2.0;
+        match action {
+            PanelAction::Left => self.from -= self.span / 4.0,
+            PanelAction::Right => self.from += self.span / 4.0,
+            PanelAction::PageUp => self.from -= self.span,
+            PanelAction::PageDown => self.from += self.span,
+            PanelAction::Top => self.from = 0.0,
+            PanelAction::Bottom => self.from = whole,
+            PanelAction::Select | PanelAction::Up => {
+                self.span = (self.span / 2.0).max(CLOSEST.min(whole));
+                self.from = middle - self.span / 2.0;
+            }
+            PanelAction::Toggle | PanelAction::Down => {
+                self.span = (self.span * 2.0).min(whole);
+                self.from = middle - self.span / 2.0;
+            }
+            _ => return false,
+        }
+        self.from = self.from.clamp(0.0, whole - self.span);
+        before != (self.from, self.span)
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        vec![
+            (PanelAction::Select, "look closer"),
+            (PanelAction::Toggle, "step back"),
+            (PanelAction::Right, "later"),
+        ]
     }
 }
 

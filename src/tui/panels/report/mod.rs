@@ -4,101 +4,122 @@
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
-use super::text::{both_ends, keep_to_character_set, put};
-use crate::tui::highlight::Highlighter;
-use crate::tui::markdown;
-use crate::tui::panel::{Panel, PanelAction, PanelCommand};
-use crate::tui::theme::Theme;
+use super::text::both_ends;
+use crate::report::export::{self, Format};
+use crate::report::{self, Report, markdown as text};
+use crate::tui::actions::{Deed, Do};
+use crate::tui::desk::Desk;
+use crate::tui::keys::Action;
+use crate::tui::message::{Effect, Message};
+use crate::tui::model::Model;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Panel, PanelAction, Scroll};
+
+pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
 
 /// Lines a page goes by.
 const PAGE: usize = 15;
 
-/// The narrowest the report is drawn; it has the most lines there.
-const NARROWEST: u16 = 40;
+/// As the command writes it where no formats are named.
+const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
 
 #[derive(Clone, Debug)]
 pub struct ReportPanel {
     markdown: String,
     path: PathBuf,
-    highlighter: Option<Arc<Highlighter>>,
-    scroll: usize,
-    /// Lines it has at most, however narrow the screen is.
-    most_lines: usize,
+    scroll: Scroll,
 }
 
 impl ReportPanel {
     /// `path` is where it will be written.
     pub fn new(markdown: String, path: PathBuf) -> Self {
-        let most_lines = markdown::render(&markdown, NARROWEST, &Theme::default(), None).len();
         ReportPanel {
             markdown,
             path,
-            highlighter: None,
-            scroll: 0,
-            most_lines,
+            scroll: Scroll::default(),
         }
-    }
-
-    /// Colours for code, once there are some.
-    pub fn set_highlighter(&mut self, highlighter: Arc<Highlighter>) {
-        self.highlighter = Some(highlighter);
     }
 }
 
 impl Panel for ReportPanel {
-    fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = area.intersection(buffer.area);
-        if area.width == 0 || area.height == 0 {
+    fn title(&self) -> String {
+        "Your report".into()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        if pane.area.is_empty() {
             return;
         }
-        let highlighter = self.highlighter.as_deref();
-        let lines = markdown::render(&self.markdown, area.width, theme, highlighter);
-        let room = usize::from(area.height) - 1;
-        let last = lines.len().saturating_sub(room);
-        let first = self.scroll.min(last);
-        let place = match (first, last) {
-            (_, 0) => "all of it".to_owned(),
-            (first, last) => format!("{} %", 100 * first / last),
+        let lines = pane.markdown(&self.markdown);
+        let room = usize::from(pane.area.height) - 1;
+        let first = self.scroll.first(lines.len(), room);
+        let place = match lines.len().saturating_sub(room) {
+            0 => "all of it".to_owned(),
+            last => format!("{} %", 100 * first / last),
         };
         let path = format!("To be written to {}", self.path.display());
-        let head = both_ends(
-            Span::styled(path, theme.emphasis()),
+        let theme = pane.theme;
+        pane.put([both_ends(
+            vec![Span::styled(path, theme.emphasis())],
             Span::styled(place, theme.muted()),
-            area.width,
+            1,
+            pane.area.width,
             theme,
-        );
-        let head: [Line; 1] = [head];
-        let rest = put(head, area, buffer);
-        put(lines.into_iter().skip(first), rest, buffer);
-        keep_to_character_set(area, buffer, theme);
+        )]);
+        pane.put(lines.into_iter().skip(first));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        let last = self.most_lines.saturating_sub(1);
-        let before = self.scroll;
-        self.scroll = match action {
-            PanelAction::Up => self.scroll.saturating_sub(1),
-            PanelAction::Down => self.scroll + 1,
-            PanelAction::PageUp => self.scroll.saturating_sub(PAGE),
-            PanelAction::PageDown => self.scroll + PAGE,
-            PanelAction::Top => 0,
-            PanelAction::Bottom => last,
-            _ => self.scroll,
-        }
-        .min(last);
-        before != self.scroll
+        self.scroll.act(action, PAGE)
     }
 
-    fn commands(&self) -> Vec<PanelCommand> {
+    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+        match action {
+            PanelAction::Select => vec![Effect::work("Writing your report…", |desk| {
+                Message::Told(write(desk))
+            })],
+            _ => Vec::new(),
+        }
+    }
+
+    fn commands(&self) -> Vec<Command> {
         vec![
-            PanelCommand::new(PanelAction::Select, "write it"),
-            PanelCommand::new(PanelAction::PageDown, "next page"),
+            (PanelAction::Select, "write it"),
+            (PanelAction::PageDown, "next page"),
         ]
     }
+}
+
+fn open(model: &mut Model) -> Vec<Effect> {
+    model.open_later("Collecting your report…", |desk| {
+        let markdown = text::render(&collect(desk)?);
+        Ok(Box::new(ReportPanel::new(markdown, folder())))
+    })
+}
+
+fn collect(desk: &Desk) -> Result<Report, String> {
+    let options = report::Options::default();
+    report::collect(&desk.options.place, &desk.course, options)
+        .map_err(|error| format!("{error}. {}", error.remedy()))
+}
+
+/// Writes it, and says in which files.
+fn write(desk: &Desk) -> Result<String, String> {
+    let files = export::write(&collect(desk)?, &folder(), FORMATS).map_err(|error| {
+        format!("{error:#}. `tinyllama-tutor report --output DIR` writes it elsewhere.")
+    })?;
+    let names = files.iter().filter_map(|file| file.file_name());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+    let folder = files.first().and_then(|file| file.parent());
+    let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
+    Ok(format!("Wrote {} to {folder}", names.join(", ")))
+}
+
+/// Where the command writes it, too: below the folder the tutor was started in.
+fn folder() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    here.join("report")
 }

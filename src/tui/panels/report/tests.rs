@@ -1,6 +1,9 @@
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
 use super::*;
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette};
+use crate::tui::theme::{Glyphs, Palette, Theme};
 
 const REPORT: &str = "# Session report
 
@@ -30,7 +33,7 @@ fn panel() -> ReportPanel {
 #[test]
 fn a_report_is_shown_with_the_place_it_goes_to() {
     let panel = panel();
-    let sheet = sheet::sheet(|area, buffer, theme| panel.render(area, buffer, theme));
+    let sheet = sheet::sheet(|pane| panel.draw(pane));
     insta::assert_snapshot!("report", sheet);
 }
 
@@ -41,7 +44,7 @@ fn it_scrolls_to_its_end_and_no_further_at_any_size() {
     assert!(!panel.act(PanelAction::Down));
     let area = Rect::new(0, 0, 60, 6);
     let mut buffer = Buffer::empty(area);
-    panel.render(area, &mut buffer, &Theme::default());
+    panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
     let text = sheet::text(&buffer);
     assert!(text.contains("100 %"), "{text}");
     assert!(
@@ -54,8 +57,11 @@ fn it_scrolls_to_its_end_and_no_further_at_any_size() {
     for (width, height) in [(0, 0), (1, 1), (5, 40), (200, 2)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        panel.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        panel.draw(Pane::new(area, &mut buffer, &theme));
     }
     let mut empty = ReportPanel::new(String::new(), PathBuf::new());
+    let mut buffer = Buffer::empty(area);
+    empty.draw(Pane::new(area, &mut buffer, &Theme::default()));
     assert!(!empty.act(PanelAction::Down));
 }

@@ -1,56 +1,44 @@
 //! Kernels or parts of the model under the ceilings of memory and arithmetic.
 
-mod input;
+mod open;
 #[cfg(test)]
 mod tests;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-pub use self::input::{Bound, Ceiling, Judgement, Limit, Origin, Point, RooflineInput};
+pub use self::open::PANEL;
 
-use super::plot::{Axis, Plot, Series, Shape};
+use super::plot::{Axis, Plot, Scale, Series, Shape};
 use super::table::{Cell, Table, Tone};
-use super::text::{keep_to_character_set, paragraph, put};
+use super::text::paragraph;
 use crate::analysis::Unit;
+use crate::base::roofline::{Bound, Ceiling, Grain, Point, Roofline, Source};
 use crate::base::table::Align;
-use crate::tui::panel::{Panel, PanelAction, PanelCommand};
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::tui::theme::Theme;
 
-/// Rows a page goes by.
-const PAGE: usize = 10;
-
-/// Points beyond these are in the table only.
-const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Section {
-    #[default]
-    Picture,
-    Table,
-}
+/// The picture and the table, where there is no room for both.
+const SECTIONS: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct RooflinePanel {
-    input: RooflineInput,
-    section: Section,
-    selected: usize,
-    shift: usize,
+    roofline: Roofline,
+    /// Of each point that the picture shows.
+    letters: Vec<Option<char>>,
+    section: Tabs,
+    cursor: Cursor,
 }
 
 impl RooflinePanel {
-    pub fn new(input: RooflineInput) -> Self {
+    pub fn new(roofline: Roofline) -> Self {
         RooflinePanel {
-            input: input.usable(),
-            section: Section::default(),
-            selected: 0,
-            shift: 0,
+            letters: roofline.letters(),
+            roofline,
+            section: Tabs::default(),
+            cursor: Cursor::default(),
         }
-    }
-
-    fn letter(at: usize) -> Option<char> {
-        LETTERS.chars().nth(at)
     }
 
     fn table(&self) -> Table {
@@ -62,271 +50,169 @@ impl RooflinePanel {
             ("FLOP/s", Align::Right),
             ("B/s", Align::Right),
         ]);
-        for (at, point) in self.input.points.iter().enumerate() {
-            let letter =
-                Self::letter(at).map_or_else(|| "  ".to_owned(), |letter| format!("{letter} "));
-            let judgement = self.input.judge(point);
-            let reached = judgement.as_ref().map(|judgement| {
-                let tone = match judgement.bound {
-                    Bound::Neither => Tone::Warning,
-                    _ if judgement.reached >= 0.6 => Tone::Good,
+        for (point, letter) in self.roofline.points.iter().zip(&self.letters) {
+            let reached = point.share.map(|share| {
+                let tone = match point.bound {
+                    Some(Bound::Overhead) => Tone::Warning,
+                    _ if share >= 0.6 => Tone::Good,
                     _ => Tone::Plain,
                 };
-                Cell::new(format!("{:.1} %", 100.0 * judgement.reached), tone)
+                Cell::new(format!("{:.1} %", 100.0 * share), tone)
             });
-            let bound = judgement.map(|judgement| judgement.bound.to_string());
             table.rows.push(vec![
-                format!("{letter}{}", point.name).into(),
-                match point.intensity() {
-                    Some(intensity) => format!("{intensity:.2}").into(),
-                    None => Cell::new("no FLOP", Tone::Muted),
+                format!("{} {}", letter.unwrap_or(' '), name(point)).into(),
+                match point.has_place() {
+                    true => format!("{:.2}", point.intensity).into(),
+                    false => Cell::new("no FLOP", Tone::Muted),
                 },
                 reached.unwrap_or_else(|| Cell::new("no ceiling", Tone::Muted)),
-                Cell::figure(bound),
-                rate(point.performance()).into(),
-                rate(point.bandwidth()).into(),
+                Cell::figure(point.bound.map(|bound| bound.to_string())),
+                rate(point.flops_per_s).into(),
+                rate(point.bytes_per_s).into(),
             ]);
         }
-        table.selected = (!table.rows.is_empty()).then(|| self.selected.min(table.rows.len() - 1));
-        table.shift = self.shift;
-        table
+        table.at(self.cursor)
     }
 
     fn plot(&self) -> Option<Plot> {
-        let placed: Vec<(usize, f64, f64)> = self
-            .input
-            .points
-            .iter()
-            .enumerate()
-            .filter_map(|(at, point)| Some((at, point.intensity()?, point.performance())))
-            .collect();
-        let compute = self.ceilings(|ceiling| match ceiling.limit {
-            Limit::Compute(limit) => Some(limit),
-            Limit::Bandwidth(_) => None,
-        });
-        let bandwidths = self.ceilings(|ceiling| match ceiling.limit {
-            Limit::Bandwidth(limit) => Some(limit),
-            Limit::Compute(_) => None,
-        });
-        let highest = compute
-            .iter()
-            .map(|(_, limit)| *limit)
-            .chain(placed.iter().map(|(_, _, performance)| *performance))
-            .reduce(f64::max)?;
-        let steepest = bandwidths.iter().map(|(_, limit)| *limit).reduce(f64::max);
-        // Both sides of the ridge are shown, and every point.
-        let ridge = steepest.map(|bandwidth| highest / bandwidth);
-        let intensities = || {
-            let intensities = placed.iter().map(|(_, intensity, _)| *intensity);
-            intensities
-                .chain(ridge.map(|ridge| ridge * 4.0))
-                .chain(ridge.map(|ridge| ridge / 30.0))
+        let picture = self.roofline.picture()?;
+        let line = |(at, (ceiling, from, to)): (usize, &(&Ceiling, _, _))| Series {
+            name: short(ceiling),
+            look: 1 + at,
+            shape: Shape::Line(vec![*from, *to]),
         };
-        let x = Axis::decades(
-            intensities().reduce(f64::min)?,
-            intensities().reduce(f64::max)?,
-            "FLOP/byte",
-        );
-        let lowest_roof = steepest.map(|bandwidth| bandwidth * x.low);
-        let performances = placed.iter().map(|(_, _, performance)| *performance);
-        let lowest = performances.chain(lowest_roof).reduce(f64::min)?;
-        let y = Axis::decades(lowest, highest * 1.2, "FLOP/s");
-        let mut series = Vec::new();
-        for (ceiling, limit) in &compute {
-            let from = steepest.map_or(x.low, |bandwidth| (limit / bandwidth).max(x.low));
-            series.push(Series {
-                name: short(ceiling),
-                look: 1 + series.len(),
-                shape: Shape::Line(vec![(from, *limit), (x.high, *limit)]),
-            });
-        }
-        for (ceiling, bandwidth) in &bandwidths {
-            let ridge = (highest / bandwidth).min(x.high);
-            let start = (y.low / bandwidth).max(x.low);
-            series.push(Series {
-                name: short(ceiling),
-                look: 1 + series.len(),
-                shape: Shape::Line(vec![(start, start * bandwidth), (ridge, ridge * bandwidth)]),
-            });
-        }
+        let mut series: Vec<Series> = picture.lines.iter().enumerate().map(line).collect();
         // Where points lie on each other the selected one is seen, else the one with the longer time.
-        let mut placed = placed;
-        placed.sort_by_key(|(at, _, _)| (*at == self.selected, std::cmp::Reverse(*at)));
-        for (at, intensity, performance) in placed {
-            if let Some(letter) = Self::letter(at) {
-                series.push(Series {
-                    name: String::new(),
-                    look: 0,
-                    shape: Shape::Letter(intensity, performance, letter),
-                });
-            }
-        }
+        let selected = self.letters.get(self.cursor.row).copied().flatten();
+        let mut points: Vec<_> = picture.points.iter().rev().collect();
+        points.sort_by_key(|(letter, _)| Some(*letter) == selected);
+        series.extend(points.into_iter().map(|(letter, point)| Series {
+            name: String::new(),
+            look: 0,
+            shape: Shape::Letter(point.intensity, point.flops_per_s, *letter),
+        }));
+        let axis = |(low, high): (f64, f64), label: &str| Axis {
+            low: 10_f64.powf(low),
+            high: 10_f64.powf(high),
+            scale: Scale::Log,
+            label: label.into(),
+        };
         Some(Plot {
             title: "FLOP/s over FLOP/byte".to_owned(),
-            x,
-            y,
+            x: axis(picture.x, "FLOP/byte"),
+            y: axis(picture.y, "FLOP/s"),
             series,
         })
-    }
-
-    /// The ceilings of one kind, measured ones before promised ones of the same name.
-    fn ceilings(&self, limit: impl Fn(&Ceiling) -> Option<f64>) -> Vec<(&Ceiling, f64)> {
-        let mut found: Vec<(&Ceiling, f64)> = self
-            .input
-            .ceilings
-            .iter()
-            .filter_map(|ceiling| Some((ceiling, limit(ceiling)?)))
-            .filter(|(_, limit)| limit.is_finite() && *limit > 0.0)
-            .collect();
-        found.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| a.name.cmp(&b.name)));
-        found
     }
 
     /// The selected point in sentences, and where all figures come from.
     fn detail(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        if let Some(point) = self.input.points.get(self.selected) {
+        if let Some(point) = self.roofline.points.get(self.cursor.row) {
             lines.extend(paragraph(&self.sentence(point), wide, theme.text()));
-            if let Some(advice) = &point.advice {
+            if let Some(advice) = &point.what_would_help {
                 let text = format!("{} {advice}", theme.glyphs.arrow);
                 lines.extend(paragraph(&text, wide, theme.accent()));
             }
         }
         let ceilings: Vec<String> = self
-            .input
+            .roofline
             .ceilings
             .iter()
-            .map(|ceiling| {
-                let value = match ceiling.limit {
-                    Limit::Bandwidth(limit) => format!("{}B/s", rate_with_space(limit)),
-                    Limit::Compute(limit) => format!("{}FLOP/s", rate_with_space(limit)),
-                };
-                format!("{} {value} ({})", ceiling.name, ceiling.origin)
-            })
+            .map(Ceiling::to_string)
             .collect();
-        let mut source = format!("{}: work from {}; ", self.input.device, self.input.work);
-        if ceilings.is_empty() {
-            source.push_str("no ceiling is known: calibrate measures them");
-        } else {
-            source.push_str(&format!("ceilings {}", ceilings.join(", ")));
+        let ceilings = match ceilings.as_slice() {
+            [] => "no ceiling is known: calibrate measures them".into(),
+            some => format!("ceilings {}", some.join(", ")),
+        };
+        let Roofline {
+            title, work, notes, ..
+        } = &self.roofline;
+        let source = format!("{title}: work from {work}; {ceilings}");
+        for text in std::iter::once(&source).chain(notes) {
+            lines.extend(paragraph(text, wide, theme.muted()));
         }
-        lines.extend(paragraph(&source, wide, theme.muted()));
         lines
     }
 
     fn sentence(&self, point: &Point) -> String {
-        let Some(judgement) = self.input.judge(point) else {
-            return format!("{}: no ceiling to hold it against.", point.name);
+        let name = name(point);
+        let Some(judgement) = self.roofline.ceilings.judge(point) else {
+            return format!("{name}: no ceiling to hold it against.");
         };
-        let reached = 100.0 * judgement.reached;
-        let ceiling = format!("{} ({})", judgement.ceiling.name, judgement.ceiling.origin);
+        let reached = 100.0 * judgement.share;
+        let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
-            Bound::Memory => format!(
-                "{} is bound by memory: it reaches {reached:.1} % of {ceiling}. Moving fewer bytes is what would help.",
-                point.name
+            Bound::Overhead => format!(
+                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture costs its time, such as launching, waiting or too little parallel work."
             ),
-            Bound::Compute => format!(
-                "{} is bound by arithmetic: it reaches {reached:.1} % of {ceiling}.",
-                point.name
-            ),
-            Bound::Neither => format!(
-                "{} reaches only {reached:.1} % of {ceiling}, its nearest limit: something that is not in this picture costs its time, such as launching, waiting or too little parallel work.",
-                point.name
+            bound => format!(
+                "{name} is bound by {bound}: it reaches {reached:.1} % of {label} ({source})."
             ),
         }
     }
 }
 
+fn name(point: &Point) -> String {
+    match point.grain {
+        Grain::Step => "the whole step".into(),
+        Grain::Phase => format!("{} (host)", point.name),
+        Grain::Part | Grain::Kernel => point.name.clone(),
+    }
+}
+
 fn short(ceiling: &Ceiling) -> String {
-    let origin = match ceiling.origin {
-        Origin::Measured => "",
-        Origin::DataSheet => " (sheet)",
-    };
-    format!("{}{origin}", ceiling.name)
+    match ceiling.source {
+        Source::Measured => ceiling.label.clone(),
+        Source::DataSheet => format!("{} (sheet)", ceiling.label),
+    }
 }
 
 fn rate(per_second: f64) -> String {
     Unit::Count("").show(per_second).trim_end().to_owned()
 }
-
-fn rate_with_space(per_second: f64) -> String {
-    let text = rate(per_second);
-    // `170.48 T` is followed by its unit, `950` by a blank and its unit.
-    if text.ends_with(|last: char| last.is_ascii_digit()) {
-        format!("{text} ")
-    } else {
-        text
-    }
-}
-
 impl Panel for RooflinePanel {
-    fn render(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) {
-        let area = area.intersection(buffer.area);
-        if self.input.points.is_empty() {
+    fn title(&self) -> String {
+        "Roofline".into()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        if self.roofline.points.is_empty() {
             let text = "There is no point to draw: a point needs counted work and a time measured on the device. On a GPU, --profile-steps 5 and --flops give both.";
-            put(paragraph(text, area.width, theme.muted()), area, buffer);
-            keep_to_character_set(area, buffer, theme);
-            return;
+            return pane.remark(text);
         }
         let table = self.table();
-        let plot = self.plot();
-        let [picture, figures] = self.areas(area, &table);
-        if let Some(plot) = &plot {
-            plot.render(picture, buffer, theme);
+        let [picture, figures] = self.areas(pane.area, &table);
+        if let Some(plot) = self.plot() {
+            plot.draw(&mut pane.at(picture));
         } else {
-            let text = "No picture: nothing here computes.";
-            put([Line::styled(text, theme.muted())], picture, buffer);
+            pane.at(picture)
+                .remark("No picture: nothing here computes.");
         }
-        let detail = self.detail(figures.width, theme);
+        let detail = self.detail(figures.width, pane.theme);
         let least = figures.height.min(table.height()).min(4);
-        let room = usize::from(figures.height - least);
-        let detail: Vec<Line> = detail.into_iter().take(room).collect();
-        let height = (figures.height - detail.len() as u16).min(table.height());
-        table.render(Rect { height, ..figures }, buffer, theme);
-        let below = Rect {
-            y: figures.y + height,
-            height: figures.height - height,
-            ..figures
-        };
-        put(detail, below, buffer);
-        keep_to_character_set(area, buffer, theme);
+        table.draw_over(detail, figures.height - least, &mut pane.at(figures));
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        let last = self.input.points.len().saturating_sub(1);
-        let before = (self.section, self.selected, self.shift);
+        let table = self.table();
         match action {
-            PanelAction::Up => self.selected = self.selected.saturating_sub(1),
-            PanelAction::Down => self.selected += 1,
-            PanelAction::PageUp => self.selected = self.selected.saturating_sub(PAGE),
-            PanelAction::PageDown => self.selected += PAGE,
-            PanelAction::Top => self.selected = 0,
-            PanelAction::Bottom => self.selected = last,
-            PanelAction::Left => self.shift = self.shift.saturating_sub(1),
-            PanelAction::Right => self.shift = (self.shift + 1).min(4),
-            PanelAction::NextSection | PanelAction::PreviousSection => {
-                self.section = match self.section {
-                    Section::Picture => Section::Table,
-                    Section::Table => Section::Picture,
-                };
-            }
-            PanelAction::Sort | PanelAction::Toggle | PanelAction::Select => {}
+            PanelAction::Toggle => self.section.act(PanelAction::NextSection, SECTIONS),
+            _ => self.section.act(action, SECTIONS) || table.move_cursor(&mut self.cursor, action),
         }
-        self.selected = self.selected.min(last);
-        before != (self.section, self.selected, self.shift)
     }
 
-    fn commands(&self) -> Vec<PanelCommand> {
-        if self.input.points.is_empty() {
+    fn commands(&self) -> Vec<Command> {
+        if self.roofline.points.is_empty() {
             return Vec::new();
         }
-        let other = match self.section {
-            Section::Picture => "table",
-            Section::Table => "picture",
+        let other = match self.section.at {
+            0 => "table",
+            _ => "picture",
         };
         vec![
-            PanelCommand::new(PanelAction::Down, "next point"),
-            PanelCommand::new(PanelAction::NextSection, other),
+            (PanelAction::Down, "next point"),
+            (PanelAction::NextSection, other),
         ]
     }
 }
@@ -362,9 +248,9 @@ impl RooflinePanel {
             };
             return [picture, figures];
         }
-        match self.section {
-            Section::Picture => [area, nothing],
-            Section::Table => [nothing, area],
+        match self.section.at {
+            0 => [area, nothing],
+            _ => [nothing, area],
         }
     }
 }

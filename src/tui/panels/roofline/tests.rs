@@ -1,114 +1,85 @@
+use ratatui::buffer::Buffer;
+
 use super::*;
+use crate::base::roofline::{Ceilings, Roof};
 use crate::tui::sheet;
 use crate::tui::theme::{Glyphs, Palette};
 
-fn point(name: &str, flops: f64, bytes: f64, us: f64) -> Point {
-    Point {
-        name: name.into(),
-        flops,
-        bytes,
-        seconds: us * 1e-6,
-        compute: None,
-        advice: None,
-    }
+fn point(name: &str, flops: f64, bytes: f64, us: f64) -> Option<Point> {
+    let products = name.contains("matmul");
+    Point::new(name, Grain::Kernel, products, (flops, bytes), us / 1e3)
 }
 
-fn input() -> RooflineInput {
-    let mut gemm = point("matmul_entry_bf16_cmma", 8.6e9, 25e6, 31.0);
-    gemm.advice = Some("a larger batch: its tiles do not fill the device".into());
-    RooflineInput {
-        device: "NVIDIA H200".into(),
-        ceilings: vec![
-            Ceiling {
-                name: "memory".into(),
-                limit: Limit::Bandwidth(4.1e12),
-                origin: Origin::Measured,
-            },
-            Ceiling {
-                name: "memory".into(),
-                limit: Limit::Bandwidth(4.8e12),
-                origin: Origin::DataSheet,
-            },
-            Ceiling {
-                name: "bf16 matrix".into(),
-                limit: Limit::Compute(650e12),
-                origin: Origin::Measured,
-            },
-        ],
-        points: vec![
-            gemm,
-            point("flash_attention_forward", 270e6, 4.2e6, 12.0),
-            point("rmsnorm_forward", 2.1e6, 4.2e6, 1.4),
-            point("adamw", 448e6, 896e6, 260.0),
-            point("gather_kernel", 0.0, 4.2e6, 11.0),
-        ],
-        work: "shapes, per launch".into(),
+fn roofline() -> Roofline {
+    let mut ceilings = Ceilings::default();
+    for (roof, label, value, source) in [
+        (Roof::Memory, "memory", 4.1e12, Source::Measured),
+        (Roof::Memory, "memory", 4.8e12, Source::DataSheet),
+        (Roof::Products, "bf16 products", 650e12, Source::Measured),
+        (Roof::Vector, "f32 vector", 50e12, Source::Measured),
+    ] {
+        ceilings.add(roof, label, Some(value), source);
     }
+    let points = [
+        point("matmul_entry_bf16_cmma", 8.6e9, 25e6, 31.0),
+        point("flash_attention_forward", 270e6, 4.2e6, 12.0),
+        point("rmsnorm_forward", 2.1e6, 4.2e6, 1.4),
+        point("adamw", 448e6, 896e6, 260.0),
+        point("gather_kernel", 0.0, 4.2e6, 11.0),
+    ];
+    let points = points.into_iter().flatten().collect();
+    Roofline::new("v3 on NVIDIA H200", "shapes, per launch", ceilings, points)
 }
 
 fn sheet_of(panel: &RooflinePanel) -> String {
-    sheet::sheet(|area, buffer, theme| panel.render(area, buffer, theme))
+    sheet::sheet(|pane| panel.draw(pane))
 }
 
 #[test]
 fn points_under_their_roof() {
-    let mut panel = RooflinePanel::new(input());
+    let mut panel = RooflinePanel::new(roofline());
     insta::assert_snapshot!("roof", sheet_of(&panel));
     assert!(panel.act(PanelAction::NextSection));
     assert!(panel.act(PanelAction::Down));
     insta::assert_snapshot!("roof_table", sheet_of(&panel));
 }
 
-/// By hand: adamw moves 896 MB in 260 us = 3.446 TB/s of 4.1; the product reaches 8.6e9/31e-6 = 277 of 650 TFLOP/s.
+/// The screen says what the command says: the vector units limit what multiplies no matrices.
 #[test]
-fn a_point_is_held_against_the_limit_it_is_nearest_to() {
-    let input = input();
-    let judge = |at: usize| input.judge(&input.points[at]).unwrap();
-    assert_eq!(judge(3).bound, Bound::Memory);
-    assert!((judge(3).reached - 896e6 / 260e-6 / 4.1e12).abs() < 1e-9);
-    assert_eq!(
-        judge(3).ceiling.origin,
-        Origin::Measured,
-        "what was measured counts before what is promised"
+fn the_sentence_follows_the_one_judge() {
+    let panel = RooflinePanel::new(roofline());
+    let said = |at: usize| panel.sentence(&panel.roofline.points[at]);
+    assert!(
+        said(0).contains("bound by arithmetic: it reaches 42.7 % of bf16 products"),
+        "{}",
+        said(0)
     );
-    assert_eq!(judge(0).bound, Bound::Compute);
-    assert!((judge(0).reached - 8.6e9 / 31e-6 / 650e12).abs() < 1e-9);
-    assert_eq!(
-        judge(1).bound,
-        Bound::Neither,
-        "350 GB/s and 22 TFLOP/s are far from both"
+    assert!(
+        said(1).contains("is bound by arithmetic: it reaches 45.0 % of f32 vector"),
+        "{}",
+        said(1)
     );
-    assert_eq!(judge(4).bound, Bound::Neither);
-    let no_ceilings = RooflineInput {
-        ceilings: vec![],
-        ..input.clone()
-    };
-    assert_eq!(no_ceilings.judge(&input.points[0]), None);
+    assert!(
+        said(3).contains("memory: it reaches 84.1 % of memory (measured)"),
+        "{}",
+        said(3)
+    );
 }
 
 #[test]
 fn figures_that_are_none_and_any_area_are_no_reason_to_panic() {
-    let mut broken = input();
-    broken.points.extend([
+    let none = [
         point("no time", 1.0, 1.0, 0.0),
         point("nan", f64::NAN, 1.0, 1.0),
         point("nothing", 0.0, 0.0, 1.0),
-    ]);
-    broken.ceilings.push(Ceiling {
-        name: "zero".into(),
-        limit: Limit::Compute(0.0),
-        origin: Origin::DataSheet,
-    });
-    let panel = RooflinePanel::new(broken);
-    assert_eq!(panel.input.points.len(), 5);
-    let only_copies = RooflineInput {
-        points: vec![point("copy", 0.0, 1e6, 1.0)],
-        ..RooflineInput::default()
-    };
+    ];
+    assert_eq!(none, [None, None, None]);
+    let only_copies = point("copy", 0.0, 1e6, 1.0).into_iter().collect();
+    let only_copies = Roofline::new("", "", Ceilings::default(), only_copies);
     for mut panel in [
-        panel,
+        RooflinePanel::new(roofline()),
         RooflinePanel::new(only_copies),
-        RooflinePanel::new(RooflineInput::default()),
+        RooflinePanel::new(Roofline::default()),
     ] {
         for action in [
             PanelAction::Bottom,
@@ -119,7 +90,8 @@ fn figures_that_are_none_and_any_area_are_no_reason_to_panic() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (150, 50)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                panel.render(area, &mut buffer, &Theme::new(Palette::Mono, Glyphs::ASCII));
+                let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                panel.draw(Pane::new(area, &mut buffer, &theme));
             }
         }
         panel.commands();

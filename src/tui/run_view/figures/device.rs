@@ -15,28 +15,28 @@ impl Page<'_> {
         match measured(self.state, Metric::LaunchesPerStep) {
             Some(launches) => {
                 let text = format!("{} a step by the host", count(launches));
-                self.line("launches", text, self.theme.text());
+                self.plain("launches", text);
             }
             None if self.state.step.is_some() => self.not_reported("launches"),
             None => {}
         }
         if let Some(captured) = self.captured().filter(|captured| *captured > 0.0) {
             let text = format!("{} a step in a captured graph", count(captured));
-            self.line(" replayed", text, self.theme.text());
+            self.plain(" replayed", text);
         }
         if let Some(kernels) = &self.state.kernels {
             let text = format!("{} kernels a step", count(kernels.launches_per_step));
-            self.line(" on device", text, self.theme.text());
+            self.plain(" on device", text);
         }
     }
 
     /// Kernels of a step that a captured graph runs; none where the run has no graph.
     fn captured(&self) -> Option<f64> {
         let summary = self.state.summary.as_ref();
-        let step = self.state.step.as_ref();
+        let of_step = || Some(self.state.step.as_ref()?.1.captured? as f64);
         summary
             .and_then(|summary| summary.captured_per_step)
-            .or_else(|| Some(step?.1.captured? as f64))
+            .or_else(of_step)
     }
 
     /// Operations and bytes of a step, where they were counted.
@@ -51,10 +51,10 @@ impl Page<'_> {
             bytes.show(parts.bytes_per_step),
             parts.source
         );
-        self.line("work", text, self.theme.text());
+        self.plain("work", text);
         if let Some(achieved) = parts.achieved_flops_per_s {
             let text = Metric::AchievedFlopsPerS.unit().show(achieved);
-            self.line(" achieved", text, self.theme.text());
+            self.plain(" achieved", text);
         }
     }
 
@@ -70,22 +70,19 @@ impl Page<'_> {
         }
         let text = match (in_use, reserved) {
             (Some(in_use), Some(reserved)) => {
-                format!(
-                    "{}, {} reserved",
-                    human_bytes(in_use),
-                    human_bytes(reserved)
-                )
+                let reserved = human_bytes(reserved);
+                format!("{}, {reserved} reserved", human_bytes(in_use))
             }
             (Some(in_use), None) => human_bytes(in_use),
             (None, reserved) => format!("{} reserved", human_bytes(reserved.unwrap_or(0))),
         };
-        self.line("memory", text, self.theme.text());
+        self.plain("memory", text);
         let Some(all) = state.hello.as_ref().and_then(|hello| hello.device_memory) else {
             return;
         };
         let share = reserved.or(in_use).unwrap_or(0) as f64 / all.max(1) as f64;
         let text = format!(" {:.1} % of {}", 100.0 * share, human_bytes(all));
-        let room = self.wide.saturating_sub(LABEL + width(&text)).min(16);
+        let room = self.room(LABEL + width(&text)).min(16);
         let (full, empty) = bar(share, room, self.theme);
         self.lines.push(Line::from(vec![
             Span::raw(" ".repeat(LABEL)),
@@ -99,9 +96,8 @@ impl Page<'_> {
         let Some((gpu, chosen)) = self.state.gpu.latest() else {
             return;
         };
-        let (lines, chosen) = (gpu_lines(gpu), *chosen);
-        for (at, line) in lines.into_iter().enumerate() {
-            self.line(if at == 0 { "GPU" } else { "" }, line, self.theme.text());
+        for (at, line) in gpu_lines(gpu).into_iter().enumerate() {
+            self.plain(if at == 0 { "GPU" } else { "" }, line);
         }
         if let Chosen::BusiestOf(several) = chosen {
             let text = format!("the busiest of {several}");
@@ -130,7 +126,7 @@ impl Page<'_> {
                 plus_minus(self.theme),
                 three_digits(energy.uncertainty)
             );
-            self.line(name, text, self.theme.text());
+            self.plain(name, text);
         }
     }
 }

@@ -6,8 +6,7 @@ impl Page<'_> {
     pub(super) fn loss(&mut self) {
         if let Some(step) = self.state.loss_lost {
             let text = format!("not finite since step {step}");
-            self.line("loss", text, self.theme.bad());
-            return;
+            return self.line("loss", text, self.theme.bad());
         }
         let now = self.state.loss.latest();
         let Some((now, first)) = now.zip(self.state.first_loss) else {
@@ -19,7 +18,7 @@ impl Page<'_> {
         } else {
             format!("{now:.4} nats")
         };
-        self.line("loss", text, self.theme.text());
+        self.plain("loss", text);
     }
 
     pub(super) fn gradients(&mut self) {

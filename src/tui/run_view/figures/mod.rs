@@ -6,10 +6,11 @@ mod learning;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::context::EarlierRun;
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::panels::text::{NOT_REPORTED, bar, cut, milliseconds, width};
+use crate::tui::panels::text::{NOT_REPORTED, bar, cut, milliseconds, paragraph, width};
 use crate::tui::theme::Theme;
 
 /// Columns of the names on the left.
@@ -18,64 +19,67 @@ const LABEL: usize = 11;
 struct Page<'a> {
     state: &'a RunState,
     theme: &'a Theme,
-    wide: usize,
+    wide: u16,
     lines: Vec<Line<'static>>,
 }
 
+type Figure<'a> = fn(&mut Page<'a>);
+
 /// Everything known, most important first; each line fits `wide` columns.
-pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let mut page = Page::new(state, wide, theme);
-    page.times();
-    page.throughput();
-    page.prediction();
-    page.launches();
-    page.memory();
-    page.loss();
-    page.gradients();
-    page.gpu();
-    page.lines
+pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
+    let figures: [Figure<'a>; 8] = [
+        Page::times,
+        Page::throughput,
+        Page::prediction,
+        Page::launches,
+        Page::memory,
+        Page::loss,
+        Page::gradients,
+        Page::gpu,
+    ];
+    page(state, wide, theme, &figures)
 }
 
 /// What the device is charged with.
-pub fn device_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let mut page = Page::new(state, wide, theme);
-    page.launches();
-    page.work();
-    page.memory();
-    page.gpu();
-    page.lines
+pub fn device_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
+    let figures: [Figure<'a>; 4] = [Page::launches, Page::work, Page::memory, Page::gpu];
+    page(state, wide, theme, &figures)
 }
 
 /// Whether it learns.
-pub fn learning_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let mut page = Page::new(state, wide, theme);
-    page.loss();
-    page.gradients();
-    page.repeatability();
-    page.lines
+pub fn learning_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
+    let figures: [Figure<'a>; 3] = [Page::loss, Page::gradients, Page::repeatability];
+    page(state, wide, theme, &figures)
 }
 
 /// Where the time goes.
-pub fn time_lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let mut page = Page::new(state, wide, theme);
-    page.times();
-    page.earlier_times();
+pub fn time_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
+    let figures: [Figure<'a>; 2] = [Page::times, Page::earlier_times];
+    page(state, wide, theme, &figures)
+}
+
+fn page<'a>(
+    state: &'a RunState,
+    wide: u16,
+    theme: &'a Theme,
+    figures: &[Figure<'a>],
+) -> Vec<Line<'static>> {
+    let mut page = Page {
+        state,
+        theme,
+        wide,
+        lines: Vec::new(),
+    };
+    for figure in figures {
+        figure(&mut page);
+    }
     page.lines
 }
 
-impl<'a> Page<'a> {
-    fn new(state: &'a RunState, wide: u16, theme: &'a Theme) -> Self {
-        Page {
-            state,
-            theme,
-            wide: usize::from(wide),
-            lines: Vec::new(),
-        }
-    }
-
+impl Page<'_> {
     fn line(&mut self, label: &str, value: impl Into<String>, style: Style) {
         let label = format!("{label:<LABEL$}");
-        let room = self.wide.saturating_sub(width(&label));
+        let room = self.room(width(&label));
         let value = cut(&value.into(), room, self.theme);
         self.lines.push(Line::from(vec![
             Span::styled(label, self.theme.muted()),
@@ -83,28 +87,31 @@ impl<'a> Page<'a> {
         ]));
     }
 
+    fn plain(&mut self, label: &str, value: impl Into<String>) {
+        self.line(label, value, self.theme.text());
+    }
+
     fn not_reported(&mut self, label: &str) {
-        let style = self.theme.muted();
-        self.line(label, NOT_REPORTED, style);
+        self.line(label, NOT_REPORTED, self.theme.muted());
     }
 
     fn warning(&mut self, text: &str) {
-        let style = self.theme.warning();
-        let lines = crate::tui::panels::text::wrap(text, self.wide);
-        self.lines
-            .extend(lines.into_iter().map(|line| Line::styled(line, style)));
+        let lines = paragraph(text, self.wide, self.theme.warning());
+        self.lines.extend(lines);
+    }
+
+    /// What `taken` columns leave of a line.
+    fn room(&self, taken: usize) -> usize {
+        usize::from(self.wide).saturating_sub(taken)
     }
 
     fn times(&mut self) {
-        let summary = self.state.summary.as_deref();
-        let total = middle(summary.and_then(|s| s.total_ms), &self.state.times.total);
-        let Some(total) = total else {
+        let Some(total) = middle(self.state, Metric::TotalMs) else {
             let text = match &self.state.step {
                 Some((_, step)) => format!("{} (warm-up)", milliseconds(step.total_ms)),
                 None => "none yet".to_owned(),
             };
-            self.line("step", text, self.theme.text());
-            return;
+            return self.plain("step", text);
         };
         let spread = format!(
             "{} ms (p10 {}, p90 {})",
@@ -138,25 +145,28 @@ impl<'a> Page<'a> {
     }
 
     fn earlier_times(&mut self) {
-        let Some(total) = measured(self.state, Metric::TotalMs) else {
-            return;
-        };
+        if let Some(total) = measured(self.state, Metric::TotalMs) {
+            self.earlier(total, |run| run.total_ms, milliseconds);
+        }
+    }
+
+    /// A figure against that of earlier runs.
+    fn earlier(&mut self, now: f64, of: fn(&EarlierRun) -> Option<f64>, show: fn(f64) -> String) {
         let times = self.theme.glyphs.times;
         for earlier in &self.state.context.earlier {
-            let Some(before) = earlier.total_ms.filter(|before| *before > 0.0) else {
+            let Some(before) = of(earlier).filter(|before| *before > 0.0) else {
                 continue;
             };
-            let ratio = total / before;
-            let text = format!("{ratio:.2}{times} of {}", milliseconds(before));
+            let text = format!("{:.2}{times} of {}", now / before, show(before));
             let label = cut(&format!(" {}", earlier.label), LABEL - 1, self.theme);
-            self.line(&label, text, self.theme.text());
+            self.plain(&label, text);
         }
     }
 
     fn part(&mut self, name: &str, ms: f64, total: f64, style: Style) {
         let value = format!("{:>9}", milliseconds(ms));
         let label = format!(" {name:<width$}", width = LABEL - 1);
-        let room = self.wide.saturating_sub(LABEL + width(&value) + 1);
+        let room = self.room(LABEL + width(&value) + 1);
         let (full, _) = bar(ms / total, room.min(24), self.theme);
         self.lines.push(Line::from(vec![
             Span::styled(label, self.theme.muted()),
@@ -168,39 +178,28 @@ impl<'a> Page<'a> {
 
     fn throughput(&mut self) {
         let Some(rate) = measured(self.state, Metric::SamplesPerS) else {
-            self.line("throughput", "none yet", self.theme.muted());
-            return;
+            return self.line("throughput", "none yet", self.theme.muted());
         };
         let text = Metric::SamplesPerS.unit().show(rate);
         self.line("throughput", text, self.theme.emphasis());
-        for earlier in &self.state.context.earlier {
-            let Some(before) = earlier.samples_per_s.filter(|before| *before > 0.0) else {
-                continue;
-            };
-            let times = self.theme.glyphs.times;
-            let text = format!("{:.2}{times} of {before:.1}", rate / before);
-            let label = cut(&format!(" {}", earlier.label), LABEL - 1, self.theme);
-            self.line(&label, text, self.theme.text());
-        }
+        self.earlier(rate, |run| run.samples_per_s, |rate| format!("{rate:.1}"));
     }
 
     fn prediction(&mut self) {
-        let Some(prediction) = self.state.context.prediction.clone() else {
+        let Some(prediction) = &self.state.context.prediction else {
             return;
         };
         let expected = prediction.unit.show(prediction.value);
-        let value = prediction
-            .metric
-            .and_then(|metric| measured(self.state, metric));
-        let text = match (prediction.metric, value) {
-            (None, _) => format!("{} {expected}", prediction.label),
-            (Some(_), None) => expected,
-            (Some(_), Some(value)) if prediction.value != 0.0 => {
+        let value = prediction.metric.map(|metric| measured(self.state, metric));
+        let text = match value {
+            None => format!("{} {expected}", prediction.label),
+            Some(None) => expected,
+            Some(Some(value)) if prediction.value != 0.0 => {
                 let times = self.theme.glyphs.times;
                 let ratio = value / prediction.value;
                 format!("{expected}: it is {ratio:.2}{times}")
             }
-            (Some(_), Some(value)) => format!("{expected}: it is {}", prediction.unit.show(value)),
+            Some(Some(value)) => format!("{expected}: it is {}", prediction.unit.show(value)),
         };
         self.line("you said", text, self.theme.accent());
     }

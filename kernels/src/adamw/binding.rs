@@ -1,0 +1,265 @@
+//! AdamW over all parameters at once.
+
+use burn::tensor::Tensor;
+
+use super::Hyperparameters;
+
+/// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place; on the CPU backend the
+/// same formula runs on burn's tensors, parameter by parameter.
+#[derive(Debug)]
+pub struct AdamW {
+    hyper: Hyperparameters,
+    step: u64,
+    state: State,
+}
+
+/// Moments, kept where the parameters are.
+#[derive(Debug)]
+enum State {
+    /// Before the first step.
+    New,
+    #[cfg(gpu)]
+    Device(device::Moments),
+    Host(Vec<[Tensor<1>; 2]>),
+}
+
+impl AdamW {
+    pub fn new(hyper: Hyperparameters) -> Self {
+        AdamW {
+            hyper,
+            step: 0,
+            state: State::New,
+        }
+    }
+
+    /// Updates `parameters` with their gradients, both flat f32, and returns them. The list must have the same order and
+    /// lengths in every step.
+    pub fn step(&mut self, parameters: Vec<(Tensor<1>, Tensor<1>)>) -> Vec<Tensor<1>> {
+        self.step += 1;
+        if matches!(self.state, State::New) {
+            self.state = State::for_parameters(&parameters);
+        }
+        match &mut self.state {
+            #[cfg(gpu)]
+            State::Device(moments) => moments.step(&self.hyper, self.step, parameters),
+            State::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
+            State::New => parameters.into_iter().map(|(value, _)| value).collect(),
+        }
+    }
+}
+
+impl State {
+    fn for_parameters(parameters: &[(Tensor<1>, Tensor<1>)]) -> State {
+        #[cfg(gpu)]
+        if let Some((value, _)) = parameters.first()
+            && let burn::backend::DispatchDevice::Cube(device) = value.device().as_dispatch()
+        {
+            let lengths: Vec<usize> = parameters
+                .iter()
+                .map(|(value, _)| value.dims()[0])
+                .collect();
+            return State::Device(device::Moments::new(device.clone(), lengths));
+        }
+        let zeros = |value: &Tensor<1>| [value.zeros_like(), value.zeros_like()];
+        State::Host(parameters.iter().map(|(value, _)| zeros(value)).collect())
+    }
+}
+
+/// m ← b₁m + (1-b₁)g, v ← b₂v + (1-b₂)g², p ← p (1 - lr wd) - lr/(1-b₁ᵗ) m / (√(v/(1-b₂ᵗ)) + ε) (Loshchilov and Hutter, 2019).
+fn host_step(
+    moments: &mut [[Tensor<1>; 2]],
+    hyper: &Hyperparameters,
+    step: u64,
+    parameters: Vec<(Tensor<1>, Tensor<1>)>,
+) -> Vec<Tensor<1>> {
+    let step = step as f64;
+    let rate = hyper.learning_rate / (1.0 - hyper.beta1.powf(step));
+    let correction = 1.0 / (1.0 - hyper.beta2.powf(step));
+    let decay = 1.0 - hyper.learning_rate * hyper.weight_decay;
+    parameters
+        .into_iter()
+        .zip(moments)
+        .map(|((value, gradient), moments)| {
+            let [first, second] = moments.clone();
+            let first = first * hyper.beta1 + gradient.clone() * (1.0 - hyper.beta1);
+            let squared = gradient.clone() * gradient;
+            let second = second * hyper.beta2 + squared * (1.0 - hyper.beta2);
+            *moments = [first.clone(), second.clone()];
+            let root = (second * correction).sqrt() + hyper.epsilon;
+            value * decay - first / root * rate
+        })
+        .collect()
+}
+
+#[cfg(gpu)]
+mod device {
+    use std::sync::{Arc, Mutex};
+
+    use burn::backend::Cube;
+    use burn::backend::fusion::custom::{
+        CustomOpIr, HandleContainer, Operation, OperationIr, StreamId, TensorIr,
+    };
+    use burn::backend::fusion::{ExecutionError, FusionRuntime, FusionTensor};
+    use burn::tensor::{DType, Shape, Tensor};
+    use burn_cubecl::CubeDevice;
+    use burn_cubecl::fusion::FusionCubeRuntime;
+    use burn_cubecl::ops::numeric::zeros;
+
+    use crate::adamw::{
+        AdamwBlock, Dtypes, FactorSource, Factors, Hyperparameters, Parameter, State,
+        state_elements, step,
+    };
+    use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
+    use crate::launch::F32;
+
+    /// Both moments of all parameters, on the device from the first step on.
+    #[derive(Clone, Debug)]
+    pub struct Moments {
+        device: CubeDevice,
+        lengths: Vec<usize>,
+        buffers: Arc<Mutex<Option<[CubeTensor; 2]>>>,
+    }
+
+    type Handles = HandleContainer<<FusionCubeRuntime as FusionRuntime>::FusionHandle>;
+
+    impl Moments {
+        pub fn new(device: CubeDevice, lengths: Vec<usize>) -> Self {
+            Moments {
+                device,
+                lengths,
+                buffers: Arc::default(),
+            }
+        }
+
+        /// Registers one operation over all tensors; it runs when burn's queue reaches it.
+        pub fn step(
+            &mut self,
+            hyper: &Hyperparameters,
+            step: u64,
+            parameters: Vec<(Tensor<1>, Tensor<1>)>,
+        ) -> Vec<Tensor<1>> {
+            let (values, gradients): (Vec<_>, Vec<_>) = parameters
+                .into_iter()
+                .map(|(value, gradient)| (fused(value), fused(gradient)))
+                .unzip();
+            let Some(client) = values.first().map(|value| value.client.clone()) else {
+                return vec![];
+            };
+            let into_ir = |tensors: Vec<FusionTensor<FusionCubeRuntime>>| -> Vec<TensorIr> {
+                tensors.into_iter().map(FusionTensor::into_ir).collect()
+            };
+            let (values, gradients) = (into_ir(values), into_ir(gradients));
+            let outputs: Vec<TensorIr> = values
+                .iter()
+                .map(|value| {
+                    TensorIr::uninit(
+                        client.create_empty_handle(),
+                        value.shape.clone(),
+                        value.dtype,
+                    )
+                })
+                .collect();
+            let inputs = [values.as_slice(), gradients.as_slice()].concat();
+            let description = OperationIr::Custom(CustomOpIr::new("adamw", &inputs, &outputs));
+            let operation = Update {
+                moments: self.clone(),
+                factors: Factors::new(hyper, step),
+                values,
+                gradients,
+                outputs,
+            };
+            client
+                .register(StreamId::current(), description, operation)
+                .into_iter()
+                .map(Tensor::from_primitive::<Cube>)
+                .collect()
+        }
+    }
+
+    /// The tensor as burn's fusion queues it.
+    fn fused(tensor: Tensor<1>) -> FusionTensor<FusionCubeRuntime> {
+        tensor.try_into_primitive::<Cube>().unwrap_or_else(|error| {
+            unreachable!("a tensor of a GPU backend changed its kind: {error:?}")
+        })
+    }
+
+    #[derive(Debug)]
+    struct Update {
+        moments: Moments,
+        factors: Factors,
+        values: Vec<TensorIr>,
+        gradients: Vec<TensorIr>,
+        outputs: Vec<TensorIr>,
+    }
+
+    impl Operation<FusionCubeRuntime> for Update {
+        fn execute(&self, handles: &mut Handles) -> Result<(), ExecutionError> {
+            let mut resolve = |tensors: &[TensorIr]| -> Vec<CubeTensor> {
+                tensors
+                    .iter()
+                    .map(|tensor| into_contiguous(handles.get_float_tensor::<CubeBackend>(tensor)))
+                    .collect()
+            };
+            // A parameter that somebody else still reads is updated in a copy.
+            let values: Vec<CubeTensor> = resolve(&self.values)
+                .into_iter()
+                .map(|value| {
+                    if value.handle.can_mut() {
+                        value
+                    } else {
+                        value.copy()
+                    }
+                })
+                .collect();
+            let gradients = resolve(&self.gradients);
+            self.launch(&values, &gradients)?;
+            for (output, value) in self.outputs.iter().zip(values) {
+                handles.register_float_tensor::<CubeBackend>(&output.id, value);
+            }
+            Ok(())
+        }
+    }
+
+    impl Update {
+        fn launch(
+            &self,
+            values: &[CubeTensor],
+            gradients: &[CubeTensor],
+        ) -> Result<(), ExecutionError> {
+            let mut buffers = self
+                .moments
+                .buffers
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let [first, second] = buffers.get_or_insert_with(|| {
+                let shape = Shape::new([state_elements(self.moments.lengths.iter().copied())]);
+                [(); 2].map(|()| zeros(self.moments.device.clone(), shape.clone(), DType::F32))
+            });
+            let parameters: Vec<Parameter<'_>> = values
+                .iter()
+                .zip(gradients)
+                .zip(&self.moments.lengths)
+                .map(|((value, gradient), elements)| Parameter {
+                    value: &value.handle,
+                    gradient: &gradient.handle,
+                    copy: None,
+                    elements: *elements,
+                })
+                .collect();
+            let client = &first.client;
+            let state = State {
+                first_moment: &first.handle,
+                second_moment: &second.handle,
+            };
+            let factors = FactorSource::Values(self.factors);
+            let dtypes = Dtypes {
+                gradient: F32,
+                copy: F32,
+            };
+            let block = AdamwBlock::new(client, None);
+            step(client, &parameters, state, factors, dtypes, &block)
+                .map(drop)
+                .map_err(|error| ExecutionError::with_context(error.to_string()))
+        }
+    }
+}

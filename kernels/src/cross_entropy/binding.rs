@@ -1,0 +1,110 @@
+//! The loss as an operation of burn.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::fusion::custom::TensorSpec;
+use burn::backend::tensor::IntTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
+
+use crate::binding::{Float, constant, primitive, record, tensor};
+
+#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+pub(crate) trait CrossEntropy: Backend {
+    /// The loss `[1]`, and its gradient.
+    #[fusion(meta = |logits, _| (TensorSpec::new([1].into(), DType::F32), logits.clone()))]
+    fn cross_entropy(logits: Float<Self>, targets: IntTensor<Self>) -> (Float<Self>, Float<Self>);
+}
+
+/// Mean cross entropy `[1]` of logits `[rows, classes]`.
+pub fn cross_entropy(logits: Tensor<2>, targets: Tensor<1, Int>) -> Tensor<1> {
+    cross_entropy_with_gradient(logits, targets).0
+}
+
+/// As [`cross_entropy`], and the gradient, from one reading of the logits.
+pub fn cross_entropy_with_gradient(
+    logits: Tensor<2>,
+    targets: Tensor<1, Int>,
+) -> (Tensor<1>, Tensor<2>) {
+    let (logits, targets) = (logits.into_dispatch(), targets.into_dispatch());
+    let (loss, gradient) = Dispatch::cross_entropy(logits, targets);
+    (Tensor::from_dispatch(loss), Tensor::from_dispatch(gradient))
+}
+
+impl<B: CrossEntropy, C: CheckpointStrategy> CrossEntropy for Autodiff<B, C> {
+    fn cross_entropy(logits: Float<Self>, targets: IntTensor<B>) -> (Float<Self>, Float<Self>) {
+        let nodes = [logits.node()];
+        let (loss, gradient) = B::cross_entropy(logits.into_primitive(), targets);
+        let loss = record::<B, C, _, 1>(nodes, loss, gradient.clone(), |gradient, upstream| {
+            // `[1]`; stretched over the logits as `[1, 1]`.
+            [B::float_mul(
+                gradient,
+                B::float_reshape(upstream, [1, 1].into()),
+            )]
+        });
+        (loss, constant::<B, C>(gradient))
+    }
+}
+
+impl CrossEntropy for Flex {
+    fn cross_entropy(logits: Float<Self>, targets: IntTensor<Self>) -> (Float<Self>, Float<Self>) {
+        let logits = tensor::<2>(logits);
+        let targets = Tensor::<1, Int>::from_primitive::<Flex>(targets);
+        let [rows, _] = logits.dims();
+        let log_probabilities = log_softmax(logits, 1);
+        let index = targets.reshape([rows, 1]);
+        let picked = log_probabilities.clone().gather(1, index.clone());
+        let hit = TensorData::new(vec![-1f32; rows], [rows, 1]);
+        let hit = Tensor::<2>::from_data(hit, &log_probabilities.device());
+        let probabilities = log_probabilities.exp();
+        let gradient = probabilities.scatter(1, index, hit, IndexingUpdateOp::Add) / rows as f32;
+        (primitive(picked.mean().neg()), primitive(gradient))
+    }
+}
+
+#[cfg(gpu)]
+mod cube {
+    use burn::tensor::DType;
+
+    use super::CrossEntropy;
+    use crate::binding::cube::{
+        CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
+    };
+    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput, Rows, Shape};
+    use crate::team::TeamBlock;
+
+    impl CrossEntropy for CubeBackend {
+        fn cross_entropy(logits: CubeTensor, targets: CubeTensor) -> (CubeTensor, CubeTensor) {
+            let [logits, targets] = [logits, targets].map(into_contiguous);
+            let [rows, classes] = matrix(&logits);
+            let losses = empty(&logits, [rows], DType::F32);
+            let loss = empty(&logits, [1], DType::F32);
+            let gradient = empty(&logits, [rows, classes], logits.dtype);
+            let output = RowOutput::Gradient {
+                to: Some(&gradient.handle),
+                scale: 1.0 / rows as f32,
+            };
+            let buffers = Rows {
+                logits: &logits.handle,
+                targets: &targets.handle,
+                losses: &losses.handle,
+                output,
+            };
+            let dtypes = Dtypes {
+                logits: element(&logits),
+                targets: element(&targets),
+            };
+            let client = &logits.client;
+            let block = TeamBlock::new(NAME, client, classes, None);
+            let shape = Shape { rows, classes };
+            check(cross_entropy::rows(client, buffers, shape, dtypes, &block));
+            check(cross_entropy::mean(
+                client,
+                &losses.handle,
+                &loss.handle,
+                rows,
+            ));
+            (loss, gradient)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Attention with its rotary embedding by the kernels, in either layout of keys and values.
+
+use burn::tensor::DType;
+
+use super::repeated::{fuse, transposed_heads};
+use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
+use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
+use crate::flash_attention::{
+    Backward, FlashAttentionBlock, Forward, HeadView, Shape, backward, forward,
+};
+use crate::launch::CubeBlock;
+use crate::rope;
+
+impl RotaryAttention for CubeBackend {
+    fn rotary_attention(
+        qkv: CubeTensor,
+        table: CubeTensor,
+        shape: Shape,
+        layout: KeyValueLayout,
+    ) -> (CubeTensor, CubeTensor, CubeTensor) {
+        let [qkv, table] = [qkv, table].map(into_contiguous);
+        // In place where nobody else reads the projection; a copy first where somebody does, because a kernel that
+        // writes elsewhere leaves the value heads unwritten.
+        let turned = if qkv.handle.can_mut() {
+            qkv
+        } else {
+            qkv.copy()
+        };
+        turn(&turned, &table, shape, false);
+
+        let output = [shape.tokens(), shape.heads * shape.head_dim];
+        let output = empty(&turned, output, turned.dtype);
+        let statistics = [shape.batch, shape.heads, shape.seq];
+        let log_sum_exp = empty(&turned, statistics, DType::F32);
+        let ([query, key, value], seen) = inputs(&turned, shape, layout);
+        let tensors = Forward {
+            query: &query,
+            key: &key,
+            value: &value,
+            output: &rows(&output, shape),
+            log_sum_exp: &log_sum_exp.handle,
+        };
+        let block = FlashAttentionBlock::new(&turned.client, seen, None);
+        check(forward(
+            &turned.client,
+            tensors,
+            seen,
+            element(&turned),
+            &block,
+        ));
+        (output, turned, log_sum_exp)
+    }
+}
+
+impl RotaryAttentionGradient for CubeBackend {
+    fn rotary_attention_gradient(
+        turned: CubeTensor,
+        table: CubeTensor,
+        output: CubeTensor,
+        log_sum_exp: CubeTensor,
+        gradient: CubeTensor,
+        shape: Shape,
+        layout: KeyValueLayout,
+    ) -> CubeTensor {
+        let [turned, table, output, gradient] =
+            [turned, table, output, gradient].map(into_contiguous);
+        let delta = empty(&turned, [shape.batch, shape.heads, shape.seq], DType::F32);
+        let ([query, key, value], seen) = inputs(&turned, shape, layout);
+        // Where keys and values are repeated, so are their gradients, and each has a matrix of its own.
+        let room = |width| empty(&turned, [shape.tokens(), width], turned.dtype);
+        let (results, views) = match layout {
+            KeyValueLayout::Shared => {
+                let result = room(shape.width());
+                let views = HeadView::fused(&result.handle, shape);
+                (vec![result], views)
+            }
+            KeyValueLayout::RepeatedTransposed => {
+                let results = [(); 3].map(|()| room(shape.heads * shape.head_dim));
+                let views = results.each_ref().map(|result| rows(result, shape));
+                (results.into(), views)
+            }
+        };
+        let tensors = Backward {
+            query: &query,
+            key: &key,
+            value: &value,
+            output: &rows(&output, shape),
+            output_gradient: &rows(&gradient, shape),
+            log_sum_exp: &log_sum_exp.handle,
+            delta: &delta.handle,
+            query_gradient: &views[0],
+            key_gradient: &views[1],
+            value_gradient: &views[2],
+        };
+        let block = FlashAttentionBlock::new(&turned.client, seen, None);
+        check(backward(
+            &turned.client,
+            tensors,
+            seen,
+            element(&turned),
+            &block,
+        ));
+        let gradient = match <[CubeTensor; 3]>::try_from(results) {
+            Ok(parts) => into_contiguous(fuse::<CubeBackend>(parts, shape)),
+            Err(mut fused) => fused.remove(0),
+        };
+        turn(&gradient, &table, shape, true);
+        gradient
+    }
+}
+
+/// What the attention kernels read, and the shape they read it in.
+fn inputs(turned: &CubeTensor, shape: Shape, layout: KeyValueLayout) -> ([HeadView; 3], Shape) {
+    let [query, key, value] = HeadView::fused(&turned.handle, shape);
+    if layout == KeyValueLayout::Shared {
+        return ([query, key, value], shape);
+    }
+    let [key, value] = transposed_heads::<CubeBackend>(turned.clone(), shape)
+        .map(|heads| HeadView::transposed(&into_contiguous(heads).handle, shape, shape.heads));
+    let repeated = Shape {
+        key_heads: shape.heads,
+        ..shape
+    };
+    ([query, key, value], repeated)
+}
+
+/// Attention results and their gradients: one row a token.
+fn rows(output: &CubeTensor, shape: Shape) -> HeadView {
+    HeadView::rows_first(&output.handle, shape, shape.heads)
+}
+
+/// Turns queries and keys of `x` in place.
+fn turn(x: &CubeTensor, table: &CubeTensor, shape: Shape, inverse: bool) {
+    let Shape {
+        batch,
+        seq,
+        heads,
+        key_heads,
+        head_dim,
+        ..
+    } = shape;
+    let shape = rope::Shape::of(batch, seq, heads, key_heads, head_dim);
+    let buffers = rope::Buffers {
+        x: &x.handle,
+        table: &table.handle,
+        y: None,
+    };
+    let block = CubeBlock::new(rope::NAME, &x.client, None);
+    check(rope::turn(
+        &x.client,
+        buffers,
+        shape,
+        inverse,
+        element(x),
+        &block,
+    ));
+}

@@ -1,0 +1,136 @@
+//! Attention with its rotary embedding as an operation of burn, and the library's attention beside it.
+
+#[cfg(gpu)]
+mod cube;
+mod host;
+mod library;
+#[cfg(gpu)]
+mod repeated;
+
+pub use library::library_attention;
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::fusion::custom::TensorSpec;
+use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
+use burn::tensor::{DType, Tensor};
+
+use super::Shape;
+use crate::binding::{Float, constant, record};
+
+/// How keys and values reach the attention kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyValueLayout {
+    /// Read where the projection wrote them, each head once for all query heads that share it.
+    Shared,
+    /// Repeated for every query head and handed over as a transposed view, whose rows the kernel cannot read in lines.
+    RepeatedTransposed,
+}
+
+#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+pub(crate) trait RotaryAttention: Backend {
+    #[fusion(meta = |qkv, _, shape, _| (
+        TensorSpec::new([shape.tokens(), shape.heads * shape.head_dim].into(), qkv.dtype),
+        qkv.clone(),
+        TensorSpec::new([shape.batch, shape.heads, shape.seq].into(), DType::F32),
+    ))]
+    fn rotary_attention(
+        qkv: Float<Self>,
+        table: Float<Self>,
+        shape: Shape,
+        layout: KeyValueLayout,
+    ) -> (Float<Self>, Float<Self>, Float<Self>);
+}
+
+#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+pub(crate) trait RotaryAttentionGradient: Backend {
+    #[fusion(dtype = turned, shape = turned)]
+    fn rotary_attention_gradient(
+        turned: Float<Self>,
+        table: Float<Self>,
+        output: Float<Self>,
+        log_sum_exp: Float<Self>,
+        gradient: Float<Self>,
+        shape: Shape,
+        layout: KeyValueLayout,
+    ) -> Float<Self>;
+}
+
+/// Rotary embedding and causal attention over a fused projection `[tokens, width]`, with the rotary `table`
+/// `[sequence, head_dim / 2, 2]`: the result `[tokens, heads · head_dim]`.
+pub fn rotary_attention(
+    qkv: Tensor<2>,
+    table: Tensor<3>,
+    shape: Shape,
+    layout: KeyValueLayout,
+) -> Tensor<2> {
+    rotary_attention_saved(qkv, table, shape, layout).0
+}
+
+/// As [`rotary_attention`], with what its gradient needs: the projection with queries and keys turned, and the log of each
+/// row's sum of exponentials `[batch, heads, sequence]`.
+pub fn rotary_attention_saved(
+    qkv: Tensor<2>,
+    table: Tensor<3>,
+    shape: Shape,
+    layout: KeyValueLayout,
+) -> (Tensor<2>, Tensor<2>, Tensor<3>) {
+    let (qkv, table) = (qkv.into_dispatch(), table.into_dispatch());
+    let (output, turned, log_sum_exp) = Dispatch::rotary_attention(qkv, table, shape, layout);
+    (
+        Tensor::from_dispatch(output),
+        Tensor::from_dispatch(turned),
+        Tensor::from_dispatch(log_sum_exp),
+    )
+}
+
+/// Gradient of the fused projection.
+pub fn rotary_attention_gradient(
+    turned: Tensor<2>,
+    table: Tensor<3>,
+    output: Tensor<2>,
+    log_sum_exp: Tensor<3>,
+    gradient: Tensor<2>,
+    shape: Shape,
+    layout: KeyValueLayout,
+) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::rotary_attention_gradient(
+        turned.into_dispatch(),
+        table.into_dispatch(),
+        output.into_dispatch(),
+        log_sum_exp.into_dispatch(),
+        gradient.into_dispatch(),
+        shape,
+        layout,
+    ))
+}
+
+impl<B, C: CheckpointStrategy> RotaryAttention for Autodiff<B, C>
+where
+    B: RotaryAttention + RotaryAttentionGradient,
+{
+    fn rotary_attention(
+        qkv: Float<Self>,
+        table: Float<Self>,
+        shape: Shape,
+        layout: KeyValueLayout,
+    ) -> (Float<Self>, Float<Self>, Float<Self>) {
+        let nodes = [qkv.node()];
+        let (qkv, table) = (qkv.into_primitive(), table.into_primitive());
+        let (output, turned, sums) = B::rotary_attention(qkv, table.clone(), shape, layout);
+        let saved = (
+            turned.clone(),
+            table,
+            output.clone(),
+            sums.clone(),
+            shape,
+            layout,
+        );
+        let output = record::<B, C, _, 1>(nodes, output, saved, |saved, gradient| {
+            let (turned, table, output, sums, shape, layout) = saved;
+            [B::rotary_attention_gradient(
+                turned, table, output, sums, gradient, shape, layout,
+            )]
+        });
+        (output, constant::<B, C>(turned), constant::<B, C>(sums))
+    }
+}

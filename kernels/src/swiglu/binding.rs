@@ -1,0 +1,135 @@
+//! The activation as an operation of burn.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+use burn::tensor::activation::sigmoid;
+
+use crate::binding::{Float, primitive, record, tensor};
+
+#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+pub(crate) trait Swiglu: Backend {
+    #[fusion(dtype = gate_up, shape = [gate_up[0], gate_up[1] / 2].into())]
+    fn swiglu(gate_up: Float<Self>) -> Float<Self>;
+}
+
+#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+pub(crate) trait SwigluGradient: Backend {
+    #[fusion(dtype = gate_up, shape = gate_up)]
+    fn swiglu_gradient(gate_up: Float<Self>, gradient: Float<Self>) -> Float<Self>;
+}
+
+/// `silu(gate) · up` for rows `[gate | up]` of `[rows, 2 · hidden]`.
+pub fn swiglu(gate_up: Tensor<2>) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::swiglu(gate_up.into_dispatch()))
+}
+
+/// Gradient of gate and up, side by side.
+pub fn swiglu_gradient(gate_up: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
+    let (gate_up, gradient) = (gate_up.into_dispatch(), gradient.into_dispatch());
+    Tensor::from_dispatch(Dispatch::swiglu_gradient(gate_up, gradient))
+}
+
+impl<B: Swiglu + SwigluGradient, C: CheckpointStrategy> Swiglu for Autodiff<B, C> {
+    fn swiglu(gate_up: Float<Self>) -> Float<Self> {
+        let nodes = [gate_up.node()];
+        let gate_up = gate_up.into_primitive();
+        let output = B::swiglu(gate_up.clone());
+        record::<B, C, _, 1>(nodes, output, gate_up, |gate_up, gradient| {
+            [B::swiglu_gradient(gate_up, gradient)]
+        })
+    }
+}
+
+impl Swiglu for Flex {
+    fn swiglu(gate_up: Float<Self>) -> Float<Self> {
+        let [gate, up] = halves(tensor(gate_up));
+        primitive(gate.clone() * sigmoid(gate) * up)
+    }
+}
+
+impl SwigluGradient for Flex {
+    fn swiglu_gradient(gate_up: Float<Self>, gradient: Float<Self>) -> Float<Self> {
+        let [gate, up] = halves(tensor(gate_up));
+        let gradients = activation_gradients(gate, up, tensor(gradient));
+        primitive(Tensor::cat(gradients.into(), 1))
+    }
+}
+
+/// Of gate and up. With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
+pub(crate) fn activation_gradients(
+    gate: Tensor<2>,
+    up: Tensor<2>,
+    gradient: Tensor<2>,
+) -> [Tensor<2>; 2] {
+    let sigma = sigmoid(gate.clone());
+    let slope = (gate.clone() * (sigma.clone() * -1.0 + 1.0) + 1.0) * sigma.clone();
+    [gradient.clone() * up * slope, gradient * gate * sigma]
+}
+
+fn halves(gate_up: Tensor<2>) -> [Tensor<2>; 2] {
+    let hidden = gate_up.dims()[1] / 2;
+    [
+        gate_up.clone().narrow(1, 0, hidden),
+        gate_up.narrow(1, hidden, hidden),
+    ]
+}
+
+#[cfg(gpu)]
+mod cube {
+    use std::slice::from_ref;
+
+    use super::{Swiglu, SwigluGradient};
+    use crate::binding::cube::{
+        CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
+    };
+    use crate::launch::CubeBlock;
+    use crate::swiglu::{self, Backward, Forward, NAME, Shape};
+
+    impl Swiglu for CubeBackend {
+        fn swiglu(gate_up: CubeTensor) -> CubeTensor {
+            let gate_up = into_contiguous(gate_up);
+            let [rows, width] = matrix(&gate_up);
+            let hidden = width / 2;
+            let y = empty(&gate_up, [rows, hidden], gate_up.dtype);
+            let (client, dtype) = (&gate_up.client, element(&gate_up));
+            let buffers = Forward {
+                gate_up: from_ref(&gate_up.handle),
+                y: &y.handle,
+            };
+            let block = CubeBlock::new(NAME, client, None);
+            check(swiglu::forward(
+                client,
+                buffers,
+                Shape { rows, hidden },
+                dtype,
+                &block,
+            ));
+            y
+        }
+    }
+
+    impl SwigluGradient for CubeBackend {
+        fn swiglu_gradient(gate_up: CubeTensor, gradient: CubeTensor) -> CubeTensor {
+            let [gate_up, gradient] = [gate_up, gradient].map(into_contiguous);
+            let [rows, width] = matrix(&gate_up);
+            let hidden = width / 2;
+            let result = empty(&gate_up, [rows, width], gate_up.dtype);
+            let (client, dtype) = (&gate_up.client, element(&gate_up));
+            let buffers = Backward {
+                gate_up: from_ref(&gate_up.handle),
+                y_gradient: &gradient.handle,
+                gradient: Some(from_ref(&result.handle)),
+            };
+            let block = CubeBlock::new(NAME, client, None);
+            check(swiglu::backward(
+                client,
+                buffers,
+                Shape { rows, hidden },
+                dtype,
+                &block,
+            ));
+            result
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The naive activation as an operation of burn.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::fusion::custom::TensorSpec;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+use burn::tensor::activation::sigmoid;
+
+use crate::binding::{Float, LibraryChoice, PlainProduct, constant, primitive, record, tensor};
+use crate::swiglu::activation_gradients;
+
+#[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
+pub(crate) trait SwigluNaive: Backend {
+    /// Result, gate and up, `[rows, hidden]` each.
+    #[fusion(meta = |x, gate_weight, _, _| {
+        let output = TensorSpec::new([x.shape[0], gate_weight.shape[1]].into(), x.dtype);
+        (output.clone(), output.clone(), output)
+    })]
+    fn swiglu_naive(
+        x: Float<Self>,
+        gate_weight: Float<Self>,
+        up_weight: Float<Self>,
+        products: LibraryChoice,
+    ) -> (Float<Self>, Float<Self>, Float<Self>);
+}
+
+#[backend_extension(Cube: cfg(gpu), Flex, Fusion: cfg(gpu))]
+pub(crate) trait SwigluNaiveGradient: Backend {
+    /// Gradients of gate and up, `[rows, hidden]` each, from that of the result.
+    #[fusion(meta = |gate, up, _| (gate.clone(), up.clone()))]
+    fn swiglu_naive_gradient(
+        gate: Float<Self>,
+        up: Float<Self>,
+        gradient: Float<Self>,
+    ) -> (Float<Self>, Float<Self>);
+}
+
+/// `silu(x · gate_weight) · (x · up_weight)` for x `[rows, width]` and weights `[width, hidden]`, with both products
+/// computed by the kernel itself. The products of the gradient are the library's, as `products` says.
+pub fn swiglu_naive(
+    x: Tensor<2>,
+    gate_weight: Tensor<2>,
+    up_weight: Tensor<2>,
+    products: LibraryChoice,
+) -> Tensor<2> {
+    let [x, gate_weight, up_weight] = [x, gate_weight, up_weight].map(Tensor::into_dispatch);
+    let (output, _, _) = Dispatch::swiglu_naive(x, gate_weight, up_weight, products);
+    Tensor::from_dispatch(output)
+}
+
+impl<B, C> SwigluNaive for Autodiff<B, C>
+where
+    B: SwigluNaive + SwigluNaiveGradient + PlainProduct,
+    C: CheckpointStrategy,
+{
+    fn swiglu_naive(
+        x: Float<Self>,
+        gate_weight: Float<Self>,
+        up_weight: Float<Self>,
+        products: LibraryChoice,
+    ) -> (Float<Self>, Float<Self>, Float<Self>) {
+        let nodes = [x.node(), gate_weight.node(), up_weight.node()];
+        let inputs = [x, gate_weight, up_weight].map(|tensor| tensor.into_primitive());
+        let [x, gate_weight, up_weight] = inputs.clone();
+        let (output, gate, up) = B::swiglu_naive(x, gate_weight, up_weight, products);
+        let saved = (inputs, gate.clone(), up.clone(), products);
+        let output = record::<B, C, _, 3>(nodes, output, saved, |saved, gradient| {
+            let ([x, gate_weight, up_weight], gate, up, products) = saved;
+            let (gate, up) = B::swiglu_naive_gradient(gate, up, gradient);
+            // y = silu(x Wg) · (x Wu): dx = dg Wgᵀ + du Wuᵀ, dWg = xᵀ dg, dWu = xᵀ du.
+            let transposed = |matrix| B::float_swap_dims(matrix, 0, 1);
+            let product = match products {
+                LibraryChoice::Tuned => B::float_matmul,
+                LibraryChoice::Plain => B::plain_product,
+            };
+            let columns = transposed(x);
+            let x = B::float_add(
+                product(gate.clone(), transposed(gate_weight)),
+                product(up.clone(), transposed(up_weight)),
+            );
+            [x, product(columns.clone(), gate), product(columns, up)]
+        });
+        (output, constant::<B, C>(gate), constant::<B, C>(up))
+    }
+}
+
+impl SwigluNaive for Flex {
+    /// On the host the products are the library's: what the kernel does wrong has no counterpart here.
+    fn swiglu_naive(
+        x: Float<Self>,
+        gate_weight: Float<Self>,
+        up_weight: Float<Self>,
+        _products: LibraryChoice,
+    ) -> (Float<Self>, Float<Self>, Float<Self>) {
+        let x = tensor::<2>(x);
+        let gate = x.clone().matmul(tensor(gate_weight));
+        let up = x.matmul(tensor(up_weight));
+        let output = gate.clone() * sigmoid(gate.clone()) * up.clone();
+        (primitive(output), primitive(gate), primitive(up))
+    }
+}
+
+impl SwigluNaiveGradient for Flex {
+    fn swiglu_naive_gradient(
+        gate: Float<Self>,
+        up: Float<Self>,
+        gradient: Float<Self>,
+    ) -> (Float<Self>, Float<Self>) {
+        let [gate, up] = activation_gradients(tensor(gate), tensor(up), tensor(gradient));
+        (primitive(gate), primitive(up))
+    }
+}
+
+#[cfg(gpu)]
+mod cube {
+    use super::{LibraryChoice, SwigluNaive, SwigluNaiveGradient};
+    use crate::binding::cube::{
+        CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
+    };
+    use crate::launch::CubeBlock;
+    use crate::swiglu;
+    use crate::swiglu_naive::{Forward, NAME, Shape, forward};
+
+    impl SwigluNaive for CubeBackend {
+        fn swiglu_naive(
+            x: CubeTensor,
+            gate_weight: CubeTensor,
+            up_weight: CubeTensor,
+            _products: LibraryChoice,
+        ) -> (CubeTensor, CubeTensor, CubeTensor) {
+            let [x, gate_weight, up_weight] = [x, gate_weight, up_weight].map(into_contiguous);
+            let ([rows, width], [_, hidden]) = (matrix(&x), matrix(&gate_weight));
+            let [y, gate, up] = [(); 3].map(|()| empty(&x, [rows, hidden], x.dtype));
+            let buffers = Forward {
+                x: &x.handle,
+                gate_weight: &gate_weight.handle,
+                up_weight: &up_weight.handle,
+                gate: &gate.handle,
+                up: &up.handle,
+                y: &y.handle,
+            };
+            let shape = Shape {
+                rows,
+                width,
+                hidden,
+            };
+            let block = CubeBlock::new(NAME, &x.client, None);
+            check(forward(&x.client, buffers, shape, element(&x), &block));
+            (y, gate, up)
+        }
+    }
+
+    impl SwigluNaiveGradient for CubeBackend {
+        fn swiglu_naive_gradient(
+            gate: CubeTensor,
+            up: CubeTensor,
+            gradient: CubeTensor,
+        ) -> (CubeTensor, CubeTensor) {
+            let [gate, up, gradient] = [gate, up, gradient].map(into_contiguous);
+            let [rows, hidden] = matrix(&gate);
+            let results = [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
+            let buffers = swiglu::Backward {
+                gate_up: &[gate.handle.clone(), up.handle],
+                y_gradient: &gradient.handle,
+                gradient: Some(&results.each_ref().map(|result| result.handle.clone())),
+            };
+            let shape = swiglu::Shape { rows, hidden };
+            let block = CubeBlock::new("swiglu", &gate.client, None);
+            check(swiglu::backward(
+                &gate.client,
+                buffers,
+                shape,
+                element(&gate),
+                &block,
+            ));
+            results.into()
+        }
+    }
+}

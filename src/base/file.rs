@@ -1,0 +1,41 @@
+//! Files that are there whole or not at all, and their checksums.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// Replaces a file in one step: readers see the old content or the new one, also behind a power cut.
+///
+/// # Errors
+/// What the file system says.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync_folder(path)
+}
+
+/// Makes a new or renamed file in its folder survive a power cut.
+///
+/// # Errors
+/// What the file system says.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Lower-case digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+    bytes.iter().flat_map(digits).collect()
+}

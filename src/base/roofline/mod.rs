@@ -1,0 +1,303 @@
+//! Work under the ceilings of a device: what limits it, and the picture of that.
+//!
+//! S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore architectures",
+//! CACM 52, 2009.
+
+mod ceilings;
+mod picture;
+pub mod svg;
+mod text;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
+pub use picture::Picture;
+pub use text::text;
+
+/// Below this share of its limit something other than the ceilings holds a point back.
+pub const NEAR: f64 = 0.15;
+
+/// Kernels shorter than this, in milliseconds, mostly start and end.
+const SHORT_MS: f64 = 0.01;
+
+/// How finely a point divides the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grain {
+    Step,
+    /// Forward, backward, optimizer by the host's clock.
+    Phase,
+    /// Device time of a part of the model.
+    Part,
+    /// Device time of a kernel, or of kernels that do one thing together.
+    Kernel,
+}
+
+impl fmt::Display for Grain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Grain::Step => "step",
+            Grain::Phase => "phase",
+            Grain::Part => "part",
+            Grain::Kernel => "kernel",
+        })
+    }
+}
+
+/// What holds a point back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    Memory,
+    Arithmetic,
+    /// Neither: launches, waiting, or too little work at a time.
+    Overhead,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bound::Memory => "memory",
+            Bound::Arithmetic => "arithmetic",
+            Bound::Overhead => "neither",
+        })
+    }
+}
+
+/// Work that took a time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    pub name: String,
+    pub grain: Grain,
+    /// Whether matrix products are among the work, so that the matrix units limit it.
+    #[serde(skip)]
+    pub products: bool,
+    pub flops: f64,
+    /// The least that must be moved, or what counters saw.
+    pub bytes: f64,
+    /// Of the same piece of work, measured.
+    pub ms: f64,
+    pub launches: Option<f64>,
+    /// Names of the kernels that did it, as the run reported them; empty for what is coarser.
+    pub kernels: Vec<String>,
+    /// FLOP a byte.
+    pub intensity: f64,
+    pub flops_per_s: f64,
+    pub bytes_per_s: f64,
+    /// FLOP/s that the ceilings allow at this intensity; null without ceilings.
+    pub attainable: Option<f64>,
+    /// Reached over attainable; above 1 when caches save traffic that was counted, or a ceiling is too low.
+    pub share: Option<f64>,
+    pub bound: Option<Bound>,
+    pub what_would_help: Option<String>,
+}
+
+impl Point {
+    /// None where there is neither work nor traffic, or no time to divide by.
+    pub fn new(
+        name: impl Into<String>,
+        grain: Grain,
+        products: bool,
+        (flops, bytes): (f64, f64),
+        ms: f64,
+    ) -> Option<Self> {
+        let figures = [flops, bytes, ms];
+        let usable = figures
+            .iter()
+            .all(|value| value.is_finite() && *value >= 0.0);
+        (usable && ms > 0.0 && flops + bytes > 0.0).then(|| Point {
+            name: name.into(),
+            grain,
+            products,
+            flops,
+            bytes,
+            ms,
+            launches: None,
+            kernels: vec![],
+            intensity: flops / bytes,
+            flops_per_s: flops / (ms / 1e3),
+            bytes_per_s: bytes / (ms / 1e3),
+            attainable: None,
+            share: None,
+            bound: None,
+            what_would_help: None,
+        })
+    }
+
+    /// Whether it has a place on logarithmic axes: something is computed, and something moved.
+    pub fn has_place(&self) -> bool {
+        self.flops > 0.0 && self.bytes > 0.0
+    }
+
+    fn judge(&mut self, ceilings: &Ceilings) {
+        if let Some(judgement) = ceilings.judge(self) {
+            let advice = self.advice(&judgement);
+            self.attainable = Some(judgement.attainable);
+            self.share = Some(judgement.share);
+            self.bound = Some(judgement.bound);
+            self.what_would_help = Some(advice.into());
+        }
+    }
+
+    fn advice(&self, judgement: &Judgement<'_>) -> &'static str {
+        let each = self.launches.map(|launches| self.ms / launches.max(1.0));
+        let share = judgement.share;
+        match judgement.bound {
+            Bound::Memory if share > 1.0 => {
+                "faster than memory allows for the counted bytes: they stay in a cache, so the cache's ceiling counts"
+            }
+            Bound::Arithmetic if share > 1.0 => {
+                "faster than the ceiling it is held against: measure that again, when nothing else uses the device"
+            }
+            Bound::Overhead if each.is_some_and(|ms| ms < SHORT_MS) => {
+                "kernels are too short: fuse them, or give each more work (a larger batch)"
+            }
+            Bound::Overhead if self.grain == Grain::Kernel => {
+                "far from both ceilings: look at occupancy, coalescing and how many units have work"
+            }
+            Bound::Overhead => {
+                "far from both ceilings: fewer and larger launches, less waiting, a larger batch"
+            }
+            Bound::Memory if share > 0.7 => {
+                "near the memory's limit: only moving less helps, by fusion or smaller types"
+            }
+            Bound::Memory => "move less (fusion, smaller types) and read in whole lines",
+            Bound::Arithmetic if share > 0.7 => {
+                "near the arithmetic limit: only fewer operations or a smaller type help"
+            }
+            Bound::Arithmetic => "matrix units, larger tiles, or a smaller type",
+        }
+    }
+}
+
+/// Points under ceilings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Roofline {
+    /// What was run, and where.
+    #[serde(skip)]
+    pub title: String,
+    /// Where operations and bytes come from.
+    #[serde(skip)]
+    pub work: &'static str,
+    pub ceilings: Ceilings,
+    pub points: Vec<Point>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+}
+
+impl Roofline {
+    /// Holds every point against the ceilings.
+    pub fn new(
+        title: impl Into<String>,
+        work: &'static str,
+        ceilings: Ceilings,
+        mut points: Vec<Point>,
+    ) -> Self {
+        for point in &mut points {
+            point.judge(&ceilings);
+        }
+        Roofline {
+            title: title.into(),
+            work,
+            ceilings,
+            points,
+            notes: vec![],
+        }
+    }
+
+    /// The letter of each point that the picture shows: of kernels where they are known, else parts, else phases, and of the
+    /// step. Points beyond the alphabet have none.
+    pub fn letters(&self) -> Vec<Option<char>> {
+        let finest = [Grain::Kernel, Grain::Part, Grain::Phase]
+            .into_iter()
+            .find(|grain| self.points.iter().any(|point| point.grain == *grain));
+        let mut letters = ('A'..='Z').chain('a'..='z');
+        let shown = |point: &Point| {
+            point.has_place() && (point.grain == Grain::Step || Some(point.grain) == finest)
+        };
+        self.points
+            .iter()
+            .map(|point| if shown(point) { letters.next() } else { None })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, at 4 TB/s, 600 TFLOP/s of products and 50 of everything else.
+    #[test]
+    fn a_point_is_held_against_the_limit_it_is_nearest_to() {
+        let mut ceilings = Ceilings::default();
+        ceilings.add(Roof::Products, "products", Some(6e14), Source::Measured);
+        ceilings.add(Roof::Vector, "vector", Some(5e13), Source::Measured);
+        ceilings.add(Roof::Vector, "vector", Some(6e13), Source::DataSheet);
+        ceilings.add(Roof::Memory, "memory", Some(4e12), Source::Measured);
+        ceilings.add(Roof::Memory, "nothing", Some(0.0), Source::Measured);
+        let judged = |products, work, ms| {
+            let point = Point::new("a", Grain::Kernel, products, work, ms).unwrap();
+            let judgement = ceilings.judge(&point).unwrap();
+            (judgement.bound, judgement.share, judgement.attainable)
+        };
+        // 100 FLOP a byte are beyond the vector units' ridge and short of that of products.
+        assert_eq!(
+            judged(false, (2e10, 2e8), 1.0),
+            (Bound::Arithmetic, 0.4, 5e13)
+        );
+        assert_eq!(judged(true, (2e11, 2e9), 1.0), (Bound::Memory, 0.5, 4e14));
+        // Beyond what was measured it is still held against that: the data sheet is a promise.
+        assert_eq!(judged(false, (6e10, 1e8), 1.0).1, 1.2);
+        assert_eq!(judged(false, (0.0, 2e9), 1.0).0, Bound::Memory);
+        assert_eq!(judged(false, (1e9, 1e8), 1.0).0, Bound::Overhead);
+    }
+
+    #[test]
+    fn without_memorys_ceiling_nothing_is_judged_and_without_arithmetic_memory_judges() {
+        let point = Point::new("a", Grain::Kernel, true, (1e9, 1e9), 1.0).unwrap();
+        let mut ceilings = Ceilings::default();
+        ceilings.add(Roof::Products, "products", Some(1e12), Source::DataSheet);
+        assert_eq!(ceilings.judge(&point), None);
+        let mut ceilings = Ceilings::default();
+        ceilings.add(Roof::Memory, "memory", Some(2e12), Source::DataSheet);
+        let judgement = ceilings.judge(&point).unwrap();
+        assert_eq!((judgement.bound, judgement.share), (Bound::Memory, 0.5));
+    }
+
+    /// The slanted line meets the level one at the ridge, inside the picture.
+    #[test]
+    fn memory_and_arithmetic_meet_at_the_ridge() {
+        let mut ceilings = Ceilings::default();
+        ceilings.add(Roof::Products, "products", Some(1e14), Source::Measured);
+        ceilings.add(Roof::Memory, "memory", Some(4e12), Source::Measured);
+        let point = Point::new("<x>", Grain::Kernel, true, (1e9, 1e10), 10.0);
+        let copy = Point::new("copy", Grain::Kernel, false, (0.0, 1e10), 10.0);
+        let points = point.into_iter().chain(copy).collect();
+        let roofline = Roofline::new("<t>", "", ceilings, points);
+        let picture = roofline.picture().unwrap();
+        let ends: Vec<(f64, f64)> = picture.lines.iter().map(|(_, _, to)| *to).collect();
+        assert_eq!(ends[0], (25.0, 1e14));
+        assert_eq!(picture.lines[1].1, (25.0, 1e14));
+        assert!(picture.x.0 < 25_f64.log10() && 25_f64.log10() < picture.x.1);
+        assert_eq!(roofline.letters(), [Some('A'), None]);
+        let drawn = svg::document(&roofline);
+        assert!(
+            drawn.contains("100.00 MFLOP/s") || drawn.contains("100.00 GFLOP/s"),
+            "{drawn}"
+        );
+        for text in ["<x>", "<t>", "NaN", "inf", "<script"] {
+            assert!(!drawn.contains(text), "{text} in {drawn}");
+        }
+    }
+
+    #[test]
+    fn without_a_point_that_has_a_place_there_is_no_picture() {
+        let copy = Point::new("copy", Grain::Kernel, false, (0.0, 1e10), 10.0);
+        let roofline = Roofline::new("", "", Ceilings::default(), copy.into_iter().collect());
+        assert_eq!(roofline.picture(), None);
+        assert!(text(&roofline, 80, 20).contains("Nothing to draw"));
+        assert!(svg::document(&roofline).ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,115 @@
+//! The diagram in characters.
+
+use super::{Picture, Roofline};
+
+/// `width` by `height` characters with axes; a line that says so when there is nothing to draw.
+pub fn text(roofline: &Roofline, width: usize, height: usize) -> String {
+    let Some(picture) = roofline.picture() else {
+        return "Nothing to draw: no work was counted and timed.\n".into();
+    };
+    let mut grid = Grid::new(width.saturating_sub(9).max(20), height.max(8));
+    grid.lines(&picture);
+    for (letter, point) in &picture.points {
+        grid.point(picture.at((point.intensity, point.flops_per_s)), *letter);
+    }
+    let mut text = String::new();
+    for (row, cells) in grid.0.iter().enumerate() {
+        let label = decade_of_row(picture.y, row, grid.0.len());
+        let label = label.map_or(String::new(), |decade| format!("1e{decade:.0}"));
+        let line: String = cells.iter().collect();
+        text.push_str(&format!("{label:>6} |{}\n", line.trim_end()));
+    }
+    let columns = grid.0[0].len();
+    text.push_str(&format!("{:>6} +{}\n", "FLOP/s", "-".repeat(columns)));
+    text.push_str(&axis(picture.x, columns));
+    text
+}
+
+/// Rows of characters, the highest first; at least one of each.
+struct Grid(Vec<Vec<char>>);
+
+/// Where a letter goes when another one is already there: beside it, else above or below.
+const BESIDE: [(isize, isize); 11] = [
+    (0, 0),
+    (0, 1),
+    (0, -1),
+    (0, 2),
+    (0, -2),
+    (-1, 0),
+    (1, 0),
+    (-1, 1),
+    (1, 1),
+    (-1, -1),
+    (1, -1),
+];
+
+impl Grid {
+    fn new(columns: usize, rows: usize) -> Self {
+        Grid(vec![vec![' '; columns]; rows])
+    }
+
+    fn lines(&mut self, picture: &Picture<'_>) {
+        let last = (self.0[0].len() - 1) as f64;
+        for (ceiling, from, to) in &picture.lines {
+            let (from, to) = (picture.at(*from), picture.at(*to));
+            let glyph = if ceiling.roof.is_arithmetic() {
+                '-'
+            } else {
+                '/'
+            };
+            for column in 0..self.0[0].len() {
+                let x = column as f64 / last;
+                let along = (x - from.0) / (to.0 - from.0);
+                if (0.0..=1.0).contains(&along) {
+                    let (row, column) = self.cell((x, from.1 + along * (to.1 - from.1)));
+                    self.0[row][column] = glyph;
+                }
+            }
+        }
+    }
+
+    fn point(&mut self, at: (f64, f64), letter: char) {
+        let (row, column) = self.cell(at);
+        for (down, right) in BESIDE {
+            let place = row
+                .checked_add_signed(down)
+                .zip(column.checked_add_signed(right));
+            let cell = place.and_then(|(row, column)| self.0.get_mut(row)?.get_mut(column));
+            if let Some(cell) = cell.filter(|cell| !cell.is_ascii_alphabetic()) {
+                *cell = letter;
+                return;
+            }
+        }
+    }
+
+    /// Row and column of a place within the picture.
+    fn cell(&self, (x, y): (f64, f64)) -> (usize, usize) {
+        let nearest = |share: f64, cells: usize| {
+            (share.clamp(0.0, 1.0) * (cells - 1) as f64).round() as usize
+        };
+        (nearest(1.0 - y, self.0.len()), nearest(x, self.0[0].len()))
+    }
+}
+
+/// The whole decade that lies nearest to a row, if the row is also the nearest one to it.
+fn decade_of_row((bottom, top): (f64, f64), row: usize, rows: usize) -> Option<f64> {
+    let last = (rows - 1) as f64;
+    let decade = (bottom + (top - bottom) * (1.0 - row as f64 / last)).round();
+    let nearest = (last * (1.0 - (decade - bottom) / (top - bottom))).round();
+    (nearest == row as f64).then_some(decade)
+}
+
+fn axis((left, right): (f64, f64), columns: usize) -> String {
+    let mut line = vec![' '; columns + 8];
+    for decade in left as i32..=right as i32 {
+        let label = format!("1e{decade}");
+        let share = (f64::from(decade) - left) / (right - left);
+        let at = 8 + (share * (columns - 1) as f64).round() as usize;
+        let at = at.min(line.len() - label.len());
+        for (cell, character) in line[at..].iter_mut().zip(label.chars()) {
+            *cell = character;
+        }
+    }
+    let line: String = line.iter().collect();
+    format!("{}  FLOP/byte\n", line.trim_end())
+}

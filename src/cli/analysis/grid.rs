@@ -1,0 +1,123 @@
+//! A grid while it is run: at every size all targets, one after the other, and nothing that cannot fit.
+
+use clap::Args;
+
+use super::{Lab, positive};
+use crate::analysis::runner::{Failed, Variant};
+use crate::analysis::scaling::{Size, by_size};
+use crate::analysis::{MeasuredRun, RunFailure};
+use crate::run::{RunSpec, UsageError};
+
+/// Lists of the two sizes that a grid varies.
+#[derive(Debug, Args)]
+pub struct Sizes {
+    /// Tokens per sample, several with commas between
+    #[arg(long = "seq-len", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [64, 128, 256, 512])]
+    lengths: Vec<usize>,
+    /// Samples per step, several with commas between
+    #[arg(long = "batch-size", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [8])]
+    batches: Vec<usize>,
+}
+
+impl Sizes {
+    /// Every combination, what needs less first.
+    fn all(&self) -> Vec<Size> {
+        let of_length = |sequence_length: &usize| {
+            let sequence_length = *sequence_length;
+            self.batches.iter().map(move |batch_size| Size {
+                sequence_length,
+                batch_size: *batch_size,
+            })
+        };
+        by_size(self.lengths.iter().flat_map(of_length).collect())
+    }
+}
+
+/// Runs of every target at every size.
+pub struct Grid {
+    pub sizes: Vec<Size>,
+    pub columns: Vec<Column>,
+}
+
+/// A target; all lists are by size.
+pub struct Column {
+    pub spec: RunSpec,
+    variants: Vec<Variant>,
+    pub runs: Vec<Vec<MeasuredRun>>,
+    /// Why there are none.
+    pub out_of_memory: Vec<Option<String>>,
+}
+
+impl Grid {
+    /// # Errors
+    /// When `run` does not take the flags of a target with `common` ones.
+    pub fn new(specs: &[RunSpec], common: &[String], sizes: &Sizes) -> Result<Self, UsageError> {
+        let sizes = sizes.all();
+        let columns = specs.iter().map(|spec| {
+            let sized = |size: &Size| {
+                let flags = [
+                    format!("--seq-len={}", size.sequence_length),
+                    format!("--batch-size={}", size.batch_size),
+                ];
+                Variant::new(format!("{spec}, {size}"), spec, common, &flags)
+            };
+            Ok(Column {
+                spec: spec.clone(),
+                variants: sizes.iter().map(sized).collect::<Result<_, _>>()?,
+                runs: vec![vec![]; sizes.len()],
+                out_of_memory: vec![None; sizes.len()],
+            })
+        });
+        Ok(Grid {
+            columns: columns.collect::<Result<_, _>>()?,
+            sizes,
+        })
+    }
+
+    /// # Errors
+    /// The first failure that is not for want of memory; what ran until then stays.
+    pub fn run(&mut self, lab: &mut Lab, rounds: usize) -> Result<(), RunFailure> {
+        let of = self.sizes.len() * self.columns.len() * rounds;
+        let mut run = 0;
+        for _ in 0..rounds {
+            for at in 0..self.sizes.len() {
+                for column in &mut self.columns {
+                    run += 1;
+                    if column.may_fit(&self.sizes, at) {
+                        column.run(at, lab, (run, of))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    fn run(&mut self, at: usize, lab: &mut Lab, turn: (usize, usize)) -> Result<(), RunFailure> {
+        match lab.run(&self.variants[at], turn) {
+            Ok(run) => self.runs[at].push(run),
+            Err(RunFailure::Failed(failed)) if failed.is_out_of_memory() => {
+                let name = &self.variants[at].name;
+                lab.say(&format!("{name}: out of memory, larger ones are left out"));
+                self.runs[at].clear();
+                self.out_of_memory[at] = Some(first_line(&failed));
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    }
+
+    /// Whether nothing that is no larger ran out of memory.
+    pub fn may_fit(&self, sizes: &[Size], at: usize) -> bool {
+        let mut tried = sizes.iter().zip(&self.out_of_memory);
+        !tried.any(|(size, full)| full.is_some() && size.fits_inside(&sizes[at]))
+    }
+}
+
+fn first_line(failed: &Failed) -> String {
+    match &failed.ended.run.failure {
+        Some(failure) => failure.message.lines().next().unwrap_or_default().into(),
+        None => "ended by the system, most likely for its memory".into(),
+    }
+}

@@ -1,0 +1,61 @@
+//! A run that was kept, as a command line names it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::run::finished::EVENTS;
+use crate::run::{RunSpec, UsageError};
+
+/// The kept run called `text`, by its folder, its event stream, or its id; none when it reads as a target instead.
+///
+/// # Errors
+/// When it is neither.
+pub fn kept_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
+    let given = PathBuf::from(text);
+    if given.is_file() || given.join(EVENTS).is_file() {
+        return Ok(Some(given));
+    }
+    // An id is one word; what has a separator was meant as a path.
+    let kept = root.join("runs").join(text);
+    let stream = kept.join(EVENTS);
+    let is_one_word = given.components().count() == 1;
+    if is_one_word && stream.is_file() {
+        return Ok(Some(kept));
+    }
+    match text.parse::<RunSpec>() {
+        Ok(_) => Ok(None),
+        Err(no_target) if is_one_word => bail!(UsageError(format!(
+            "`{text}` is no kept run (there is no {}), and {no_target}",
+            stream.display()
+        ))),
+        Err(_) => bail!(UsageError(format!(
+            "`{text}` holds no run: a run's folder has a file `events.jsonl`"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_by_id_and_by_path_and_a_wrong_name_says_what_was_tried() {
+        let root = tempfile::tempdir().unwrap();
+        let run = root.path().join("runs/0001-abc");
+        std::fs::create_dir_all(&run).unwrap();
+        std::fs::write(run.join("events.jsonl"), "").unwrap();
+        let found = |text: &str| kept_run(text, root.path());
+        assert_eq!(found("0001-abc").unwrap(), Some(run.clone()));
+        let path = run.to_string_lossy().into_owned();
+        assert_eq!(found(&path).unwrap(), Some(run));
+        assert_eq!(found("v1").unwrap(), None);
+        assert_eq!(found("v2:--data=/some/file").unwrap(), None);
+        let error = found("0002-abd").unwrap_err().to_string();
+        assert!(
+            error.contains("0002-abd") && error.contains("v1"),
+            "{error}"
+        );
+        assert!(found("some/where").is_err());
+    }
+}

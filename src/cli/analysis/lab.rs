@@ -1,0 +1,147 @@
+//! Making the runs of a command, with progress on the error stream: a line that changes on a terminal, a line a run elsewhere.
+
+use std::io::{IsTerminal, stderr};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::Flags;
+use crate::analysis::Stop;
+use crate::analysis::turns::{self, Turn, Watch};
+use crate::cli::Exit;
+use crate::train::event::{Body, Event};
+
+/// Where runs are made, one at a time.
+pub type Lab = turns::Lab<Console>;
+
+impl Lab {
+    /// Starts runs of this program, through the launcher where one is given, and ends them on a signal.
+    ///
+    /// # Errors
+    /// When the launcher's words cannot be read, there is no place for the runs' files, or nobody listens to signals.
+    pub fn open(flags: &Flags) -> Result<Self> {
+        let stop = Stop::default();
+        let runner = flags.runner(stop.clone())?;
+        end_on_signals(stop)?;
+        let watch = Console::default();
+        Ok(Lab { runner, watch })
+    }
+
+    /// A line that stays.
+    pub fn say(&self, text: &str) {
+        match &self.watch.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+/// The run in progress is asked to end, and no further one starts. A second signal does not wait.
+fn end_on_signals(stop: Stop) -> Result<()> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot listen for signals")?;
+    thread::spawn(move || {
+        let mut asked = false;
+        for signal in signals.forever() {
+            stop.stop(signal);
+            if asked {
+                std::process::exit(Exit::Signal(signal).code().into());
+            }
+            asked = true;
+        }
+    });
+    Ok(())
+}
+
+/// Says what runs and how long it may still take.
+#[derive(Debug)]
+pub struct Console {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    ended: usize,
+    /// What runs, and the estimate of the rest.
+    now: String,
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        let bar = stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner())
+                .tick_chars("|/-\\ ");
+            ProgressBar::new_spinner().with_style(style)
+        });
+        Console {
+            bar,
+            started: Instant::now(),
+            ended: 0,
+            now: String::new(),
+        }
+    }
+}
+
+impl Console {
+    /// From the runs so far; nothing to say before the first has ended.
+    fn left(&self, turn: Turn<'_>) -> String {
+        if self.ended == 0 || turn.of < turn.run {
+            return String::new();
+        }
+        let each = self.started.elapsed() / u32::try_from(self.ended).unwrap_or(u32::MAX);
+        let runs = u32::try_from(turn.of - turn.run + 1).unwrap_or(u32::MAX);
+        format!(", about {} left", in_words(each.saturating_mul(runs)))
+    }
+}
+
+impl Watch for Console {
+    fn starts(&mut self, turn: Turn<'_>) {
+        // A search does not know how many runs it will take.
+        let of = match turn.of {
+            0 => String::new(),
+            of => format!(" of {of}"),
+        };
+        self.now = format!("run {}{of}: {}{}", turn.run, turn.name, self.left(turn));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(self.now.clone());
+                bar.tick();
+            }
+            None => eprintln!("{}", self.now),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Some(bar) = &self.bar else { return };
+        match &event.body {
+            Body::Step(step) => {
+                bar.set_message(format!("{}; step {} of {}", self.now, step.n, step.of));
+            }
+            Body::Phase(phase) => bar.set_message(format!("{}; {}", self.now, phase.message)),
+            _ => {}
+        }
+        bar.tick();
+    }
+
+    fn ends(&mut self) {
+        self.ended += 1;
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        0 => "1 s".into(),
+        seconds @ ..=99 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}

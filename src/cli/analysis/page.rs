@@ -1,0 +1,97 @@
+//! What a command prints for people.
+
+use std::fmt::{self, Display, Write};
+use std::io::{self, IsTerminal};
+
+use crate::analysis::relative::factor;
+use crate::analysis::workshop::Confronted;
+use crate::base::statistics::Interval;
+use crate::base::table::{Columns, TextTable, push_wrapped};
+
+/// Lines and tables for a terminal.
+#[derive(Debug)]
+pub struct Page {
+    /// Columns to print in.
+    pub width: usize,
+    text: String,
+}
+
+impl Default for Page {
+    /// As wide as the terminal, or wide enough for every table where there is none.
+    fn default() -> Self {
+        let width = match io::stdout().is_terminal() {
+            true => usize::from(console::Term::stdout().size().1),
+            false => 120,
+        };
+        Page {
+            width,
+            text: String::new(),
+        }
+    }
+}
+
+impl Page {
+    pub fn line(&mut self, line: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// Below an empty line.
+    pub fn table(&mut self, table: impl Into<TextTable>) {
+        let text = table.into().render(self.width);
+        self.line(format_args!("\n{}", text.trim_end()));
+    }
+
+    /// Indented, in as many lines as it takes.
+    pub fn paragraph(&mut self, text: &str) {
+        push_wrapped(&mut self.text, text, self.width);
+    }
+}
+
+impl Display for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A bar of at most `width` characters for `share` (0 to 1) of it.
+pub fn bar(share: f64, width: usize, glyph: char) -> String {
+    let length = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
+    std::iter::repeat_n(glyph, length).collect()
+}
+
+/// `1 round`, `3 rounds`.
+pub fn plural(count: usize, thing: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{s}")
+}
+
+/// From the least to the greatest of several figures; none of a single one.
+pub fn range(values: &[f64]) -> Option<String> {
+    let (least, most) = (
+        values.iter().copied().reduce(f64::min)?,
+        values.iter().copied().reduce(f64::max)?,
+    );
+    (values.len() > 1).then(|| format!("{least:.3} to {most:.3}"))
+}
+
+/// Of a time over a time, as how many times faster.
+pub fn interval(interval: &Interval) -> String {
+    let (low, high) = (1.0 / interval.high, 1.0 / interval.low);
+    format!("{} to {}", factor(low), factor(high))
+}
+
+/// What the workshop states, and the same measured here.
+pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
+    let title = "The workshop's figures beside this machine's";
+    let table = Columns::of(title, confronted)
+        .left("", |claim| claim.what.clone())
+        .left("version", |claim| claim.version.clone())
+        .right("workshop", |claim| claim.workshop.clone())
+        .right("measured", |claim| claim.measured_text.clone())
+        .left("where in the workshop", |claim| claim.source.to_string());
+    notes
+        .iter()
+        .fold(table, |table, note| table.note(*note))
+        .into()
+}

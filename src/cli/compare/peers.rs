@@ -1,0 +1,129 @@
+//! Programs that are none of ours, set beside the targets: what they print of themselves.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::analysis::comparison::Row;
+use crate::analysis::relative::{RelativeTime, USUAL_MARGIN};
+use crate::base::statistics::Series;
+use crate::run::UsageError;
+
+/// What a reader has to know of their figures.
+pub const NOTE: &str = "other programs ran once, before the first round, and say themselves how they measured: a ratio with them has no interval";
+
+/// How a shell says that there is no such program, or that it must not run it.
+const NO_PROGRAM: [i32; 2] = [126, 127];
+
+/// A line that such a program printed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Peer {
+    name: String,
+    step_ms: f64,
+    samples_per_s: Option<f64>,
+    launches_per_step: Option<f64>,
+    /// The peak it reports.
+    peak_bytes: Option<u64>,
+    /// Step time over that of the first row of the comparison, without an interval.
+    relative_time: Option<RelativeTime>,
+}
+
+/// Runs each command once; what it prints beside JSON objects is passed over.
+///
+/// # Errors
+/// When a program is not there, fails, or prints no step time.
+pub fn run(commands: &[String]) -> Result<Vec<Peer>> {
+    let mut peers = Vec::new();
+    for command in commands {
+        eprintln!("peer: {command}");
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot start `{command}`"))?;
+        let status = output.status;
+        if status.code().is_some_and(|code| NO_PROGRAM.contains(&code)) {
+            bail!(UsageError(format!(
+                "--peer: there is no program to run as `{command}`"
+            )));
+        }
+        if !status.success() {
+            bail!("`{command}` ended with {status}");
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let before = peers.len();
+        peers.extend(text.lines().filter_map(Peer::read));
+        if peers.len() == before {
+            bail!("`{command}` printed no JSON line with a `step_ms` above zero:\n{text}");
+        }
+    }
+    Ok(peers)
+}
+
+impl Peer {
+    fn read(line: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let number = |name: &str| value.get(name).and_then(Value::as_f64);
+        let words = ["peer", "cfg", "variant", "dtype"];
+        let name: Vec<&str> = words
+            .iter()
+            .filter_map(|word| value.get(*word)?.as_str())
+            .collect();
+        Some(Peer {
+            name: name.join(" "),
+            step_ms: number("step_ms").filter(|ms| ms.is_finite() && *ms > 0.0)?,
+            samples_per_s: number("samples_s"),
+            launches_per_step: number("kernels"),
+            peak_bytes: number("peak_mb").map(|mebibytes| (mebibytes * 1024.0 * 1024.0) as u64),
+            relative_time: None,
+        })
+    }
+
+    /// Beside runs of ours.
+    pub fn over(self, base: &[Series], confidence: f64) -> Self {
+        let series = Series::new(vec![self.step_ms]);
+        Peer {
+            relative_time: series.ok().and_then(|series| {
+                RelativeTime::of_runs(&[series], base, confidence, USUAL_MARGIN)
+            }),
+            ..self
+        }
+    }
+
+    /// As a row of the tables.
+    pub fn row(&self) -> Row {
+        Row {
+            name: self.name.clone(),
+            step_ms: Some(self.step_ms),
+            samples_per_s: self.samples_per_s,
+            launches_per_step: self.launches_per_step,
+            peak_bytes_reserved: self.peak_bytes,
+            relative_time: self.relative_time.clone(),
+            ..Row::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_line_is_read_and_other_lines_are_passed_over() {
+        let base = [Series::new(vec![35.0]).unwrap()];
+        let read = |line: &str| Some(Peer::read(line)?.over(&base, 0.95));
+        let peer =
+            read(r#"{"cfg":"small","variant":"v1_tf32","step_ms":17.5,"kernels":null}"#).unwrap();
+        assert_eq!(
+            (peer.name.as_str(), peer.step_ms, peer.launches_per_step),
+            ("small v1_tf32", 17.5, None)
+        );
+        let time = peer.relative_time.unwrap();
+        assert_eq!((time.ratio, time.interval), (0.5, None));
+        assert!(read("2.11.0+cu130 NVIDIA H200").is_none());
+        assert!(read(r#"{"variant":"broken","step_ms":0.0}"#).is_none());
+    }
+}

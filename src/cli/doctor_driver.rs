@@ -1,0 +1,125 @@
+//! `doctor --driver`: what a GPU's driver and its libraries do, tried on the device.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Exit;
+use super::doctor::{DoctorArgs, print_finding};
+use crate::base::device_facts::DeviceFacts;
+use crate::device::finding::{Finding, Status};
+use crate::device::selftest::{self, Effort};
+use crate::device::{Backend, open_driver};
+use crate::run::UsageError;
+
+/// Everything `doctor --driver --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Report {
+    version: &'static str,
+    /// Whether a device was tried, and all it has is right.
+    passed: bool,
+    drivers: Vec<Tried>,
+}
+
+/// One vendor's driver.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tried {
+    backend: String,
+    /// Null where none could be opened.
+    device: Option<DeviceFacts>,
+    findings: Vec<Finding>,
+}
+
+const MARKS: [&str; 3] = ["ok", "not there", "FAILED"];
+
+pub fn run(args: &DoctorArgs) -> Result<Exit> {
+    let backends = match args.backend.backend() {
+        None => vec![Backend::Rocm, Backend::Cuda],
+        Some(backend) if backend.vendor().is_some() => vec![backend],
+        Some(backend) => bail!(UsageError(format!(
+            "--backend {backend}: --driver tries HIP and CUDA; take rocm or cuda"
+        ))),
+    };
+    let effort = match args.quick {
+        true => Effort::QUICK,
+        false => Effort::FULL,
+    };
+    let mut drivers = vec![];
+    for backend in backends {
+        drivers.push(attempt(args, backend, effort)?);
+    }
+    let exit = verdict(&drivers);
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        passed: exit == Exit::Ok,
+        drivers,
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        let words = match exit {
+            Exit::Ok => "What was tried is right.",
+            Exit::Failed => "Something is wrong: see what is marked above.",
+            _ => "Not everything could be tried: see what is not there above.",
+        };
+        writeln!(out, "\n{words}")?;
+    }
+    Ok(exit)
+}
+
+/// Tries one driver and, unless a document is wanted, prints each line as it comes.
+fn attempt(args: &DoctorArgs, backend: Backend, effort: Effort) -> io::Result<Tried> {
+    let mut out = io::stdout().lock();
+    let mut topic = "";
+    let mut printed = match args.json {
+        true => Ok(()),
+        false => writeln!(out, "\n{backend}"),
+    };
+    let mut show = |finding: &Finding| {
+        if !args.json && printed.is_ok() {
+            printed = print_finding(&mut out, finding, &mut topic, MARKS);
+        }
+    };
+    let (device, findings) = match open_driver(backend, args.device.as_deref()) {
+        Ok(driver) => (
+            Some(DeviceFacts::from(driver.properties())),
+            selftest::run(&driver, effort, &mut show),
+        ),
+        Err(error) => {
+            let finding = Finding::ok("probe", "the driver", error.to_string());
+            let finding = finding.needs(Status::Absent, error.remedy());
+            show(&finding);
+            (None, vec![finding])
+        }
+    };
+    printed.map(|()| Tried {
+        backend: backend.to_string(),
+        device,
+        findings,
+    })
+}
+
+/// What is wrong counts most; then what is not there and could be. One vendor's driver may be missing beside the other's.
+fn verdict(drivers: &[Tried]) -> Exit {
+    let opened = drivers.iter().any(|driver| driver.device.is_some());
+    let findings: Vec<&Finding> = drivers
+        .iter()
+        .filter(|driver| driver.device.is_some() || !opened)
+        .flat_map(|driver| &driver.findings)
+        .collect();
+    let missing = |finding: &&Finding| finding.remedy.is_some();
+    if findings
+        .iter()
+        .any(|finding| finding.status == Status::Broken)
+    {
+        Exit::Failed
+    } else if findings.iter().any(missing) {
+        Exit::Environment
+    } else {
+        Exit::Ok
+    }
+}

@@ -1,0 +1,197 @@
+//! `scale`: targets over a grid of sequence lengths and batch sizes, and how time and memory grow over it.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::analysis::{
+    Analysis, Answer, Column, Flags, Grid, Lab, Measure, Page, Sizes, TIMED, bar, workshop_table,
+};
+use crate::analysis::comparison::total_series;
+use crate::analysis::relative::{RelativeTime, USUAL_MARGIN};
+use crate::analysis::scaling::{Cell, Measured, Size, TargetScale, growths};
+use crate::analysis::workshop::{self, Confronted};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{human_bytes, number};
+
+#[derive(Debug, Args)]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("1")), after_help = r"Examples:
+  tinyllama-tutor scale v1 --seq-len 64,128,256,512,1024
+      growth with the sequence length
+  tinyllama-tutor scale v1 v4 --seq-len 128 --batch-size 1,4,8,16,32 --workshop
+      two targets beside the workshop's table")]
+pub struct ScaleArgs {
+    /// What to run, each with flags of its own after a colon; with several the first is what the others are compared with
+    #[arg(required = true, value_name = "TARGET")]
+    targets: Vec<RunSpec>,
+    #[command(flatten)]
+    sizes: Sizes,
+    #[command(flatten)]
+    measure: Measure,
+    /// Set what the workshop states about growth beside what was measured here
+    #[arg(long)]
+    workshop: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+use crate::run::RunSpec;
+
+/// A target's time over the first one's, at a size that both ran at.
+#[derive(Serialize)]
+struct AtSize {
+    size: Size,
+    name: String,
+    relative_time: RelativeTime,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// False when an interruption or a failure left cells out.
+    complete: bool,
+    rounds: usize,
+    confidence: f64,
+    scales: &'a [TargetScale],
+    /// Over the first target; empty with a single one.
+    over_the_first: &'a [AtSize],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workshop: Option<&'a [Confronted]>,
+}
+
+impl Analysis for ScaleArgs {
+    fn answer(&self) -> Result<Answer> {
+        let common = self.flags.after(&[&TIMED[..], &["--flops"]].concat());
+        let mut grid = Grid::new(&self.targets, &common, &self.sizes)?;
+        let Measure { rounds, confidence } = self.measure;
+        let ended = grid.run(&mut Lab::open(&self.flags)?, rounds);
+        let scale = |column: &Column| scale(column, &grid.sizes, confidence);
+        let scales: Vec<TargetScale> = grid.columns.iter().map(scale).collect();
+        let workshop = self.workshop.then(|| workshop::scaling::confront(&scales));
+        let document = Document {
+            complete: ended.is_ok(),
+            rounds,
+            confidence,
+            scales: &scales,
+            over_the_first: &over_the_first(&grid, confidence),
+            workshop: workshop.as_deref(),
+        };
+        Ok(Answer::new(&document, page(&document))?.after(ended))
+    }
+}
+
+/// What became of each size; those that an interruption left out are absent.
+fn scale(column: &Column, sizes: &[Size], confidence: f64) -> TargetScale {
+    let cell = |(at, size): (usize, &Size)| match &column.out_of_memory[at] {
+        Some(message) => Some(Cell::OutOfMemory {
+            size: *size,
+            message: message.clone(),
+        }),
+        None if !column.may_fit(sizes, at) => Some(Cell::NotTried { size: *size }),
+        None => Measured::of(*size, &column.runs[at]).map(Cell::Measured),
+    };
+    let mut scale = TargetScale {
+        name: column.spec.to_string(),
+        target: column.spec.target.to_string(),
+        cells: sizes.iter().enumerate().filter_map(cell).collect(),
+        growths: vec![],
+    };
+    let measured: Vec<Measured> = scale.measured().into_iter().cloned().collect();
+    scale.growths = growths(&measured, confidence);
+    scale
+}
+
+/// Every other target's time over the first one's, size by size.
+fn over_the_first(grid: &Grid, confidence: f64) -> Vec<AtSize> {
+    let Some((first, others)) = grid.columns.split_first() else {
+        return vec![];
+    };
+    let mut all = Vec::new();
+    for (at, size) in grid.sizes.iter().enumerate() {
+        let base = total_series(&first.runs[at]);
+        for column in others {
+            let own = total_series(&column.runs[at]);
+            let time = RelativeTime::in_rounds(&own, &base, confidence, USUAL_MARGIN);
+            all.extend(time.map(|relative_time| AtSize {
+                size: *size,
+                name: column.spec.to_string(),
+                relative_time,
+            }));
+        }
+    }
+    all
+}
+
+fn page(found: &Document<'_>) -> Page {
+    let mut page = Page::default();
+    for scale in found.scales.iter().filter(|scale| !scale.cells.is_empty()) {
+        page.table(grid(scale));
+        match scale.growths.is_empty() {
+            true => page.line("\nA growth needs two sizes that ran."),
+            false => page.table(growth(scale)),
+        }
+    }
+    if let (Some(first), false) = (found.scales.first(), found.over_the_first.is_empty()) {
+        page.table(
+            Columns::of(format!("Against {}", first.name), found.over_the_first)
+                .right("sequence", |row| row.size.sequence_length.to_string())
+                .right("batch", |row| row.size.batch_size.to_string())
+                .left("", |row| row.name.clone())
+                .right("times as fast", |row| row.relative_time.speedup_text())
+                .left("finding", |row| row.relative_time.finding_text())
+                .note("with one or two rounds an interval rests on the steps of single runs: what differs from one start to the next is not in it"),
+        );
+    }
+    if let Some(confronted) = found.workshop {
+        page.table(workshop_table(confronted, &workshop::scaling::NOTES));
+    }
+    page
+}
+
+/// A row a cell.
+fn grid(scale: &TargetScale) -> TextTable {
+    let times = scale.measured();
+    let times = times.iter().map(|cell| cell.step_ms);
+    let longest = times.fold(f64::MIN_POSITIVE, f64::max);
+    let title = format!("{} over its sizes", scale.name);
+    Columns::of(title, &scale.cells)
+        .right("sequence", |cell| cell.size().sequence_length.to_string())
+        .right("batch", |cell| cell.size().batch_size.to_string())
+        .right("step ms", |cell| {
+            number(cell.measured().map(|cell| cell.step_ms), 3)
+        })
+        .right("tokens/s", |cell| {
+            number(cell.measured().map(|cell| cell.tokens_per_s), 0)
+        })
+        .right("memory", |cell| {
+            cell.measured()?.peak_bytes.map(human_bytes)
+        })
+        .right("launches", |cell| number(cell.measured()?.launches, 0))
+        .left("", |cell| match cell {
+            Cell::Measured(cell) => bar(cell.step_ms / longest, 24, '#'),
+            Cell::OutOfMemory { .. } => "out of memory".into(),
+            Cell::NotTried { .. } => "not tried: a smaller one did not fit".into(),
+        })
+        .into()
+}
+
+/// A row an exponent.
+fn growth(scale: &TargetScale) -> TextTable {
+    Columns::of(format!("Growth of {}", scale.name), &scale.growths)
+        .left("", |growth| growth.of.to_string())
+        .left("with", |growth| growth.axis.name().to_string())
+        .right("exponent", |growth| format!("{:.2}", growth.exponent))
+        .right("interval", |growth| match growth.low.zip(growth.high) {
+            Some((low, high)) => format!("{low:.2} to {high:.2}"),
+            None => "needs more sizes".into(),
+        })
+        .left("between neighbours", |growth| {
+            let locals = growth.between_neighbours.iter();
+            let exponents = locals.map(|local| format!("{:.2}", local.exponent));
+            exponents.collect::<Vec<_>>().join(" ")
+        })
+        .note(
+            "1 is linear, 2 quadratic, 0 not at all. Where the exponents between neighbours rise, the smaller sizes are bound by something \
+             that does not grow, such as launches; the fit's interval is wide then, for no single power law holds",
+        )
+        .into()
+}

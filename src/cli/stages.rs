@@ -1,0 +1,252 @@
+//! `stages`: the whole debugging scenario, one stage after the other, and what it shows on this device.
+
+mod files;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, plural};
+use crate::analysis::comparison::{Made, Side, compare};
+use crate::analysis::relative::{RelativeTime, factor};
+use crate::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
+use crate::analysis::workshop::FIGURES;
+use crate::analysis::{RunFailure, Variant};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::{human_bytes, number, number_or_not};
+use crate::profiler::commands::{Tool, installed};
+use crate::run::folder;
+use crate::train::event::Kernels;
+
+/// Time kernels of two steps after those that count: what is strided is judged by the kernel that reads it.
+const PROFILED: &str = "--profile-steps=2";
+
+/// Kernels shown of each stage.
+const KERNELS: usize = 5;
+
+#[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor stages --config small
+      all six beside v1, and what shows on this device
+  tinyllama-tutor stages --profile --out stages
+      with kernel tables, logs and traces in a folder")]
+pub struct StagesArgs {
+    #[command(flatten)]
+    measure: Measure,
+    /// Also show the longest kernels of each stage, and trace each with rocprofv3 where that is installed
+    #[arg(long)]
+    profile: bool,
+    /// Folder for stageN.log, the events and the traces [default: a new one below the state folder]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    stages: &'a [StageRow],
+    findings: &'a Findings,
+    warnings: &'a [String],
+    /// Stages that did not run, and why.
+    failed: &'a [(String, String)],
+    folder: &'a Path,
+    kept: &'a Path,
+}
+
+impl Analysis for StagesArgs {
+    fn answer(&self) -> Result<Answer> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs();
+        let root = folder::state_folder()?;
+        let usual = || root.join("stages").join(now.to_string());
+        let out = self.out.clone().unwrap_or_else(usual);
+        folder::check_writable(&out)?;
+        // What a stage waits for is part of the stage, so nothing is said of it.
+        let common = self.flags.after(&["--repeatability=off", PROFILED]);
+        let variant = |target: &str| Ok(Variant::new(target, &target.parse()?, &common, &[])?);
+        let stages = FIGURES.stages.iter();
+        let variants = stages.map(|stage| variant(&stage.target));
+        let variants = variants.collect::<Result<Vec<_>>>()?;
+        let mut lab = Lab::open(&self.flags)?;
+        let mut failed: Vec<(String, String)> = Vec::new();
+        let Measure { rounds, confidence } = self.measure;
+        let runs = lab.take_turns_without(&variants, rounds, |failure| {
+            let target = failure.variant.clone();
+            failed.push((target, RunFailure::Failed(failure).to_string()));
+            Ok(())
+        })?;
+        let sides: Vec<Side> = variants
+            .iter()
+            .zip(runs)
+            .map(|(variant, runs)| Side {
+                name: variant.name.clone(),
+                runs,
+                phases: None,
+            })
+            .collect();
+        files::keep(&out, &sides)?;
+        if self.profile {
+            let ran =
+                |variant: &&Variant| !failed.iter().any(|(target, _)| *target == variant.name);
+            let ran: Vec<&Variant> = variants.iter().filter(ran).collect();
+            self.trace_all(&lab, &ran, &out)?;
+        }
+        drop(lab);
+        let comparison = compare(&sides, Made::InTurns, confidence);
+        let Some(findings) = Findings::of(&sides, confidence, now) else {
+            let why: Vec<String> = failed
+                .iter()
+                .map(|(target, why)| format!("{target}: {why}"))
+                .collect();
+            bail!("no stage ran\n{}", why.join("\n"));
+        };
+        let stages = rows(&comparison, &sides, confidence);
+        let kept = findings.save(&root)?;
+        let document = Document {
+            stages: &stages,
+            findings: &findings,
+            warnings: &comparison.warnings,
+            failed: &failed,
+            folder: &out,
+            kept: &kept,
+        };
+        let mut page = page(&document);
+        if self.profile {
+            kernels(&mut page, &sides);
+        }
+        page.line(format_args!(
+            "\nLogs and events are in {}; what shows on this device is kept in {}.",
+            out.display(),
+            kept.display()
+        ));
+        Ok(Answer::new(&document, page)?.passed(failed.is_empty()))
+    }
+}
+
+impl StagesArgs {
+    /// rocprofv3's traces, where it is installed, of the stages that ran.
+    fn trace_all(&self, lab: &Lab, variants: &[&Variant], out: &Path) -> Result<()> {
+        if installed::find(Tool::Rocprofv3).is_none() {
+            lab.say("rocprofv3 is not installed here: kernel tables only, no traces");
+            return Ok(());
+        }
+        for variant in variants {
+            lab.runner.check_stop()?;
+            let target = &variant.name;
+            lab.say(&format!("{target}: tracing with rocprofv3"));
+            let mut command = Command::new(&lab.runner.launcher.program);
+            command
+                .args(["profile", "rocprofv3", target, "--out"])
+                .arg(out.join(format!("{target}-rocprofv3")));
+            if let Some(launcher) = &self.flags.launcher {
+                command.arg("--launcher").arg(launcher);
+            }
+            let command = command.arg("--").args(variant.spec.words());
+            let output = command.stdin(Stdio::null()).output();
+            let output = output.context("cannot start the profiler")?;
+            if !output.status.success() {
+                let why = String::from_utf8_lossy(&output.stderr);
+                lab.say(&format!(
+                    "{target}: rocprofv3 {}: {}",
+                    output.status,
+                    why.trim()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn page(found: &Document<'_>) -> Page {
+    let mut page = Page::default();
+    let Findings {
+        device,
+        backend,
+        confidence,
+        ..
+    } = found.findings;
+    let rounds = plural(found.findings.rounds, "round");
+    page.line(format_args!("{device} ({backend}), {rounds}"));
+    page.table(measured(found.stages, *confidence));
+    page.table(workshop(found.stages));
+    page.line("\nDoes it show on this device?");
+    for effect in &found.findings.effects {
+        page.paragraph(&format!("{}: {}; {}", effect.id, effect.shows, effect.text));
+    }
+    for (target, why) in found.failed {
+        page.line(format_args!("{target} did not run: {why}"));
+    }
+    for warning in found.warnings {
+        page.line(format_args!("warning: {warning}"));
+    }
+    page
+}
+
+/// The longest kernels of each stage's last run, where the backend reports kernels.
+fn kernels(page: &mut Page, stages: &[Side]) {
+    let timed = |side: &Side| Some((side.name.clone(), side.runs.last()?.kernels.clone()?));
+    let timed: Vec<_> = stages.iter().filter_map(timed).collect();
+    if timed.is_empty() {
+        page.line("\nThis backend times no kernels.");
+    }
+    for (target, Kernels { kernels, .. }) in timed {
+        let longest = &kernels[..kernels.len().min(KERNELS)];
+        page.table(
+            Columns::of(format!("Longest kernels of {target}, a step"), longest)
+                .left("kernel", |row| row.name.clone())
+                .left("part", |row| row.part.clone())
+                .right("launches", |row| format!("{:.1}", row.launches_per_step))
+                .right("ms", |row| number(row.device_ms_per_step, 3)),
+        );
+    }
+}
+
+fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
+    let speedup = |time: &Option<RelativeTime>| time.as_ref().map(RelativeTime::speedup_text);
+    Columns::of("Measured here", stages)
+        .left("", |stage| stage.row.name.clone())
+        .right("loss", |stage| {
+            let loss = |loss| number_or_not(loss, 2);
+            format!("{} to {}", loss(stage.row.first_loss), loss(stage.row.final_loss))
+        })
+        .right("samples/s", |stage| number(stage.row.samples_per_s, 1))
+        .right("step ms", |stage| number(stage.row.step_ms, 3))
+        .right("forward", |stage| number(stage.row.phases.forward_ms, 3))
+        .right("memory", |stage| stage.row.peak_bytes().map(human_bytes))
+        .right("gradients", |stage| stage.row.gradients())
+        .right("over the one before", |stage| speedup(&stage.relative_to_before))
+        .right("over v1", |stage| speedup(&stage.row.relative_time))
+        .note(format!(
+            "times in ms; how many times faster, with {:.0} % intervals; stages 1 to 3 read their parts without waiting for the device",
+            100.0 * confidence
+        ))
+        .into()
+}
+
+fn workshop(stages: &[StageRow]) -> TextTable {
+    let stated = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let table = Columns::of("The workshop's figures beside them", stages)
+        .left("", |stage| stage.row.name.clone())
+        .right("loss: workshop", |stage| stated(&stage.workshop.loss))
+        .right("here", |stage| number(stage.row.first_loss, 1))
+        .right("samples/s: workshop", |stage| {
+            stated(&stage.workshop.samples_per_s)
+        })
+        .right("here", |stage| number(stage.row.samples_per_s, 1))
+        .right("over v1: workshop", |stage| stated(&stage.workshop.to_v1))
+        .right("here", |stage| {
+            let time = stage.row.relative_time.as_ref();
+            time.map_or("1x".into(), |time| format!("{}x", factor(1.0 / time.ratio)))
+        })
+        .left("what is wrong", |stage| stage.issue.to_string());
+    WORKSHOP_NOTES
+        .iter()
+        .fold(table, |table, note| table.note(*note))
+        .into()
+}

@@ -1,0 +1,376 @@
+//! Trials of modules, launches, events, streams and graphs.
+
+use super::reference::same_bits;
+use super::{Bench, Finding, Outcome, Result, Trials, expect, numbers};
+use crate::device::driver::{
+    Argument, Buffer, DriverError, Kernel, Launch, LaunchMode, Module, Source,
+};
+
+const KERNELS: &str = include_str!("kernels.cu");
+const THREADS: u32 = 256;
+const FACTOR: f32 = 1.0 / 1024.0;
+/// Launches in a captured graph.
+const CAPTURED: usize = 10;
+
+type Trial = fn(&Bench<'_>, &Module) -> Result<Outcome>;
+
+/// What is tried, by topic.
+const TRIALS: [(&str, &[(&str, Trial)]); 5] = [
+    (
+        "modules",
+        &[
+            ("kernels compile", compiled),
+            ("an error is shown with its line", broken_source),
+        ],
+    ),
+    (
+        "launches",
+        &[
+            ("numbers are those of the host", one_launch),
+            ("an argument by value arrives whole", by_value),
+            ("shared memory beyond the default", large_shared),
+            ("blocks that wait for each other", cooperative),
+            ("overlapping ones keep their order", overlapping),
+        ],
+    ),
+    ("events", &[("time between two", time_between_events)]),
+    ("streams", &[("one waits for another", waiting_stream)]),
+    (
+        "graphs",
+        &[
+            ("replays equal single launches", replayed_graph),
+            ("two branches fork and join", forked_graph),
+            ("a failed capture leaves nothing", failed_capture),
+        ],
+    ),
+];
+
+pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
+    let module = match bench.driver.compile(&Source::new("selftest.cu", KERNELS)) {
+        Ok(module) => module,
+        Err(error) => return trials.add("modules", "kernels compile", Err(error)),
+    };
+    for (topic, of_topic) in TRIALS {
+        for (name, trial) in of_topic {
+            trials.add(topic, *name, trial(bench, &module));
+        }
+    }
+}
+
+/// x and y on the device.
+struct Vectors {
+    x: Buffer,
+    y: Buffer,
+}
+
+impl Bench<'_> {
+    fn vectors(&self) -> Result<Vectors> {
+        Ok(Vectors {
+            x: self.place(&numbers(1, self.effort.count))?,
+            y: self.place(&numbers(2, self.effort.count))?,
+        })
+    }
+
+    /// y as it is at the start.
+    fn fill(&self, vectors: &Vectors) -> Result<()> {
+        let y = numbers(2, self.effort.count);
+        self.stream.upload(vectors.y.whole(), &y)
+    }
+
+    fn saxpy(&self, kernel: &Kernel, vectors: &Vectors, mode: LaunchMode) -> Result<()> {
+        let count = self.effort.count as u32;
+        let launch = Launch::linear(count.div_ceil(THREADS), THREADS).with_mode(mode);
+        let arguments = [
+            FACTOR.into(),
+            vectors.x.whole().into(),
+            vectors.y.whole().into(),
+            count.into(),
+        ];
+        // SAFETY: as the kernel declares; every trial waits for the stream before its vectors go.
+        unsafe { self.stream.launch(kernel, &launch, &arguments) }
+    }
+
+    fn times(&self, launches: usize, kernel: &Kernel, vectors: &Vectors) -> Result<()> {
+        (0..launches).try_for_each(|_| self.saxpy(kernel, vectors, LaunchMode::Ordered))
+    }
+
+    /// y after `launches` single launches.
+    fn launched(&self, kernel: &Kernel, vectors: &Vectors, launches: usize) -> Result<Vec<f32>> {
+        self.fill(vectors)?;
+        self.times(launches, kernel, vectors)?;
+        self.read(&vectors.y)
+    }
+
+    /// y after `launches` launches, as the host computes it.
+    fn expected(&self, launches: usize) -> Vec<f32> {
+        let mut y = numbers(2, self.effort.count);
+        for (x, y) in numbers(1, self.effort.count).into_iter().zip(&mut y) {
+            for _ in 0..launches {
+                *y = FACTOR.mul_add(x, *y);
+            }
+        }
+        y
+    }
+
+    /// `x` through `reverse` in `blocks` blocks that use `bytes` of shared memory each.
+    fn reversed(
+        &self,
+        kernel: &Kernel,
+        x: &[f32],
+        (blocks, bytes): (usize, usize),
+        mode: LaunchMode,
+    ) -> Result<bool> {
+        let (from, to) = (self.place(x)?, self.driver.allocate(size_of_val(x))?);
+        let launch = Launch::linear(blocks as u32, THREADS)
+            .with_shared(bytes as u32)
+            .with_mode(mode);
+        let words = bytes / 4;
+        let arguments = [
+            from.whole().into(),
+            to.whole().into(),
+            (words as u32).into(),
+        ];
+        // SAFETY: as the kernel declares; reading waits.
+        unsafe { self.stream.launch(kernel, &launch, &arguments)? };
+        let expected: Vec<f32> = x
+            .chunks(words)
+            .flat_map(|part| part.iter().rev())
+            .copied()
+            .collect();
+        Ok(same_bits(&self.read(&to)?, &expected))
+    }
+}
+
+fn compiled(_: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let attributes = module.kernel("saxpy")?.attributes();
+    let missing = module.kernel("no_such_kernel").is_err();
+    expect(
+        missing && attributes.max_threads >= THREADS && attributes.spilled_bytes == 0,
+        format!(
+            "saxpy takes {} registers; a kernel that is not there is {}refused",
+            attributes.registers,
+            if missing { "" } else { "not " }
+        ),
+    )
+}
+
+fn broken_source(bench: &Bench<'_>, _: &Module) -> Result<Outcome> {
+    let source = Source::new(
+        "broken.cu",
+        "// first line\nextern \"C\" __global__ void f() { syntax error }\n",
+    );
+    match bench.driver.compile(&source) {
+        Err(DriverError::Compile { log, .. }) => {
+            let first = log.lines().next().unwrap_or_default().to_owned();
+            expect(log.contains("broken.cu") && log.contains('2'), first)
+        }
+        Err(other) => Err(other),
+        Ok(_) => expect(false, "it compiled".into()),
+    }
+}
+
+fn one_launch(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let found = bench.launched(&module.kernel("saxpy")?, &bench.vectors()?, 1)?;
+    expect(
+        same_bits(&found, &bench.expected(1)),
+        format!("{} numbers", found.len()),
+    )
+}
+
+fn by_value(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("sum_table")?;
+    let table: Vec<f32> = (0..64_u8).map(f32::from).collect();
+    let sum = bench.driver.allocate(4)?;
+    let arguments = [Argument::structure(&table), sum.whole().into()];
+    let launch = Launch::linear(1, 1);
+    // SAFETY: as the kernel declares; reading waits.
+    unsafe { bench.stream.launch(&kernel, &launch, &arguments)? };
+    let found: Vec<f32> = bench.read(&sum)?;
+    expect(found == [2016.0], format!("0 + 1 + ... + 63 = {found:?}"))
+}
+
+fn large_shared(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("reverse")?;
+    let most = bench.driver.properties().shared_per_block_most;
+    kernel.allow_shared(most)?;
+    let refused = kernel.allow_shared(most + 1).is_err();
+    let x = numbers(3, most / 4);
+    let right = bench.reversed(&kernel, &x, (1, most), LaunchMode::Ordered)?;
+    expect(right && refused, format!("{most} bytes in a block"))
+}
+
+fn cooperative(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    if !bench.driver.properties().cooperative {
+        return Ok(Outcome::Unsupported);
+    }
+    let kernel = module.kernel("reverse")?;
+    let x = numbers(4, 512);
+    let right = bench.reversed(&kernel, &x, (2, 1024), LaunchMode::Cooperative)?;
+    expect(right, "two blocks".into())
+}
+
+fn overlapping(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("saxpy_overlapping")?;
+    let vectors = bench.vectors()?;
+    let expected = bench.expected(CAPTURED);
+    let timed = |mode: LaunchMode| -> Result<(Vec<f32>, f32)> {
+        // SAFETY: kernel and vectors outlive the graph, which is launched here only.
+        let graph = unsafe {
+            bench
+                .stream
+                .capture(|| (0..CAPTURED).try_for_each(|_| bench.saxpy(&kernel, &vectors, mode)))?
+        };
+        let (start, end) = (bench.driver.timed_event()?, bench.driver.timed_event()?);
+        // SAFETY: as above. The first launch loads the code.
+        unsafe { graph.launch(&bench.stream)? };
+        bench.fill(&vectors)?;
+        bench.stream.record(&start)?;
+        // SAFETY: as above.
+        unsafe { graph.launch(&bench.stream)? };
+        bench.stream.record(&end)?;
+        let found = bench.read(&vectors.y)?;
+        let microseconds = end.milliseconds_since(&start)? * 1000.0;
+        Ok((found, microseconds / CAPTURED as f32))
+    };
+    let (ordered, ordered_us) = timed(LaunchMode::Ordered)?;
+    let (overlapped, overlapped_us) = timed(LaunchMode::Overlapping)?;
+    let right = same_bits(&ordered, &expected) && same_bits(&overlapped, &expected);
+    if right && !bench.driver.properties().overlapping {
+        return Ok(Outcome::Unsupported);
+    }
+    expect(
+        right,
+        format!("{ordered_us:.2} us a launch in order, {overlapped_us:.2} us overlapping"),
+    )
+}
+
+fn time_between_events(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("saxpy")?;
+    let vectors = bench.vectors()?;
+    let (start, end) = (bench.driver.timed_event()?, bench.driver.timed_event()?);
+    bench.stream.record(&start)?;
+    bench.times(CAPTURED, &kernel, &vectors)?;
+    bench.stream.record(&end)?;
+    end.synchronize()?;
+    let milliseconds = end.milliseconds_since(&start)?;
+    bench.stream.synchronize()?;
+    expect(
+        milliseconds > 0.0 && milliseconds.is_finite(),
+        format!("{CAPTURED} launches in {:.1} us", milliseconds * 1000.0),
+    )
+}
+
+/// What the first stream computes is copied in the second: only the event keeps the copy behind it.
+fn waiting_stream(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("saxpy")?;
+    let vectors = bench.vectors()?;
+    let copied = bench.driver.allocate(vectors.y.bytes())?;
+    let second = bench.driver.stream(0)?;
+    let done = bench.driver.ordering_event()?;
+    bench.times(CAPTURED, &kernel, &vectors)?;
+    bench.stream.record(&done)?;
+    second.wait(&done)?;
+    // SAFETY: downloading waits for the second stream, and that for the first.
+    unsafe { second.copy(copied.whole(), vectors.y.whole())? };
+    let found: Vec<f32> = second.download(copied.whole(), bench.effort.count)?;
+    expect(
+        same_bits(&found, &bench.expected(CAPTURED)),
+        format!("a copy behind {CAPTURED} launches"),
+    )
+}
+
+fn replayed_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let (vectors, replays) = (bench.vectors()?, bench.effort.replays);
+    let kernel = module.kernel("saxpy")?;
+    let expected = bench.launched(&kernel, &vectors, CAPTURED * replays)?;
+    bench.fill(&vectors)?;
+    // SAFETY: kernel and vectors outlive the graph.
+    let graph = unsafe {
+        bench
+            .stream
+            .capture(|| bench.times(CAPTURED, &kernel, &vectors))?
+    };
+    let untouched = same_bits(&bench.read(&vectors.y)?, &bench.expected(0));
+    let before = bench.driver.work();
+    for _ in 0..replays {
+        // SAFETY: as above.
+        unsafe { graph.launch(&bench.stream)? };
+    }
+    let work = bench.driver.work().since(&before);
+    let found = bench.read(&vectors.y)?;
+    let kernels = graph.contents().kernels;
+    expect(
+        same_bits(&found, &expected)
+            && untouched
+            && kernels == CAPTURED
+            && work.host_launches() == replays as u64,
+        format!("{kernels} kernels captured, {replays} replays"),
+    )
+}
+
+fn forked_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    let kernel = module.kernel("saxpy")?;
+    let [left, right] = [bench.vectors()?, bench.vectors()?];
+    let branch = Bench {
+        driver: bench.driver,
+        stream: bench.driver.stream(0)?,
+        effort: bench.effort,
+    };
+    let (fork, join) = (
+        bench.driver.ordering_event()?,
+        bench.driver.ordering_event()?,
+    );
+    // SAFETY: everything outlives the graph.
+    let graph = unsafe {
+        bench.stream.capture(|| -> Result<()> {
+            bench.stream.record(&fork)?;
+            branch.stream.wait(&fork)?;
+            branch.times(1, &kernel, &right)?;
+            branch.stream.record(&join)?;
+            bench.times(1, &kernel, &left)?;
+            bench.stream.wait(&join)
+        })?
+    };
+    // SAFETY: as above.
+    unsafe { graph.launch(&bench.stream)? };
+    let expected = bench.expected(1);
+    let same =
+        same_bits(&bench.read(&left.y)?, &expected) && same_bits(&bench.read(&right.y)?, &expected);
+    let kernels = graph.contents().kernels;
+    expect(
+        same && !branch.stream.is_capturing() && kernels == 2,
+        format!("{kernels} kernels on two branches"),
+    )
+}
+
+fn failed_capture(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
+    const REASON: &str = "stopped on purpose";
+    let vectors = bench.vectors()?;
+    let kernel = module.kernel("saxpy")?;
+    // SAFETY, here and below: no graph comes of it.
+    let stopped = unsafe {
+        bench.stream.capture(|| {
+            bench.times(1, &kernel, &vectors)?;
+            Err(DriverError::Invalid(REASON.into()))
+        })
+    };
+    // A stream that joins a capture and is not joined again makes the driver refuse it.
+    let branch = bench.driver.stream(0)?;
+    let fork = bench.driver.ordering_event()?;
+    let refused = unsafe {
+        bench.stream.capture(|| -> Result<()> {
+            bench.stream.record(&fork)?;
+            branch.wait(&fork)?;
+            branch.clear(vectors.y.whole())
+        })
+    };
+    let found = bench.launched(&kernel, &vectors, 1)?;
+    let goes_on = same_bits(&found, &bench.expected(1)) && !bench.stream.is_capturing();
+    match (stopped, refused) {
+        (Err(DriverError::Invalid(first)), Err(second)) => expect(
+            first == REASON && goes_on,
+            format!("{first}; {second}; the stream goes on"),
+        ),
+        _ => expect(false, "a capture that should have failed did not".into()),
+    }
+}

@@ -1,0 +1,246 @@
+//! Trials of the driver layer on a device: what it computes, not only that calls return.
+
+mod launches;
+mod products;
+mod reference;
+
+use super::driver::{Buffer, Driver, DriverError, Plain, Refusal, Result, Stream};
+use super::finding::{Finding, Status};
+use reference::same_bits;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Numbers of a vector: not a multiple of any block, so that the last one is partly idle.
+    count: usize,
+    /// Replays of a graph.
+    replays: usize,
+    /// Sides of matrices are multiples of this, in elements.
+    unit: usize,
+}
+
+impl Effort {
+    /// For a GPU: seconds.
+    pub const FULL: Effort = Effort {
+        count: (1 << 20) + 3,
+        replays: 1000,
+        unit: 8,
+    };
+    /// For a device that is simulated on a CPU.
+    pub const QUICK: Effort = Effort {
+        count: 1003,
+        replays: 5,
+        unit: 1,
+    };
+}
+
+/// Runs every trial. One that fails does not stop the others, unless the device is lost with it.
+///
+/// `progress` hears of each as it ends.
+pub fn run(driver: &Driver, effort: Effort, progress: impl FnMut(&Finding)) -> Vec<Finding> {
+    let before = driver.memory_use();
+    let mut trials = Trials {
+        findings: vec![],
+        progress,
+    };
+    trials.add("probe", "the device", properties(driver));
+    match driver.stream(WORKSPACE) {
+        Ok(stream) => {
+            let bench = Bench {
+                driver,
+                stream,
+                effort,
+            };
+            trials.add("memory", "an allocation", allocation(&bench));
+            trials.add("memory", "more than there is", too_much(&bench));
+            trials.add("copies", "pageable memory", pageable_copies(&bench));
+            trials.add("copies", "pinned memory", pinned_copies(&bench));
+            launches::try_all(&bench, &mut trials);
+            products::try_all(&bench, &mut trials);
+        }
+        Err(error) => trials.add("streams", "a stream", Err(error)),
+    }
+    let held = before.allocated + before.pinned;
+    trials.add(
+        "memory",
+        "everything is given back",
+        given_back(driver, held),
+    );
+    trials.findings
+}
+
+/// Scratch memory for the matrix library.
+const WORKSPACE: usize = 32 << 20;
+
+/// What a trial works with.
+struct Bench<'a> {
+    driver: &'a Driver,
+    stream: Stream,
+    effort: Effort,
+}
+
+/// What came of a trial that the driver let come to its end, in words.
+enum Outcome {
+    Passed(String),
+    Failed(String),
+    /// The device has no such thing, which is no failure.
+    Unsupported,
+}
+
+/// `detail` as a success where `condition` holds.
+fn expect(condition: bool, detail: String) -> Result<Outcome> {
+    Ok(match condition {
+        true => Outcome::Passed(detail),
+        false => Outcome::Failed(detail),
+    })
+}
+
+struct Trials<F> {
+    findings: Vec<Finding>,
+    progress: F,
+}
+
+impl<F: FnMut(&Finding)> Trials<F> {
+    fn add(&mut self, topic: &'static str, name: impl Into<String>, outcome: Result<Outcome>) {
+        let finding = match outcome {
+            Ok(Outcome::Passed(detail)) => Finding::ok(topic, name, detail),
+            Ok(Outcome::Unsupported) => Finding {
+                status: Status::Absent,
+                ..Finding::ok(topic, name, "this device does not have it")
+            },
+            Ok(Outcome::Failed(detail)) => {
+                let remedy = "The driver or one of its libraries computes something else than this program: update it, and report this with the output of `tinyllama-tutor doctor`.";
+                Finding::ok(topic, name, detail).needs(Status::Broken, remedy)
+            }
+            Err(error) => {
+                let status = match error {
+                    DriverError::LibraryMissing { .. } => Status::Absent,
+                    _ => Status::Broken,
+                };
+                Finding::ok(topic, name, error.to_string()).needs(status, error.remedy())
+            }
+        };
+        (self.progress)(&finding);
+        self.findings.push(finding);
+    }
+}
+
+impl Bench<'_> {
+    /// Device memory with these numbers.
+    fn place<T: Plain>(&self, numbers: &[T]) -> Result<Buffer> {
+        let buffer = self.driver.allocate(size_of_val(numbers))?;
+        self.stream.upload(buffer.whole(), numbers)?;
+        Ok(buffer)
+    }
+
+    /// The numbers in it.
+    fn read<T: Plain>(&self, buffer: &Buffer) -> Result<Vec<T>> {
+        self.stream
+            .download(buffer.whole(), buffer.bytes() / size_of::<T>())
+    }
+}
+
+fn properties(driver: &Driver) -> Result<Outcome> {
+    let known = driver.properties();
+    expect(
+        matches!(known.plane_size, 32 | 64)
+            && known.compute_units > 0
+            && known.max_threads_per_block >= known.plane_size
+            && known.shared_per_block > 0
+            && known.memory > 0,
+        format!(
+            "{}, {}, {}: {} compute units, {} threads together, {} KiB of shared memory a block, {} MiB",
+            known.name,
+            known.arch,
+            known.driver,
+            known.compute_units,
+            known.plane_size,
+            known.shared_per_block_most >> 10,
+            known.memory >> 20
+        ),
+    )
+}
+
+fn allocation(bench: &Bench<'_>) -> Result<Outcome> {
+    const BYTES: usize = 1 << 20;
+    let before = bench.driver.memory_use().allocated;
+    let buffer = bench.driver.allocate(BYTES)?;
+    let counted = bench.driver.memory_use().allocated - before == BYTES;
+    let aligned = buffer.address().0.is_multiple_of(256);
+    let memory = bench.driver.device_memory()?;
+    expect(
+        counted && aligned && buffer.slice(1, BYTES).is_err() && memory.free < memory.total,
+        format!("{} of {} MiB free", memory.free >> 20, memory.total >> 20),
+    )
+}
+
+fn too_much(bench: &Bench<'_>) -> Result<Outcome> {
+    let total = bench.driver.device_memory()?.total;
+    let wanted = usize::try_from(total).unwrap_or(usize::MAX / 2) * 2;
+    match bench.driver.allocate(wanted) {
+        Err(error) => expect(error.refusal() == Refusal::OutOfMemory, error.to_string()),
+        Ok(_) => expect(false, format!("{wanted} bytes were given")),
+    }
+}
+
+fn pageable_copies(bench: &Bench<'_>) -> Result<Outcome> {
+    let x = numbers(1, bench.effort.count);
+    let found: Vec<f32> = bench.read(&bench.place(&x)?)?;
+    expect(
+        same_bits(&found, &x),
+        format!("{} numbers up and down", x.len()),
+    )
+}
+
+fn pinned_copies(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut from = bench.driver.allocate_pinned::<f32>(1000)?;
+    let to = bench.driver.allocate_pinned::<f32>(1000)?;
+    let [first, second] = [bench.driver.allocate(4000)?, bench.driver.allocate(4000)?];
+    let x = numbers(5, 1000);
+    from.write(&x)?;
+    // SAFETY: we wait below, and after a failure freeing does.
+    unsafe {
+        bench.stream.fill(second.whole(), 7.0)?;
+        bench.stream.upload_pinned(first.whole(), &from)?;
+        bench.stream.copy(second.whole(), first.slice(0, 2000)?)?;
+        bench.stream.clear(second.slice(0, 400)?)?;
+        bench.stream.download_pinned(&to, second.whole())?;
+    }
+    bench.stream.synchronize()?;
+    let mut expected = vec![7.0; 1000];
+    expected[100..500].copy_from_slice(&x[100..500]);
+    expected[..100].fill(0.0);
+    expect(
+        same_bits(&to.read(), &expected),
+        "up, across, cleared, filled and down".into(),
+    )
+}
+
+fn given_back(driver: &Driver, held_before: usize) -> Result<Outcome> {
+    let now = driver.memory_use();
+    let failures = driver.take_failures();
+    let held = now.allocated + now.pinned;
+    expect(
+        held == held_before && failures.is_empty(),
+        match failures.first() {
+            Some(error) => format!("{} calls failed while giving back: {error}", failures.len()),
+            None => format!(
+                "{} bytes held, {} at most",
+                held.abs_diff(held_before),
+                now.peak
+            ),
+        },
+    )
+}
+
+/// Numbers between -1 and 1 that are the same on every run: a linear congruential generator (Knuth's MMIX constants).
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}

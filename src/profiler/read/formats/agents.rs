@@ -1,0 +1,12 @@
+//! rocprofv3's `agent_info`: one row a processor or GPU.
+
+use super::Format;
+
+pub const FORMAT: Format = Format {
+    name: "rocprofv3 agents (CSV)",
+    recognises: |file| {
+        file.has(&["agent_type", "name"]) && file.has_one_of(&["logical_node_id", "node_id"])
+    },
+    read: |reading| reading.rows(|records, row| records.agent(row, |figure| row.whole_of(figure))),
+    tells_all: false,
+};

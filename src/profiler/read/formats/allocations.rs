@@ -1,0 +1,10 @@
+//! rocprofv3's `memory_allocation_trace` and `scratch_memory_trace`.
+
+use super::Format;
+
+pub const FORMAT: Format = Format {
+    name: "rocprofv3 allocations (CSV)",
+    recognises: |file| file.has(&["operation"]) && file.is_timed(),
+    read: |reading| reading.rows(|records, row| records.allocation(row)),
+    tells_all: false,
+};

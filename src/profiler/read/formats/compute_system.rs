@@ -1,0 +1,57 @@
+//! rocprof-compute's `sysinfo`: one row about the machine, every column kept under its own name.
+
+use super::Format;
+use crate::profiler::model::{Agent, Profile};
+use crate::profiler::read::{Reading, Rows};
+
+pub const FORMAT: Format = Format {
+    name: "rocprof-compute system description (CSV)",
+    recognises: |file| file.has(&["gpu_arch", "command"]),
+    read,
+    tells_all: false,
+};
+
+fn read(reading: &mut Reading<'_>) -> Rows {
+    let rows = reading.rows(|records, row| {
+        let mut values = Vec::new();
+        for (at, column) in row.columns().iter().enumerate() {
+            let value = row.text_at(at)?;
+            if !["", "na", "n/a"].contains(&value.to_ascii_lowercase().as_str()) {
+                values.push((column.clone(), value.to_owned()));
+            }
+        }
+        records.profile.system.extend(values);
+        Ok(())
+    })?;
+    let profile = &mut *reading.profile;
+    profile
+        .commands
+        .extend(profile.system.get("command").cloned());
+    if let Some(agent) = agent(profile) {
+        profile.add_agent(agent);
+    }
+    Ok(rows)
+}
+
+/// The one GPU that was profiled, which is in no list of agents.
+fn agent(profile: &Profile) -> Option<Agent> {
+    let figure = |key: &str| {
+        let value = profile.system.get(key)?.parse::<f64>().ok()?;
+        (value >= 1.0).then_some(value as u64)
+    };
+    let simds = figure("simd_per_cu");
+    Some(Agent {
+        number: None,
+        gpu: true,
+        name: profile.system.get("gpu_arch")?.clone(),
+        product: profile.system.get("gpu_model").cloned().unwrap_or_default(),
+        compute_units: figure("cu_per_gpu"),
+        simds_per_compute_unit: simds,
+        max_waves_per_simd: figure("max_waves_per_cu")
+            .zip(simds)
+            .map(|(waves, simds)| waves / simds),
+        wave_size: figure("wave_size"),
+        lds_kib: None,
+        max_clock: figure("max_sclk"),
+    })
+}

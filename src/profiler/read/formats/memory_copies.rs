@@ -1,0 +1,10 @@
+//! rocprofv3's `memory_copy_trace`.
+
+use super::Format;
+
+pub const FORMAT: Format = Format {
+    name: "rocprofv3 memory copies (CSV)",
+    recognises: |file| file.has(&["direction"]) && file.is_timed(),
+    read: |reading| reading.rows(|records, row| records.copy(row)),
+    tells_all: false,
+};

@@ -1,0 +1,79 @@
+//! The formats that are read, each in a file of its own.
+
+mod agents;
+mod allocations;
+mod analysis_database;
+mod analysis_text;
+mod api_trace;
+mod compute_ceilings;
+mod compute_system;
+mod counters;
+mod dispatch_list;
+mod instructions;
+pub mod kernel_trace;
+mod launches;
+mod memory_copies;
+pub mod rocpd;
+mod rocprofv3_json;
+mod statistics;
+mod summary_text;
+mod wall_clock;
+
+use std::fmt;
+
+use super::sample::Sample;
+use super::{Reading, Rows};
+
+/// A format a profiler writes.
+pub struct Format {
+    /// As lists of files name it; no two have the same.
+    pub name: &'static str,
+    pub recognises: fn(&Sample<'_>) -> bool,
+    /// Adds a file of this format to the profile.
+    pub read: fn(&mut Reading<'_>) -> Rows,
+    /// Whether it tells all of a run, so that other files of the run need not be read.
+    pub tells_all: bool,
+}
+
+/// All of them; of several that recognise a file the first reads it.
+pub static FORMATS: &[Format] = &[
+    rocpd::FORMAT,
+    analysis_database::FORMAT,
+    rocprofv3_json::FORMAT,
+    wall_clock::JSON,
+    wall_clock::TEXT,
+    summary_text::FORMAT,
+    analysis_text::FORMAT,
+    counters::FORMAT,
+    kernel_trace::FORMAT,
+    launches::FORMAT,
+    dispatch_list::FORMAT,
+    api_trace::FORMAT,
+    memory_copies::FORMAT,
+    allocations::FORMAT,
+    statistics::FORMAT,
+    agents::FORMAT,
+    instructions::FORMAT,
+    compute_system::FORMAT,
+    compute_ceilings::FORMAT,
+];
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

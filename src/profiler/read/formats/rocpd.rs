@@ -1,0 +1,72 @@
+//! rocpd: the SQLite database rocprofv3 writes since ROCm 7.0.
+//!
+//! Its tables carry a unique suffix; views without it are the stable interface, and only those are read.
+
+use super::Format;
+use crate::profiler::read::damage::{Damage, Place};
+use crate::profiler::read::database::Database;
+use crate::profiler::read::fields::{Field, Row};
+use crate::profiler::read::{Reading, Rows};
+
+pub const FORMAT: Format = Format {
+    name: "rocpd (SQLite)",
+    recognises: |file| file.has_table("rocpd_metadata"),
+    read,
+    tells_all: true,
+};
+
+/// The schema generation whose views are read.
+const SCHEMA: &str = "3";
+
+fn read(reading: &mut Reading<'_>) -> Rows {
+    let database = Database::open(reading.path)?;
+    check_schema(&database, reading)?;
+    reading.guids.extend(metadata(&database, "guid"));
+    database.each("processes", reading, |records, row| {
+        let command = row.text(Field::Command)?;
+        records.profile.commands.extend(command.map(str::to_owned));
+        Ok(())
+    })?;
+    database.each("rocpd_info_agent", reading, |records, row| {
+        // A bag of further properties in JSON; without it the agent still has a name.
+        let extra = row.text(Field::Extra)?.unwrap_or_default();
+        let extra: serde_json::Value = serde_json::from_str(extra).unwrap_or_default();
+        records.agent(row, |key| {
+            Ok(extra.get(key).and_then(|value| value.as_u64()))
+        })
+    })?;
+    let mut rows = 0;
+    rows += database.each("kernels", reading, |records, row| records.dispatch(row))?;
+    rows += database.each("regions", reading, |records, row| records.call(row))?;
+    rows += database.each("memory_copies", reading, |records, row| records.copy(row))?;
+    rows += database.each("memory_allocations", reading, |records, row| {
+        records.allocation(row)
+    })?;
+    rows += database.each("counters_collection", reading, |records, row| {
+        records.counter(row)
+    })?;
+    Ok(rows)
+}
+
+fn metadata(database: &Database<'_>, tag: &str) -> Option<String> {
+    let query = "SELECT value FROM rocpd_metadata WHERE tag = ?1";
+    let value = database
+        .connection
+        .query_row(query, [tag], |row| row.get(0));
+    value.ok()
+}
+
+fn check_schema(database: &Database<'_>, reading: &Reading<'_>) -> Result<(), Damage> {
+    let problem = match metadata(database, "schema_version") {
+        Some(version) if version.split('.').next() == Some(SCHEMA) => return Ok(()),
+        Some(version) => format!(
+            "has schema version {version}, and only {SCHEMA}.x is read. `rocpd convert --output-format csv` of the ROCm that wrote it makes files that are read"
+        ),
+        None => "names no schema version: the file is no complete rocpd database".to_owned(),
+    };
+    let place = Place {
+        name: Some("rocpd_metadata".to_owned()),
+        ..Place::file(reading.path)
+    };
+    Err(Damage::new(place, problem))
+}

@@ -1,0 +1,300 @@
+//! rocprofv3's `*_results.json`.
+//!
+//! Kernels and functions are known by number and named in tables that may come before or after the records, so the records
+//! are joined with them at the end.
+
+mod records;
+
+use std::collections::HashMap;
+
+use self::records::{
+    AllocationRecord, CallRecord, CopyRecord, CounterCollection, DispatchInfo, DispatchRecord,
+    Document, Handle, Tool,
+};
+use super::Format;
+use crate::profiler::model::{
+    Allocation, ApiCall, CounterSample, Dispatch, Interval, Lane, MemoryCopy, NameId, ProcessId,
+    Profile, Variant,
+};
+use crate::profiler::name;
+use crate::profiler::read::damage::Damage;
+use crate::profiler::read::fields::disorder;
+use crate::profiler::read::{Reading, Rows};
+
+pub const FORMAT: Format = Format {
+    name: "rocprofv3 results (JSON)",
+    recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
+    read,
+    tells_all: true,
+};
+
+fn read(reading: &mut Reading<'_>) -> Rows {
+    let process = reading.process();
+    let document: Document = reading.json()?;
+    let mut records = 0;
+    for tool in document.tools {
+        records += Join::new(&tool, process, reading.profile).add(tool, reading)?;
+    }
+    Ok(records)
+}
+
+struct Kernel {
+    name: NameId,
+    vgpr: Option<u32>,
+    accum_vgpr: Option<u32>,
+    sgpr: Option<u32>,
+}
+
+/// What records refer to by number.
+struct Join {
+    process: ProcessId,
+    kernels: HashMap<u64, Kernel>,
+    agents: HashMap<u64, u64>,
+    counters: HashMap<u64, NameId>,
+    /// Domain and functions by kind and operation.
+    functions: Vec<(NameId, Vec<NameId>)>,
+}
+
+impl Join {
+    fn new(tool: &Tool, process: ProcessId, profile: &mut Profile) -> Self {
+        let kernels = tool.kernel_symbols.iter().map(|symbol| {
+            let written = match symbol.formatted_kernel_name.as_str() {
+                "" => &symbol.kernel_name,
+                formatted => formatted,
+            };
+            let kernel = Kernel {
+                name: profile.name_id(name::strip_suffix(written)),
+                vgpr: symbol.arch_vgpr_count,
+                accum_vgpr: symbol.accum_vgpr_count,
+                sgpr: symbol.sgpr_count,
+            };
+            (symbol.kernel_id, kernel)
+        });
+        let kernels = kernels.collect();
+        let agents = tool
+            .agents
+            .iter()
+            .filter_map(|agent| Some((agent.id.handle, agent.logical_node_id.or(agent.node_id)?)));
+        let counters = tool
+            .counters
+            .iter()
+            .map(|counter| (counter.id.handle, profile.name_id(&counter.name)));
+        let counters = counters.collect();
+        let functions = tool.strings.buffer_records.iter().map(|kind| {
+            let domain = profile.name_id(&kind.kind);
+            let operations = kind.operations.iter().map(|name| profile.name_id(name));
+            (domain, operations.collect())
+        });
+        Join {
+            process,
+            kernels,
+            agents: agents.collect(),
+            counters,
+            functions: functions.collect(),
+        }
+    }
+
+    fn add(self, tool: Tool, reading: &mut Reading<'_>) -> Result<u64, Damage> {
+        if !tool.metadata.command.is_empty() {
+            let command = tool.metadata.command.join(" ");
+            reading.profile.commands.push(command);
+        }
+        for agent in &tool.agents {
+            reading.profile.add_agent(agent.agent());
+        }
+        let buffers = tool.buffer_records;
+        let mut records = 0;
+        let dispatches = buffers.kernel_dispatch;
+        records += self.each("kernel_dispatch", dispatches, reading, Join::add_dispatch)?;
+        for (name, calls) in [
+            ("hip_api", buffers.hip_api),
+            ("hsa_api", buffers.hsa_api),
+            ("marker_api", buffers.marker_api),
+            ("rccl_api", buffers.rccl_api),
+        ] {
+            records += self.each(name, calls, reading, Join::add_call)?;
+        }
+        records += self.each("memory_copy", buffers.memory_copy, reading, Join::add_copy)?;
+        let allocations = buffers.memory_allocation;
+        records += self.each(
+            "memory_allocation",
+            allocations,
+            reading,
+            Join::add_allocation,
+        )?;
+        let counters = tool.callback_records.counter_collection;
+        records += self.each("counter_collection", counters, reading, Join::add_counters)?;
+        Ok(records)
+    }
+
+    fn each<T>(
+        &self,
+        array: &str,
+        records: Vec<T>,
+        reading: &mut Reading<'_>,
+        add: fn(&Self, T, &mut Profile) -> Result<(), String>,
+    ) -> Result<u64, Damage> {
+        let mut good = 0;
+        for (at, record) in records.into_iter().enumerate() {
+            match add(self, record, reading.profile) {
+                Ok(()) => good += 1,
+                Err(problem) => reading.damaged_record(array, at, problem)?,
+            }
+        }
+        Ok(good)
+    }
+
+    fn lane(&self, agent: Option<Handle>, thread: Option<u64>) -> Lane {
+        Lane {
+            process: self.process,
+            agent: agent.and_then(|agent| self.agents.get(&agent.handle).copied()),
+            queue: None,
+            stream: None,
+            thread,
+        }
+    }
+
+    fn variant(&self, info: &DispatchInfo, profile: &mut Profile) -> Variant {
+        let kernel = self.kernels.get(&info.kernel_id);
+        let name = match kernel {
+            Some(kernel) => kernel.name,
+            None => profile.name_id(&format!("kernel {}", info.kernel_id)),
+        };
+        Variant {
+            kernel: name,
+            workgroup: Some(info.workgroup_size.array()),
+            grid: Some(info.grid_size.array()),
+            lds: Some(info.group_segment_size),
+            scratch: Some(info.private_segment_size),
+            vgpr: kernel.and_then(|kernel| kernel.vgpr),
+            accum_vgpr: kernel.and_then(|kernel| kernel.accum_vgpr),
+            sgpr: kernel.and_then(|kernel| kernel.sgpr),
+        }
+    }
+
+    fn add_dispatch(&self, record: DispatchRecord, profile: &mut Profile) -> Result<(), String> {
+        let time = interval(record.start_timestamp, record.end_timestamp)?;
+        let info = &record.dispatch_info;
+        let variant = self.variant(info, profile);
+        let lane = Lane {
+            queue: Some(info.queue_id.handle),
+            stream: record.stream_id.map(|stream| stream.handle),
+            ..self.lane(Some(info.agent_id), record.thread_id)
+        };
+        let dispatch = Dispatch {
+            variant: profile.variant_id(variant),
+            lane: profile.lane_id(lane),
+            id: Some(info.dispatch_id),
+            correlation: Some(record.correlation_id.internal),
+            time: Some(time),
+        };
+        profile.dispatches.push(dispatch);
+        Ok(())
+    }
+
+    fn function(&self, call: &CallRecord, profile: &mut Profile) -> (NameId, NameId) {
+        let kind = self.functions.get(call.kind);
+        let domain = match kind {
+            Some((domain, _)) => *domain,
+            None => profile.name_id(&format!("kind {}", call.kind)),
+        };
+        let function = kind.and_then(|(_, operations)| operations.get(call.operation));
+        let function = match function {
+            Some(function) => *function,
+            None => profile.name_id(&format!("operation {}", call.operation)),
+        };
+        (domain, function)
+    }
+
+    fn add_call(&self, call: CallRecord, profile: &mut Profile) -> Result<(), String> {
+        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let (domain, function) = self.function(&call, profile);
+        let call = ApiCall {
+            domain,
+            function,
+            lane: profile.lane_id(self.lane(None, call.thread_id)),
+            correlation: Some(call.correlation_id.internal),
+            time,
+        };
+        profile.calls.push(call);
+        Ok(())
+    }
+
+    fn add_copy(&self, record: CopyRecord, profile: &mut Profile) -> Result<(), String> {
+        let call = record.call;
+        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let copy = MemoryCopy {
+            lane: profile.lane_id(self.lane(Some(record.dst_agent_id), call.thread_id)),
+            direction: self.function(&call, profile).1,
+            source: self.agents.get(&record.src_agent_id.handle).copied(),
+            destination: self.agents.get(&record.dst_agent_id.handle).copied(),
+            bytes: record.bytes,
+            correlation: Some(call.correlation_id.internal),
+            time,
+        };
+        profile.copies.push(copy);
+        Ok(())
+    }
+
+    fn add_allocation(
+        &self,
+        record: AllocationRecord,
+        profile: &mut Profile,
+    ) -> Result<(), String> {
+        let call = record.call;
+        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let allocation = Allocation {
+            operation: self.function(&call, profile).1,
+            lane: profile.lane_id(self.lane(Some(record.agent_id), call.thread_id)),
+            bytes: record.allocation_size,
+            address: None,
+            time,
+        };
+        profile.allocations.push(allocation);
+        Ok(())
+    }
+
+    /// A counter has one record for each instance of its hardware block: the value of a dispatch is their sum.
+    fn add_counters(&self, record: CounterCollection, profile: &mut Profile) -> Result<(), String> {
+        let data = record.dispatch_data;
+        let time = match (data.start_timestamp, data.end_timestamp) {
+            (0, 0) => None,
+            (start, end) => Some(interval(start, end)?),
+        };
+        let mut variant = self.variant(&data.dispatch_info, profile);
+        variant.vgpr = variant.vgpr.or(record.arch_vgpr_count);
+        variant.sgpr = variant.sgpr.or(record.sgpr_count);
+        let variant = profile.variant_id(variant);
+        let lane = Lane {
+            queue: Some(data.dispatch_info.queue_id.handle),
+            ..self.lane(Some(data.dispatch_info.agent_id), record.thread_id)
+        };
+        let lane = profile.lane_id(lane);
+        let mut sums: Vec<(NameId, f64)> = Vec::new();
+        for value in &record.records {
+            let id = value.counter_id.handle;
+            let counter = match self.counters.get(&id) {
+                Some(counter) => *counter,
+                None => profile.name_id(&format!("counter {id}")),
+            };
+            match sums.iter_mut().find(|(known, _)| *known == counter) {
+                Some((_, sum)) => *sum += value.value,
+                None => sums.push((counter, value.value)),
+            }
+        }
+        let samples = sums.into_iter().map(|(counter, value)| CounterSample {
+            variant,
+            lane,
+            dispatch: Some(data.dispatch_info.dispatch_id),
+            counter,
+            value,
+            time,
+        });
+        profile.counters.extend(samples);
+        Ok(())
+    }
+}
+
+fn interval(start: i64, end: i64) -> Result<Interval, String> {
+    Interval::new(start, end).ok_or_else(|| disorder(start, end))
+}

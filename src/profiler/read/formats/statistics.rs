@@ -1,0 +1,70 @@
+//! CSV of summaries the profiler computed: `kernel_stats`, `hip_api_stats`, `domain_stats`, rocprof's `results.stats.csv`.
+
+use std::path::Path;
+
+use super::Format;
+use crate::profiler::model::StatisticKind;
+
+pub const FORMAT: Format = Format {
+    name: "summary statistics (CSV)",
+    recognises: |file| file.has(&["name", "calls", "totaldurationns"]),
+    read: |reading| {
+        let kind = kind_from_file_name(reading.path);
+        reading.rows(|records, row| {
+            records.statistic(row, |name| {
+                (kind.unwrap_or_else(|| kind_from_name(name)), name)
+            })
+        })
+    },
+    tells_all: false,
+};
+
+fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
+    let name = path.file_name()?.to_str()?.to_lowercase();
+    if name.contains("kernel_stats") || name == "results.stats.csv" {
+        Some(StatisticKind::Kernel)
+    } else if name.contains("domain_stats") {
+        Some(StatisticKind::Domain)
+    } else if name.contains("memory_copy_stats") || name.contains("copy_stats") {
+        Some(StatisticKind::MemoryCopy)
+    } else if name.contains("_api_stats")
+        || name.contains("hip_stats")
+        || name.contains("hsa_stats")
+    {
+        Some(StatisticKind::Api)
+    } else {
+        None
+    }
+}
+
+/// What a row of a renamed file is about: calls and domains have names no kernel has.
+pub fn kind_from_name(name: &str) -> StatisticKind {
+    const DOMAINS: &[&str] = &[
+        "HIP_API",
+        "HSA_API",
+        "KERNEL_DISPATCH",
+        "MEMORY_COPY",
+        "MARKER_API",
+        "RCCL_API",
+        "MEMORY_ALLOCATION",
+        "SCRATCH_MEMORY",
+    ];
+    let is_hip_call = name
+        .strip_prefix("hip")
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+    if DOMAINS.contains(&name) {
+        StatisticKind::Domain
+    } else if name.starts_with("MEMORY_COPY_") {
+        StatisticKind::MemoryCopy
+    } else if name.starts_with("MEMORY_ALLOCATION_") || name.starts_with("SCRATCH_MEMORY_") {
+        StatisticKind::Allocation
+    } else if is_hip_call
+        || name.starts_with("__hip")
+        || name.starts_with("hsa_")
+        || name.starts_with("nccl")
+    {
+        StatisticKind::Api
+    } else {
+        StatisticKind::Kernel
+    }
+}

@@ -1,0 +1,88 @@
+//! What `rocprofv3 --summary` prints: `ROCPROFV3 … SUMMARY:` above a table drawn with bars.
+
+use super::Format;
+use super::statistics::kind_from_name;
+use crate::profiler::model::{Profile, Statistic, StatisticKind};
+use crate::profiler::read::table::shown;
+use crate::profiler::read::text_table::cells;
+use crate::profiler::read::{Reading, Rows};
+
+pub const FORMAT: Format = Format {
+    name: "rocprofv3 summary (text)",
+    recognises: |file| file.says(&["ROCPROFV3 ", "SUMMARY:"]),
+    read,
+    tells_all: false,
+};
+
+/// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.
+const COLUMNS: usize = 9;
+
+/// Reads the tables of single domains, or the overall one where it is all there is.
+fn read(reading: &mut Reading<'_>) -> Rows {
+    let (mut overall, mut domains) = (Vec::new(), Vec::new());
+    let mut table = None;
+    for line in reading.lines()? {
+        let (number, line) = line?;
+        if let Some(title) = line.trim().strip_prefix("ROCPROFV3 ") {
+            table = Some(if title.starts_with("SUMMARY") {
+                &mut overall
+            } else {
+                &mut domains
+            });
+            continue;
+        }
+        let (Some(table), Some(cells)) = (&mut table, cells(&line)) else {
+            continue;
+        };
+        if cells.first() == Some(&"NAME") {
+            continue;
+        }
+        match statistic(&cells, reading.profile) {
+            Ok(statistic) => table.push(statistic),
+            Err(problem) => reading.damaged_line(number, None, problem)?,
+        }
+    }
+    let rows = if domains.is_empty() { overall } else { domains };
+    let count = rows.len() as u64;
+    reading.profile.statistics.extend(rows);
+    Ok(count)
+}
+
+/// Names may contain bars: the figures are taken from the right.
+fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String> {
+    let Some(split) = cells
+        .len()
+        .checked_sub(COLUMNS - 1)
+        .filter(|split| *split > 0)
+    else {
+        return Err(format!(
+            "the row has {} columns, not {COLUMNS}; the output was probably cut off",
+            cells.len()
+        ));
+    };
+    let name = cells[..split].join("|");
+    let figures = &cells[split..];
+    let number = |at: usize| {
+        let text = figures.get(at).copied().unwrap_or_default();
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| *number >= 0.0 || number.is_nan())
+            .ok_or_else(|| format!("`{}` is no figure", shown(text)))
+    };
+    let finite = |at| number(at).map(|number| Some(number).filter(|number| number.is_finite()));
+    Ok(Statistic {
+        kind: match figures[0] {
+            "KERNEL_DISPATCH" => StatisticKind::Kernel,
+            "MEMORY_COPY" => StatisticKind::MemoryCopy,
+            "MEMORY_ALLOCATION" | "SCRATCH_MEMORY" => StatisticKind::Allocation,
+            domain if domain.ends_with("_API") => StatisticKind::Api,
+            _ => kind_from_name(&name),
+        },
+        name: profile.name_id(&name),
+        calls: number(1)? as u64,
+        total_ns: finite(2)?.ok_or("the duration is no number")?,
+        min_ns: finite(5)?,
+        max_ns: finite(6)?,
+        standard_deviation_ns: finite(7)?,
+    })
+}

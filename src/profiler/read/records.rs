@@ -1,0 +1,212 @@
+//! From rows to records, the same for every tabular format.
+
+use super::fields::{Field, Row};
+use crate::profiler::model::{
+    Agent, Allocation, ApiCall, CounterSample, Dispatch, Interval, LaneId, MemoryCopy, NameId,
+    ProcessId, Profile, Statistic, StatisticKind, Variant, VariantId,
+};
+use crate::profiler::name;
+
+/// Adds the rows of one table to a profile.
+pub struct Records<'a> {
+    pub profile: &'a mut Profile,
+    pub process: ProcessId,
+    /// The name of the row before: traces repeat names, and looking one up costs more than comparing it.
+    kernel: Option<(String, NameId)>,
+    variant: Option<(Variant, VariantId)>,
+}
+
+/// A launch read from a row.
+pub struct Launch {
+    pub variant: VariantId,
+    pub lane: LaneId,
+    pub id: Option<u64>,
+    pub correlation: Option<u64>,
+    pub time: Option<Interval>,
+}
+
+impl<'a> Records<'a> {
+    pub fn new(profile: &'a mut Profile, process: ProcessId) -> Self {
+        Records {
+            profile,
+            process,
+            kernel: None,
+            variant: None,
+        }
+    }
+
+    /// How and when a kernel was launched.
+    pub fn launch<R: Row>(&mut self, row: &R) -> Result<Launch, R::Problem> {
+        use Field::{GridX, GridY, GridZ, WorkgroupX, WorkgroupY, WorkgroupZ};
+        let kernel = match row.text(Field::Kernel)? {
+            Some(kernel) => kernel,
+            None => row.needed_text(Field::Name)?,
+        };
+        let variant = Variant {
+            kernel: self.kernel(kernel),
+            workgroup: row.axes([WorkgroupX, WorkgroupY, WorkgroupZ])?,
+            grid: row.axes([GridX, GridY, GridZ])?,
+            lds: row.small(Field::Lds)?,
+            scratch: row.small(Field::Scratch)?,
+            vgpr: row.small(Field::Vgpr)?,
+            accum_vgpr: row.small(Field::AccumVgpr)?,
+            sgpr: row.small(Field::Sgpr)?,
+        };
+        Ok(Launch {
+            time: row.exact_time()?,
+            lane: self.lane(row)?,
+            id: row.whole(Field::Dispatch)?,
+            correlation: row.whole(Field::Correlation)?,
+            variant: self.variant(variant),
+        })
+    }
+
+    fn kernel(&mut self, written: &str) -> NameId {
+        match &self.kernel {
+            Some((last, id)) if last == written => *id,
+            _ => {
+                let id = self.profile.name_id(name::strip_suffix(written));
+                self.kernel = Some((written.to_owned(), id));
+                id
+            }
+        }
+    }
+
+    fn variant(&mut self, variant: Variant) -> VariantId {
+        match self.variant {
+            Some((last, id)) if last == variant => id,
+            _ => {
+                let id = self.profile.variant_id(variant);
+                self.variant = Some((variant, id));
+                id
+            }
+        }
+    }
+
+    fn lane<R: Row>(&mut self, row: &R) -> Result<LaneId, R::Problem> {
+        Ok(self.profile.lane_id(row.lane(self.process)?))
+    }
+
+    pub fn dispatch<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let launch = self.launch(row)?;
+        self.profile.dispatches.push(launch.dispatch());
+        Ok(())
+    }
+
+    /// A counter of one launch; none where the hardware could not collect it.
+    pub fn counter<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let launch = self.launch(row)?;
+        let counter = row.needed_text(Field::Counter)?;
+        if counter.is_empty() {
+            let problem = "is empty; a counter's name is needed".to_owned();
+            return Err(row.problem(Field::Counter, problem));
+        }
+        if let Some(value) = row.number(Field::Value)? {
+            let counter = self.profile.name_id(counter);
+            self.profile.counters.push(launch.sample(counter, value));
+        }
+        Ok(())
+    }
+
+    pub fn call<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let call = ApiCall {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            correlation: row.whole(Field::Correlation)?,
+            domain: self
+                .profile
+                .name_id(row.text(Field::Domain)?.unwrap_or_default()),
+            function: self.profile.name_id(row.needed_text(Field::Function)?),
+        };
+        self.profile.calls.push(call);
+        Ok(())
+    }
+
+    pub fn copy<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let copy = MemoryCopy {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            correlation: row.whole(Field::Correlation)?,
+            source: row.whole(Field::Source)?,
+            destination: row.whole(Field::Destination)?,
+            bytes: row.whole(Field::Bytes)?,
+            direction: self.profile.name_id(row.needed_text(Field::Direction)?),
+        };
+        self.profile.copies.push(copy);
+        Ok(())
+    }
+
+    pub fn allocation<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let allocation = Allocation {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            bytes: row.whole(Field::Bytes)?,
+            address: row.whole(Field::Address)?,
+            operation: self.profile.name_id(row.needed_text(Field::Operation)?),
+        };
+        self.profile.allocations.push(allocation);
+        Ok(())
+    }
+
+    /// A row of a summary about what `name` makes of its name.
+    pub fn statistic<R: Row>(
+        &mut self,
+        row: &R,
+        name: impl FnOnce(&str) -> (StatisticKind, &str),
+    ) -> Result<(), R::Problem> {
+        let (kind, name) = name(row.needed_text(Field::Name)?);
+        let statistic = Statistic {
+            kind,
+            calls: row.needed(Field::Calls, row.whole(Field::Calls)?)?,
+            total_ns: row.amount(Field::Total)?,
+            min_ns: row.number(Field::Least)?,
+            max_ns: row.number(Field::Most)?,
+            standard_deviation_ns: row.number(Field::Deviation)?,
+            name: self.profile.name_id(name),
+        };
+        self.profile.statistics.push(statistic);
+        Ok(())
+    }
+
+    /// A processor or GPU; `figure` looks up its figures by the names all formats have for them.
+    pub fn agent<R: Row>(
+        &mut self,
+        row: &R,
+        figure: impl Fn(&str) -> Result<Option<u64>, R::Problem>,
+    ) -> Result<(), R::Problem> {
+        let figures = Agent::of_figures(figure)?;
+        let text = |field| Ok(row.text(field)?.unwrap_or_default().to_owned());
+        let agent = Agent {
+            number: row.whole(Field::Number)?,
+            gpu: text(Field::Type)?.eq_ignore_ascii_case("gpu"),
+            name: text(Field::Name)?,
+            product: text(Field::Product)?,
+            ..figures
+        };
+        self.profile.add_agent(agent);
+        Ok(())
+    }
+}
+
+impl Launch {
+    pub fn dispatch(&self) -> Dispatch {
+        Dispatch {
+            variant: self.variant,
+            lane: self.lane,
+            id: self.id,
+            correlation: self.correlation,
+            time: self.time,
+        }
+    }
+
+    pub fn sample(&self, counter: NameId, value: f64) -> CounterSample {
+        CounterSample {
+            variant: self.variant,
+            lane: self.lane,
+            dispatch: self.id,
+            counter,
+            value,
+            time: self.time,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Asking for something of a run while it goes, from whatever thread.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::play::Speed;
+
+/// A run's remote control, shared by whoever supervises it and whoever may end it. A stop stays asked for: no further run
+/// starts under the same control.
+#[derive(Clone, Debug, Default)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    asked: Mutex<Asked>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// Who asked for the end: the signal that was received.
+    stop: Option<i32>,
+    speed: Speed,
+    going: Option<Going>,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Going {
+    /// A process group, by its leader.
+    Group(u32),
+    Recording,
+}
+
+impl Control {
+    /// Asks what is going to end; `signal` is what the asker received.
+    pub fn stop(&self, signal: i32) {
+        let mut asked = self.lock();
+        // A run that is asked again ends without a word.
+        if asked.stop.is_none() {
+            asked.stop = Some(signal);
+            asked.signal(libc::SIGTERM);
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// The first signal that asked for the end.
+    pub fn stopped(&self) -> Option<i32> {
+        self.lock().stop
+    }
+
+    /// How fast a recording is played.
+    pub fn set_speed(&self, speed: Speed) {
+        self.lock().speed = speed;
+        self.0.changed.notify_all();
+    }
+
+    pub(super) fn speed(&self) -> Speed {
+        self.lock().speed
+    }
+
+    /// Notes what is going now. A stop that was asked for before reaches it, too.
+    pub(super) fn goes(&self, going: Option<Going>) {
+        let mut asked = self.lock();
+        asked.going = going;
+        if asked.stop.is_some() {
+            asked.signal(libc::SIGTERM);
+        }
+    }
+
+    pub(super) fn kill(&self) {
+        self.lock().signal(libc::SIGKILL);
+    }
+
+    /// Sleeps for this long, or until an end or a speed other than this one is asked for.
+    pub(super) fn wait(&self, time: Duration, speed: Speed) {
+        let asked = self.lock();
+        if asked.stop.is_none() && asked.speed == speed {
+            drop(self.0.changed.wait_timeout(asked, time));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Asked> {
+        // Three values of which none depends on another.
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Asked {
+    fn signal(&self, signal: i32) {
+        if let Some(Going::Group(leader)) = self.going {
+            signal_group(leader, signal);
+        }
+    }
+}
+
+/// Sends `signal` to a child that leads its own group, and to everything it started.
+pub fn signal_group(leader: u32, signal: i32) {
+    if let Ok(group) = i32::try_from(leader) {
+        // SAFETY: kill takes two numbers; the group is the child's own, made when it was started.
+        unsafe { libc::kill(-group, signal) };
+    }
+}
+
+/// The runs a tutor started, so that whoever ends the tutor can end them.
+#[derive(Clone, Debug, Default)]
+pub struct Processes(Arc<Mutex<Vec<Control>>>);
+
+impl Processes {
+    /// A control for a run that is about to start.
+    pub fn control(&self) -> Control {
+        let control = Control::default();
+        let mut controls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that nobody else holds belong to runs that are over.
+        controls.retain(|control| Arc::strong_count(&control.0) > 1);
+        controls.push(control.clone());
+        control
+    }
+
+    /// Asks every run to end; false when there is none.
+    pub fn ask_to_end(&self) -> bool {
+        let going = self.going(|_| true);
+        going.iter().for_each(|run| run.stop(libc::SIGTERM));
+        !going.is_empty()
+    }
+
+    /// Asks every run to end and, after `grace`, makes its processes.
+    pub fn end(&self, grace: Duration) {
+        self.ask_to_end();
+        let processes = self.going(|going| going != Going::Recording);
+        if !processes.is_empty() {
+            std::thread::sleep(grace);
+            processes.iter().for_each(Control::kill);
+        }
+    }
+
+    fn going(&self, wanted: impl Fn(Going) -> bool) -> Vec<Control> {
+        let controls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let going = |control: &&Control| control.lock().going.is_some_and(&wanted);
+        controls.iter().filter(going).cloned().collect()
+    }
+}

@@ -1,0 +1,63 @@
+//! Every flag of `run`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+
+use super::training::TrainingArgs;
+use crate::targets::Target;
+use crate::train::Options;
+
+/// How to train, and what to say of it.
+#[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("output").multiple(false))]
+pub struct RunFlags {
+    #[command(flatten)]
+    pub training: TrainingArgs,
+    /// Show the numbers in every layer before the first step
+    #[arg(long, help_heading = "Report")]
+    pub diagnose: bool,
+    /// Time every kernel of this many extra steps
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Report")]
+    pub profile_steps: usize,
+    /// Write the profile pass as a Chrome/Perfetto trace
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub trace: Option<PathBuf>,
+    /// Count floating-point operations and bytes of every part
+    #[arg(long, help_heading = "Report")]
+    pub flops: bool,
+    /// Let the trained model continue the text by this many bytes
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "data",
+        help_heading = "Report"
+    )]
+    pub sample: usize,
+    /// Print one JSON object a line, as it happens
+    #[arg(long, group = "output", help_heading = "Report")]
+    pub events: bool,
+    /// Print one JSON document at the end
+    #[arg(long, group = "output", help_heading = "Report")]
+    pub json: bool,
+}
+
+impl RunFlags {
+    /// What `target` trains with under these flags.
+    ///
+    /// # Errors
+    /// When they make no sense together.
+    pub fn options(&self, target: Target) -> Result<Options> {
+        Ok(Options {
+            // A trace without a profile pass would be empty.
+            profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),
+            trace: self.trace.clone(),
+            count_work: self.flops,
+            sample: self.sample,
+            diagnose: self.diagnose,
+            ..self.training.options(target)?
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! Switching a target's optimizations on and off, one by one.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use super::UsageError;
+use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
+use crate::targets::{Kind, Target};
+
+/// A switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
+/// Whose attention runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FlashAttention {
+    /// As the target has it; in v1, as v2 has it
+    On,
+    /// Scores in memory
+    Off,
+    /// The library's kernels, forward and backward
+    Library,
+    /// This project's kernels
+    Own,
+}
+
+impl FlashAttention {
+    fn attention(self, target: Target) -> Attention {
+        match self {
+            FlashAttention::Off => Attention::Materialised,
+            FlashAttention::Library => Attention::Library,
+            FlashAttention::Own => Attention::Kernel,
+            FlashAttention::On => match target.recipe.attention {
+                Attention::Materialised => Attention::Kernel,
+                other => other,
+            },
+        }
+    }
+}
+
+/// A kernel's block size: `rmsnorm=256`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    pub kernel: String,
+    pub units: usize,
+}
+
+impl FromStr for BlockSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("`{text}` is not KERNEL=UNITS, such as rmsnorm=256");
+        let (kernel, units) = text.split_once('=').ok_or_else(wanted)?;
+        let units: usize = units.trim().parse().map_err(|_| wanted())?;
+        tinyllama_kernels::tunables::check(kernel, units).map_err(|error| error.to_string())?;
+        Ok(BlockSize {
+            kernel: kernel.to_string(),
+            units,
+        })
+    }
+}
+
+/// What a version does, piece by piece; unset switches are as the target has them.
+#[derive(Clone, Debug, Args)]
+pub struct Switches {
+    /// One product for query, key and value
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        help_heading = "Optimizations"
+    )]
+    pub qkv_fusion: Option<Switch>,
+    /// Attention whose scores never reach memory
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        help_heading = "Optimizations"
+    )]
+    pub flash_attention: Option<FlashAttention>,
+    /// One product for gate and up; in v3 also the activation's kernel
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        help_heading = "Optimizations"
+    )]
+    pub swiglu_fusion: Option<Switch>,
+    /// Let burn fuse neighbouring operations into one kernel
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        help_heading = "Optimizations"
+    )]
+    pub graph_fusion: Option<Switch>,
+    /// Block size of one of this project's kernels, as KERNEL=UNITS; may be repeated (`kernels` lists them)
+    #[arg(long, value_name = "KERNEL=UNITS", help_heading = "Optimizations")]
+    pub block_size: Vec<BlockSize>,
+}
+
+impl Switches {
+    /// The recipe of `target` with these switches.
+    pub fn apply(&self, target: Target) -> Result<Recipe> {
+        let mut recipe = target.recipe;
+        let changed = self.qkv_fusion.is_some()
+            || self.flash_attention.is_some()
+            || self.swiglu_fusion.is_some();
+        if target.kind == Kind::Stage && changed {
+            bail!(UsageError(format!(
+                "{target} is what it is, or there would be nothing to find: the fusion switches are for v1, v2 and v3"
+            )));
+        }
+        if let Some(switch) = self.qkv_fusion {
+            recipe.qkv = projection(switch);
+        }
+        if let Some(choice) = self.flash_attention {
+            recipe.attention = choice.attention(target);
+        }
+        if let Some(switch) = self.swiglu_fusion {
+            recipe.gate_up = projection(switch);
+            recipe.swiglu = match (switch, recipe.operations) {
+                (Switch::On, Operations::Kernels) => Swiglu::Kernel,
+                _ => Swiglu::Library,
+            };
+        }
+        if let Some(switch) = self.graph_fusion {
+            recipe.graph_fusion = switch.is_on();
+        }
+        Ok(recipe)
+    }
+}
+
+fn projection(switch: Switch) -> Projection {
+    match switch {
+        Switch::On => Projection::Fused,
+        Switch::Off => Projection::Separate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::{stage4, v1, v2, v3};
+
+    fn none() -> Switches {
+        Switches {
+            qkv_fusion: None,
+            flash_attention: None,
+            swiglu_fusion: None,
+            graph_fusion: None,
+            block_size: vec![],
+        }
+    }
+
+    #[test]
+    fn v2_with_everything_off_is_the_baseline() {
+        let off = Some(Switch::Off);
+        let switches = Switches {
+            qkv_fusion: off,
+            flash_attention: Some(FlashAttention::Off),
+            swiglu_fusion: off,
+            graph_fusion: off,
+            ..none()
+        };
+        assert_eq!(switches.apply(v2::TARGET).unwrap(), v1::TARGET.recipe);
+        assert_eq!(none().apply(v2::TARGET).unwrap(), v2::TARGET.recipe);
+    }
+
+    #[test]
+    fn attention_can_be_the_librarys_or_this_projects() {
+        let attention = |choice, target| {
+            let switches = Switches {
+                flash_attention: Some(choice),
+                ..none()
+            };
+            switches.apply(target).unwrap().attention
+        };
+        assert_eq!(
+            attention(FlashAttention::Library, v3::TARGET),
+            Attention::Library
+        );
+        assert_eq!(
+            attention(FlashAttention::Own, v2::TARGET),
+            Attention::Kernel
+        );
+        for target in [v1::TARGET, v2::TARGET] {
+            let on = attention(FlashAttention::On, target);
+            assert_eq!(on, v2::TARGET.recipe.attention);
+        }
+    }
+
+    #[test]
+    fn a_stage_keeps_its_mistakes() {
+        let switches = Switches {
+            swiglu_fusion: Some(Switch::On),
+            ..none()
+        };
+        let error = switches.apply(stage4::TARGET).unwrap_err().to_string();
+        assert!(error.contains("stage4"), "{error}");
+    }
+
+    #[test]
+    fn block_sizes_name_a_kernel_and_a_number() {
+        let size: BlockSize = "rmsnorm=128".parse().unwrap();
+        assert_eq!((size.kernel.as_str(), size.units), ("rmsnorm", 128));
+        for wrong in [
+            "rmsnorm",
+            "rmsnorm=many",
+            "gelu=64",
+            "rmsnorm=0",
+            "rope=48x",
+        ] {
+            assert!(wrong.parse::<BlockSize>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The flags that describe a training run, shared by every command that starts one.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use burn::tensor::FloatDType;
+use clap::{Args, ValueEnum};
+
+use super::UsageError;
+use super::switches::{Switch, Switches};
+use crate::device::BackendChoice;
+use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
+use crate::targets::Target;
+use crate::train::{BlockForm, Gemm, MatmulPrecision, Options, Synchronize};
+
+/// Operands of matrix products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    F32,
+    Bf16,
+    F16,
+}
+
+impl From<Dtype> for FloatDType {
+    fn from(dtype: Dtype) -> FloatDType {
+        match dtype {
+            Dtype::F32 => FloatDType::F32,
+            Dtype::Bf16 => FloatDType::BF16,
+            Dtype::F16 => FloatDType::F16,
+        }
+    }
+}
+
+/// Where and with which numbers to train.
+#[derive(Clone, Debug, Args)]
+pub struct TrainingArgs {
+    /// Starting point; every number of it can be overridden
+    #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
+    pub config: Preset,
+    /// Width of the residual stream
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub hidden: Option<usize>,
+    /// Transformer blocks
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub layers: Option<usize>,
+    /// Query heads; must divide the width
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub heads: Option<usize>,
+    /// Key and value heads; must divide the query heads
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub kv_heads: Option<usize>,
+    /// Width of the feed-forward network
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub ffn: Option<usize>,
+    /// Tokens per sample
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub seq_len: Option<usize>,
+    /// Samples per step
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub batch_size: Option<usize>,
+    /// Size of the vocabulary
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub vocab: Option<usize>,
+
+    /// Counted steps
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        help_heading = "Training"
+    )]
+    pub num_steps: usize,
+    /// Steps before them that are not counted
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Training")]
+    pub warmup: usize,
+    /// AdamW's learning rate
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 3e-4,
+        help_heading = "Training"
+    )]
+    pub learning_rate: f64,
+    /// Fixes initial weights and data
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 42,
+        help_heading = "Training"
+    )]
+    pub seed: u64,
+    /// Operands of matrix products; parameters, optimizer and loss stay f32
+    #[arg(long, value_enum, default_value = "f32", help_heading = "Training")]
+    pub dtype: Dtype,
+    /// Train on the bytes of this text instead of random tokens
+    #[arg(long, value_name = "FILE", help_heading = "Training")]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub switches: Switches,
+    /// v4: capture the step as a graph and replay it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Optimizations"
+    )]
+    pub ultra: Switch,
+    /// v4: how f32 products are carried out on a GPU
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PRECISION",
+        default_value = "auto",
+        help_heading = "Optimizations"
+    )]
+    pub matmul_precision: MatmulPrecision,
+    /// Whose matrix products to take
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIBRARY",
+        default_value = "auto",
+        help_heading = "Optimizations"
+    )]
+    pub gemm: Gemm,
+    /// v4: compare another form of a block with the schedule's at the end
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Optimizations")]
+    pub block: Option<BlockForm>,
+
+    /// Where to compute
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        help_heading = "Device",
+        env = "TINYLLAMA_BACKEND"
+    )]
+    pub backend: BackendChoice,
+    /// Which device of the backend: its index, or part of a Vulkan adapter's name
+    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    pub device: Option<String>,
+    /// What a step waits for before reading the clock (default: as the target has it, phases for the versions)
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Device")]
+    pub sync: Option<Synchronize>,
+    /// Same seed, same bits: fail if two repeats of a step differ
+    #[arg(long, help_heading = "Device")]
+    pub deterministic: bool,
+    /// Compare two repeats of a step at the end and state their difference
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Device"
+    )]
+    pub repeatability: Switch,
+}
+
+impl TrainingArgs {
+    /// The model's numbers, checked together.
+    pub fn model_config(&self) -> Result<ModelConfig, ConfigError> {
+        self.over(self.config.config())
+    }
+
+    /// `preset` with the numbers that were given, checked together.
+    pub fn over(&self, preset: ModelConfig) -> Result<ModelConfig, ConfigError> {
+        let config = ModelConfig {
+            vocabulary: self.vocab.unwrap_or(preset.vocabulary),
+            hidden: self.hidden.unwrap_or(preset.hidden),
+            layers: self.layers.unwrap_or(preset.layers),
+            heads: self.heads.unwrap_or(preset.heads),
+            kv_heads: self.kv_heads.unwrap_or(preset.kv_heads),
+            ffn: self.ffn.unwrap_or(preset.ffn),
+            sequence_length: self.seq_len.unwrap_or(preset.sequence_length),
+            batch_size: self.batch_size.unwrap_or(preset.batch_size),
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// What `target` trains with under these flags; profile pass, trace and sample are left off.
+    pub fn options(&self, target: Target) -> Result<Options> {
+        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
+            bail!(UsageError(format!(
+                "--learning-rate {} has to be a positive number",
+                self.learning_rate
+            )));
+        }
+        if self.num_steps == 0 {
+            bail!(UsageError(
+                "--num-steps is 0: at least one step has to be counted".into()
+            ));
+        }
+        let options = Options {
+            target: target.name,
+            recipe: self.switches.apply(target)?,
+            config: self.model_config()?,
+            backend: self.backend,
+            device: self.device.clone(),
+            steps: self.num_steps,
+            warmup: self.warmup,
+            learning_rate: self.learning_rate,
+            weight_decay: 0.01,
+            seed: self.seed,
+            operand_dtype: self.dtype.into(),
+            matmul_precision: self.matmul_precision,
+            gemm: self.gemm,
+            library: LibraryKernels::Tuned,
+            synchronize: self.sync.unwrap_or(target.timing),
+            capture: self.ultra.is_on(),
+            block: self.block,
+            profile_steps: 0,
+            diagnose: false,
+            deterministic: self.deterministic,
+            check_repeatability: self.deterministic || self.repeatability.is_on(),
+            sample: 0,
+            trace: None,
+            count_work: false,
+        };
+        let refused = target.engine.check(target, &options);
+        refused.map_err(UsageError)?;
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::targets::{stage5, stage6, v1, v2, v3, v4};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        training: TrainingArgs,
+    }
+
+    #[test]
+    fn gemm_and_block_are_refused_where_they_mean_nothing() {
+        let options = |target: Target, flag: &str| {
+            let line = Line::try_parse_from(["tutor", flag]).unwrap();
+            line.training.options(target)
+        };
+        for (target, flag, remedy) in [
+            (v1::TARGET, "--gemm=vendor", "take v4"),
+            (stage5::TARGET, "--gemm=vendor", "take v4"),
+            (v2::TARGET, "--block=single", "v4's"),
+        ] {
+            let error = options(target, flag).unwrap_err();
+            assert!(error.is::<UsageError>());
+            let text = error.to_string();
+            assert!(
+                text.contains(flag.split('=').next().unwrap()) && text.contains(remedy),
+                "{text}"
+            );
+        }
+        for (target, flag) in [
+            (v4::TARGET, "--gemm=vendor"),
+            (v4::TARGET, "--gemm=cubek"),
+            (v4::TARGET, "--block=single"),
+            (v3::TARGET, "--gemm=cubek"),
+            (stage6::TARGET, "--gemm=auto"),
+        ] {
+            assert!(options(target, flag).is_ok(), "{target} {flag}");
+        }
+    }
+}

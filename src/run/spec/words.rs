@@ -1,0 +1,107 @@
+//! Flags as words, put together from several places: of one that is given twice, the later one counts.
+
+/// Flags that are given once for each thing they name: `--block-size rmsnorm=256`.
+const REPEATABLE: [&str; 1] = ["--block-size"];
+
+/// A flag with its value, as it was written: `--seed 3`, `--seed=3`, `--flops`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flag(Vec<String>);
+
+impl Flag {
+    /// `--seed`.
+    pub fn name(&self) -> &str {
+        self.0[0]
+            .split_once('=')
+            .map_or(&self.0[0], |(name, _)| name)
+    }
+
+    pub fn value(&self) -> Option<&str> {
+        match self.0[0].split_once('=') {
+            Some((_, value)) => Some(value),
+            None => self.0.get(1).map(String::as_str),
+        }
+    }
+
+    pub fn words(&self) -> &[String] {
+        &self.0
+    }
+
+    /// What may be there once: the flag's name, and for repeatable ones what it names.
+    fn key(&self) -> (&str, Option<&str>) {
+        let thing = self.value().filter(|_| REPEATABLE.contains(&self.name()));
+        (self.name(), thing.and_then(|value| value.split('=').next()))
+    }
+}
+
+/// Tells flags apart, each with the word behind it that is no flag. A stray word stands alone.
+pub fn split<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<Flag> {
+    let mut words = words
+        .into_iter()
+        .map(|word| word.as_ref().to_owned())
+        .peekable();
+    let mut flags = Vec::new();
+    while let Some(word) = words.next() {
+        let takes_next = word.starts_with("--") && !word.contains('=');
+        let value = words.next_if(|next| takes_next && !next.starts_with("--"));
+        flags.push(Flag([word].into_iter().chain(value).collect()));
+    }
+    flags
+}
+
+/// The words of several places together, of equal flags the last.
+pub fn merged<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<String> {
+    let flags = last_of_each(&split(words));
+    flags.into_iter().flat_map(|Flag(words)| words).collect()
+}
+
+/// Keeps the last of equal flags, in the order of those that stay.
+pub(super) fn last_of_each(flags: &[Flag]) -> Vec<Flag> {
+    let comes_again = |at: usize| {
+        let later = &flags[at + 1..];
+        later.iter().any(|later| later.key() == flags[at].key())
+    };
+    (0..flags.len())
+        .filter(|at| !comes_again(*at))
+        .map(|at| flags[at].clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_equal_flags_stays_as_it_was_written() {
+        let flags = split([
+            "--seed=1",
+            "--data",
+            "a file",
+            "--block-size=rmsnorm=64",
+            "--flops",
+            "--data=other",
+            "--seed",
+            "2",
+            "--block-size",
+            "adamw=128",
+            "--block-size",
+            "rmsnorm=256",
+            "--flops",
+        ]);
+        let kept: Vec<String> = last_of_each(&flags)
+            .iter()
+            .map(|flag| flag.words().join(" "))
+            .collect();
+        assert_eq!(
+            kept,
+            [
+                "--data=other",
+                "--seed 2",
+                "--block-size adamw=128",
+                "--block-size rmsnorm=256",
+                "--flops"
+            ]
+        );
+        let stray = split(["stray", "--seed=1"]);
+        assert_eq!(last_of_each(&stray), stray);
+    }
+}

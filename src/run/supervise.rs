@@ -1,0 +1,355 @@
+//! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::control::{Control, Going, signal_group};
+use super::energy::EnergyMeter;
+use super::exit::RunExit;
+use super::finished::FinishedRun;
+use super::folder::RunFolder;
+use super::line::Line;
+use super::play::Player;
+use super::start::Start;
+use crate::profiler::live::GpuStatus;
+
+/// How long a child may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SECOND: Duration = Duration::from_secs(1);
+/// Lines of a child that may wait to be told. One that prints faster waits, too.
+const LINES_AHEAD: usize = 64;
+/// Lines of the error stream that are shown when a run fails.
+const STDERR_LINES: usize = 20;
+/// What a shell reports of a program that was asked to end.
+pub(super) const STOPPED: i32 = 128 + libc::SIGTERM;
+
+/// What happens to a run while it goes.
+#[derive(Debug)]
+pub enum Told {
+    /// It has a folder.
+    Started {
+        run: String,
+        command: Vec<String>,
+    },
+    Line(Line),
+    /// Once a second.
+    Clock {
+        /// Since the run was started, or since the recorded one was.
+        seconds: f64,
+        /// This machine's GPUs beside a run, and what the figures come from.
+        gpus: Option<(Vec<GpuStatus>, &'static str)>,
+    },
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    pub run: Arc<FinishedRun>,
+    pub exit: RunExit,
+    /// Whether it was asked to end.
+    pub stopped: bool,
+    pub is_recording: bool,
+    /// Last lines of its error stream.
+    pub stderr: String,
+}
+
+/// Sees a run from its start to its end, on this thread, and keeps its files below `root`. The child leads a process group
+/// of its own; it is told to end when this thread or process is killed, and ended when an error is returned.
+///
+/// # Errors
+/// When the folder cannot be written, the program cannot be started or read, or `tell` fails.
+pub fn supervise(
+    start: &Start,
+    root: &Path,
+    control: &Control,
+    tell: &mut dyn FnMut(Told) -> Result<()>,
+) -> Result<Ended> {
+    let mut folder = RunFolder::create(root, start.printable())?;
+    let mut source: Box<dyn Source> = match start {
+        Start::Command { words, .. } => Box::new(Process::start(words, &folder, control)?),
+        Start::Recording(tape) => Box::new(Player::new(&tape.lines, control)),
+    };
+    let mut meter = match start {
+        Start::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
+        Start::Recording(_) => None,
+    };
+    tell(Told::Started {
+        run: folder.run().id(),
+        command: folder.command().to_vec(),
+    })?;
+    let mut tick = Instant::now() + SECOND;
+    loop {
+        match source.next_before(tick)? {
+            Next::Line(bytes) => {
+                let line = folder.keep(&bytes)?;
+                if let (Line::Event(event), Some(meter)) = (&line, &mut meter) {
+                    meter.hear(event);
+                }
+                tell(Told::Line(line))?;
+            }
+            Next::Nothing => {}
+            Next::End => break,
+        }
+        if Instant::now() >= tick {
+            let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
+            let seconds = source.seconds();
+            tell(Told::Clock { seconds, gpus })?;
+            tick = Instant::now() + SECOND;
+        }
+    }
+    let exit = source.end(folder.run())?;
+    let stderr = tail(&folder.stderr_path(), STDERR_LINES);
+    let energy = meter.and_then(EnergyMeter::finish);
+    Ok(Ended {
+        run: Arc::new(folder.finish(&exit.to_string(), energy)?),
+        exit,
+        stopped: control.stopped().is_some(),
+        is_recording: matches!(start, Start::Recording(_)),
+        stderr,
+    })
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<T> {
+    Line(T),
+    /// Not yet.
+    Nothing,
+    End,
+}
+
+/// Where a run's lines come from.
+trait Source {
+    /// Waits until there is a line, but no longer than `until`.
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>>;
+
+    fn seconds(&self) -> f64;
+
+    /// Waits for the end of what said `run`.
+    fn end(&mut self, run: &FinishedRun) -> Result<RunExit>;
+}
+
+impl Source for Player<'_> {
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
+        Ok(match Player::next_before(self, until) {
+            Next::Line(text) => Next::Line(text.as_bytes().to_vec()),
+            Next::Nothing => Next::Nothing,
+            Next::End => Next::End,
+        })
+    }
+
+    fn seconds(&self) -> f64 {
+        Player::seconds(self)
+    }
+
+    fn end(&mut self, run: &FinishedRun) -> Result<RunExit> {
+        Ok(RunExit::Status(match &run.failure {
+            _ if !self.is_over() => STOPPED,
+            Some(_) => 1,
+            None => 0,
+        }))
+    }
+}
+
+/// A running child. Dropping it ends it, with everything it started.
+struct Process {
+    child: Child,
+    is_over: bool,
+    lines: Receiver<std::io::Result<Vec<u8>>>,
+    control: Control,
+    begun: Instant,
+    /// When patience ends, once it was asked to end.
+    deadline: Option<Instant>,
+}
+
+impl Process {
+    fn start(words: &[std::ffi::OsString], folder: &RunFolder, control: &Control) -> Result<Self> {
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| anyhow!("nothing to start"))?;
+        let stderr = folder.stderr_path();
+        let stderr =
+            File::create(&stderr).with_context(|| format!("cannot write {}", stderr.display()))?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            // A group of its own, so that it can be ended with everything it started.
+            .process_group(0);
+        // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let stdout = child.stdout.take();
+        let (sender, lines) = sync_channel(LINES_AHEAD);
+        control.goes(Some(Going::Group(child.id())));
+        let process = Process {
+            child,
+            is_over: false,
+            lines,
+            control: control.clone(),
+            begun: Instant::now(),
+            deadline: None,
+        };
+        let stdout = stdout.ok_or_else(|| anyhow!("the child has no output"))?;
+        thread::spawn(move || hand_on(stdout, &sender));
+        Ok(process)
+    }
+
+    /// Makes an end where asking for it did not help in time.
+    fn insist(&mut self) {
+        if self.control.stopped().is_none() {
+            return;
+        }
+        let now = Instant::now();
+        if now >= *self.deadline.get_or_insert(now + PATIENCE) {
+            self.control.kill();
+            self.deadline = Some(now + PATIENCE);
+        }
+    }
+}
+
+impl Source for Process {
+    fn next_before(&mut self, until: Instant) -> Result<Next<Vec<u8>>> {
+        self.insist();
+        let left = until.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => Ok(Next::Line(line.context("reading the run's output failed")?)),
+            Err(RecvTimeoutError::Timeout) => Ok(Next::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn end(&mut self, _: &FinishedRun) -> Result<RunExit> {
+        let status = self.child.wait().context("waiting for the run failed")?;
+        self.is_over = true;
+        Ok(status.into())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.control.goes(None);
+        if self.is_over {
+            return;
+        }
+        signal_group(self.child.id(), libc::SIGKILL);
+        // Collected so that no zombie stays; there is no one to tell of an error.
+        drop(self.child.wait());
+    }
+}
+
+/// Reads a child's output as it comes, as far ahead as may wait.
+fn hand_on(stdout: ChildStdout, lines: &SyncSender<std::io::Result<Vec<u8>>>) {
+    let mut stdout = BufReader::new(stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = stdout.read_until(b'\n', &mut line);
+        if matches!(read, Ok(0)) || lines.send(read.map(|_| line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// The last `count` lines of a file; empty when it cannot be read.
+fn tail(path: &Path, count: usize) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Tape;
+    use crate::run::folder::RunRecord;
+    use crate::run::play::Speed;
+
+    fn note(t: f64) -> (f64, String) {
+        let line = format!(r#"{{"t":{t},"event":"note","message":"at {t}"}}"#);
+        (t, line)
+    }
+
+    /// What is kept of a recording that is played while `look` looks on; the number of lines with it.
+    fn played(
+        lines: Vec<(f64, String)>,
+        control: &Control,
+        mut look: impl FnMut(&Told),
+    ) -> (Ended, usize) {
+        let root = tempfile::tempdir().unwrap();
+        let command = ["recordings", "play", "a"].map(str::to_owned).to_vec();
+        let start = Start::Recording(Tape { command, lines });
+        let ended = supervise(&start, root.path(), control, &mut |told| {
+            look(&told);
+            Ok(())
+        });
+        let ended = ended.unwrap();
+        let record = RunRecord::read(&ended.run.path).unwrap();
+        assert_eq!(record.exit, Some(ended.exit.to_string()));
+        assert_eq!(record.command.last().map(String::as_str), Some("a"));
+        let kept = std::fs::read_to_string(ended.run.path.join("events.jsonl")).unwrap();
+        (ended, kept.lines().count())
+    }
+
+    /// An hour of recorded time passes at once when asked to.
+    #[test]
+    fn a_change_of_speed_takes_effect_while_a_line_is_waited_for() {
+        let control = Control::default();
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
+            if matches!(told, Told::Line(_)) {
+                let control = control.clone();
+                thread::spawn(move || control.set_speed(Speed::End));
+            }
+        });
+        assert!(ended.exit.is_success() && ended.is_recording && !ended.stopped);
+        assert_eq!(kept, 2);
+    }
+
+    #[test]
+    fn a_recording_that_is_stopped_keeps_what_was_played() {
+        let control = Control::default();
+        let (ended, kept) = played(vec![note(0.0), note(3600.0)], &control, |told| {
+            if matches!(told, Told::Line(_)) {
+                let control = control.clone();
+                thread::spawn(move || control.stop(libc::SIGINT));
+            }
+        });
+        assert_eq!(ended.exit, RunExit::Status(STOPPED));
+        assert!(ended.stopped);
+        assert_eq!(kept, 1);
+    }
+
+    /// Whoever looks on.
+    #[test]
+    fn the_recording_of_a_run_that_failed_ends_as_one() {
+        let error = r#"{"t":1,"event":"error","code":"not-finite","message":"no","remedy":"none"}"#;
+        let control = Control::default();
+        control.set_speed(Speed::End);
+        let (ended, _) = played(vec![note(0.0), (1.0, error.into())], &control, |_| {});
+        assert_eq!(ended.exit, RunExit::Status(1));
+        assert!(ended.run.failure.is_some() && !ended.stopped);
+    }
+}

@@ -1,0 +1,123 @@
+//! Updating the parameters: burn's AdamW, or one launch over all of them.
+
+use std::collections::VecDeque;
+
+use burn::module::{Module, ModuleMapper, Param, ParamId};
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor};
+use tinyllama_kernels::adamw::AdamW;
+
+use crate::model::{Llama, Operations};
+use crate::train::Options;
+
+/// AdamW, carried out as the recipe says.
+pub enum Optimizer {
+    Library {
+        optimizer: Box<ModuleOptimizer>,
+        learning_rate: f64,
+    },
+    Kernel(Box<KernelOptimizer>),
+}
+
+/// One launch over all parameters.
+pub struct KernelOptimizer {
+    adamw: AdamW,
+    /// Stands in for a parameter while it is away: `[1]`.
+    placeholder: Tensor<1>,
+}
+
+impl Optimizer {
+    /// `device` is where the parameters live, autodiff on.
+    pub fn new(options: &Options, device: &Device) -> Self {
+        let hyper = options.hyperparameters();
+        match options.recipe.operations {
+            Operations::Library => Optimizer::Library {
+                optimizer: Box::new(
+                    AdamWConfig::new()
+                        .with_beta_1(hyper.beta1 as f32)
+                        .with_beta_2(hyper.beta2 as f32)
+                        .with_weight_decay(options.weight_decay)
+                        .with_epsilon(hyper.epsilon as f32)
+                        .init(),
+                ),
+                learning_rate: hyper.learning_rate,
+            },
+            Operations::Kernels => Optimizer::Kernel(Box::new(KernelOptimizer {
+                adamw: AdamW::new(hyper),
+                placeholder: Tensor::zeros([1], device),
+            })),
+        }
+    }
+
+    /// One step. `model` is moved through, so that its parameters have one owner and can be updated in place.
+    pub fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
+        match self {
+            Optimizer::Library {
+                optimizer,
+                learning_rate,
+            } => optimizer.step(*learning_rate, model, gradients),
+            Optimizer::Kernel(kernel) => kernel.step(model, gradients),
+        }
+    }
+}
+
+impl KernelOptimizer {
+    fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
+        let mut take = Take {
+            gradients,
+            placeholder: self.placeholder.clone(),
+            taken: Vec::new(),
+        };
+        let emptied = model.map(&mut take);
+        let (places, parameters): (Vec<Place>, Vec<_>) = take.taken.into_iter().unzip();
+        let updated = self.adamw.step(parameters);
+        emptied.map(&mut Restore(places.into_iter().zip(updated).collect()))
+    }
+}
+
+/// Where a parameter belongs.
+struct Place {
+    id: ParamId,
+    shape: Vec<usize>,
+}
+
+/// Takes every parameter that has a gradient out of the model, flat and without autodiff.
+struct Take {
+    gradients: GradientsParams,
+    placeholder: Tensor<1>,
+    taken: Vec<(Place, (Tensor<1>, Tensor<1>))>,
+}
+
+impl ModuleMapper for Take {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(gradient) = self.gradients.remove::<D>(param.id) else {
+            return param;
+        };
+        let id = param.id;
+        param.map(|value| {
+            let shape = value.dims();
+            let length = shape.iter().product::<usize>();
+            let place = Place {
+                id,
+                shape: shape.to_vec(),
+            };
+            let flat = value.inner().reshape([length]);
+            self.taken.push((place, (flat, gradient.reshape([length]))));
+            self.placeholder.clone().reshape([1; D])
+        })
+    }
+}
+
+/// Puts updated parameters back, in the order they were taken.
+struct Restore(VecDeque<(Place, Tensor<1>)>);
+
+impl ModuleMapper for Restore {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let next = self.0.pop_front_if(|(place, _)| place.id == param.id);
+        let Some((place, updated)) = next else {
+            return param;
+        };
+        let shape: [usize; D] = std::array::from_fn(|i| place.shape[i]);
+        param.map(|_| updated.reshape(shape).autodiff().require_grad())
+    }
+}

@@ -1,0 +1,248 @@
+//! Everything that can be trained: a file each, and a line in [`ALL`].
+//!
+//! A target is a name, some words, a [`Recipe`], and the engine that carries it out. The command line, the course, the
+//! training loop and every comparison ask here; what only one target has is in its own file.
+
+/// A file of this program from its root, and how the first line of the item in it begins.
+macro_rules! passage {
+    ($file:literal, $start:literal) => {
+        $crate::targets::Passage {
+            file: $file,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $file)),
+            start: $start,
+        }
+    };
+}
+
+pub(crate) mod autodiff;
+pub(crate) mod difference;
+pub(crate) mod gradient_check;
+pub(crate) mod stage1;
+pub(crate) mod stage2;
+pub(crate) mod stage3;
+pub(crate) mod stage4;
+pub(crate) mod stage5;
+pub(crate) mod stage6;
+#[cfg(test)]
+mod tests;
+pub(crate) mod v1;
+pub(crate) mod v2;
+pub(crate) mod v3;
+pub(crate) mod v4;
+
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::model::Recipe;
+use crate::train::{EngineDevice, Options, Synchronize};
+
+/// Every target, in the order of the course.
+pub const ALL: &[Target] = &[
+    v1::TARGET,
+    v2::TARGET,
+    v3::TARGET,
+    v4::TARGET,
+    stage1::TARGET,
+    stage2::TARGET,
+    stage3::TARGET,
+    stage4::TARGET,
+    stage5::TARGET,
+    stage6::TARGET,
+];
+
+/// Something `run` can train.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
+pub struct Target(&'static Description);
+
+/// What a target is.
+pub struct Description {
+    pub name: &'static str,
+    /// One line for lists. Those of the stages do not give the answer away.
+    pub summary: &'static str,
+    pub kind: Kind,
+    /// How it carries the model out.
+    pub recipe: Recipe,
+    /// What its clock waits for unless told otherwise.
+    pub timing: Synchronize,
+    pub engine: &'static dyn EngineKind,
+}
+
+/// What a target is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// All of them compute the same, each faster than the one before.
+    Version,
+    /// Of the debugging scenario, each with one mistake less than the one before.
+    Stage,
+}
+
+/// A way to carry steps out.
+pub trait EngineKind: Sync {
+    /// Opens the device that `options` choose.
+    ///
+    /// # Errors
+    /// What is missing on this machine; element types it has no code for.
+    fn open(&self, options: &Options) -> Result<Box<dyn EngineDevice>>;
+
+    /// Refuses what the options ask of a target that does not have it.
+    ///
+    /// # Errors
+    /// Flag and remedy, for people.
+    fn check(&self, _target: Target, _options: &Options) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether it has code for the type of operands on the device that `options` choose.
+    fn computes(&self, _options: &Options) -> bool {
+        true
+    }
+
+    /// Whether the kernels of a recipe are launched in block sizes that a run can be given.
+    fn takes_block_sizes(&self) -> bool;
+
+    /// What distinguishes it from others.
+    fn words(&self) -> Words;
+}
+
+/// How an engine differs from others.
+pub struct Words {
+    /// Whose matrix products it takes.
+    pub products: &'static str,
+    /// What becomes of neighbouring operations; `None` where the recipe says it.
+    pub neighbours: Option<&'static str>,
+    /// What its norm does; `None` where the recipe says it.
+    pub norm: Option<&'static str>,
+    /// How a step comes about, and where to read it.
+    pub step: &'static str,
+    pub passages: &'static [Passage],
+}
+
+/// An item of this program's own source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passage {
+    pub file: &'static str,
+    /// All of the file.
+    pub text: &'static str,
+    /// How the item's first line begins.
+    pub start: &'static str,
+}
+
+impl Target {
+    /// The versions, which all compute the same.
+    pub fn versions() -> impl Iterator<Item = Target> {
+        Target::of(Kind::Version)
+    }
+
+    /// The debugging scenario.
+    pub fn stages() -> impl Iterator<Item = Target> {
+        Target::of(Kind::Stage)
+    }
+
+    fn of(kind: Kind) -> impl Iterator<Item = Target> {
+        ALL.iter()
+            .copied()
+            .filter(move |target| target.kind == kind)
+    }
+
+    /// This project's kernels that it launches with `recipe`, by the names their block sizes go by.
+    pub fn kernels(self, recipe: &Recipe) -> Vec<&'static str> {
+        match self.engine.takes_block_sizes() {
+            true => recipe.kernels(),
+            false => vec![],
+        }
+    }
+}
+
+/// Targets that train with this kernel of the project's.
+pub fn launching(kernel: &str) -> Vec<Target> {
+    let launches = |target: &Target| target.kernels(&target.recipe).contains(&kernel);
+    ALL.iter().copied().filter(launches).collect()
+}
+
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|target| target.name)
+}
+
+/// `what`, and from which to which: `v1 to v4, stage1 to stage6`.
+pub fn help(what: &str) -> String {
+    let range = |targets: Vec<Target>| match targets.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        few => few.iter().map(Target::to_string).collect(),
+    };
+    let versions = range(Target::versions().collect());
+    let stages = range(Target::stages().collect());
+    format!("{what}: {versions}, {stages}")
+}
+
+/// The same, and each with its line.
+pub fn list(what: &str) -> String {
+    let mut text = help(what);
+    for target in ALL {
+        text += &format!("\n- {target}: {}", target.summary);
+    }
+    text
+}
+
+impl Deref for Target {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        self.0
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Target {}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+impl From<Target> for &'static str {
+    fn from(target: Target) -> Self {
+        target.name
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        ALL.iter()
+            .copied()
+            .find(|target| target.name.eq_ignore_ascii_case(text))
+            .ok_or_else(|| {
+                let names: Vec<&str> = names().collect();
+                format!(
+                    "there is no target `{text}`; there are: {}",
+                    names.join(", ")
+                )
+            })
+    }
+}

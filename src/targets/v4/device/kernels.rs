@@ -1,0 +1,352 @@
+//! The kernels beside matrix products: compiled for one shape, and launched.
+
+use anyhow::{Context as _, Result};
+use tinyllama_kernels::adamw::Hyperparameters;
+
+use super::arena::Places;
+use super::shape::{self, AttentionBlock, AttentionBlocks, TEAM};
+use crate::device::driver::{
+    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Precision, Source, Stream,
+};
+use crate::model::{ModelConfig, NORM_EPSILON};
+use crate::targets::v4::buffers::Handle;
+use crate::targets::v4::operation::Operation;
+use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
+
+/// One module, in the order in which its parts need each other.
+const SOURCES: [&str; 7] = [
+    include_str!("../kernels/prelude.cu"),
+    include_str!("../kernels/norm.cu"),
+    include_str!("../kernels/elementwise.cu"),
+    include_str!("../kernels/pieces.cu"),
+    include_str!("../kernels/attention_tiles.cu"),
+    include_str!("../kernels/attention.cu"),
+    include_str!("../kernels/attention_backward.cu"),
+];
+
+/// The experiment of `single_block.rs`, which needs the parts of the others.
+const BLOCK_SOURCE: &str = include_str!("../kernels/block.cu");
+
+/// Threads of a block where each handles elements by itself.
+const THREADS: usize = 256;
+
+/// Threads of a block of `cross_entropy` and of `embedding_gradient`, as their sources say.
+const ROW_THREADS: usize = 128;
+
+/// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
+const SUM_THREADS: usize = 256;
+
+/// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
+fn vector(columns: usize, precision: Precision) -> usize {
+    let wide = 16 / precision.element_bytes();
+    if columns.is_multiple_of(wide) {
+        wide
+    } else {
+        1
+    }
+}
+
+/// The source with everything it is to know.
+pub fn source(
+    config: &ModelConfig,
+    precision: Precision,
+    block: AttentionBlock,
+    norm_teams: usize,
+    overlapping: bool,
+) -> Source {
+    let tensor_cores = precision != Precision::F32;
+    Source::new("v4.cu", SOURCES.concat())
+        .define("OPERAND_BITS", precision.element_bytes() * 8)
+        .define("TENSOR_CORES", u8::from(tensor_cores))
+        .define("HIDDEN", config.hidden)
+        .define("FFN", config.ffn)
+        .define("VOCABULARY", config.vocabulary)
+        .define("HEADS", config.heads)
+        .define("KV_HEADS", config.kv_heads)
+        .define("HEAD_DIM", config.head_dim())
+        .define("SEQUENCE", config.sequence_length)
+        .define("NORM_TEAMS", norm_teams)
+        .define("TILE", block.tile)
+        .define("GROUPS", block.groups)
+        .define("OVERLAPPING", u8::from(overlapping))
+        .define("FACTORS", FACTORS)
+}
+
+/// The source of the forward pass of a block in one launch, which comes after everything else.
+pub fn block_source(source: Source) -> Source {
+    Source {
+        name: "block.cu".into(),
+        text: source.text + BLOCK_SOURCE,
+        ..source
+    }
+}
+
+/// Those that operations are named after, and one that keeps a stream busy; the attention's are compiled by themselves.
+const NAMES: [&str; 12] = [
+    "lookup_normalize",
+    "normalize",
+    "normalize_backward",
+    "norm_gradients",
+    "swiglu",
+    "swiglu_backward",
+    "cross_entropy",
+    "loss",
+    "embedding_gradient",
+    "adamw_factors",
+    "adamw",
+    "hold",
+];
+
+/// Every kernel of a schedule.
+pub struct Kernels {
+    config: ModelConfig,
+    blocks: AttentionBlocks,
+    norm_teams: usize,
+    /// Teams of a block that normalises rows.
+    row_teams: usize,
+    attention_shared: [usize; 2],
+    mode: LaunchMode,
+    vector: usize,
+    tokens_per_partial: usize,
+    partials: usize,
+    kernels: Vec<(&'static str, Kernel)>,
+}
+
+impl Kernels {
+    pub fn new(driver: &Driver, schedule: &Schedule, precision: Precision) -> Result<Self> {
+        let config = schedule.config;
+        let properties = driver.properties();
+        let blocks = shape::attention_blocks(&config, precision, properties)
+            .context("no attention tile fits this device's shared memory")?;
+        let norm_teams = shape::norm_teams(&config, properties);
+        let overlapping = properties.overlapping;
+        let compile =
+            |block| driver.compile(&source(&config, precision, block, norm_teams, overlapping));
+        let module = compile(blocks.forward)?;
+        let backward_module = match blocks.backward == blocks.forward {
+            true => module.clone(),
+            false => compile(blocks.backward)?,
+        };
+        let attention_shared = [
+            blocks.forward.shared(&config, precision)[0],
+            blocks.backward.shared(&config, precision)[1],
+        ];
+        let mut kernels = NAMES
+            .into_iter()
+            .map(|name| Ok((name, module.kernel(name)?)))
+            .collect::<Result<Vec<_>, DriverError>>()?;
+        for (name, module, bytes) in [
+            ("attention", &module, attention_shared[0]),
+            ("attention_backward", &backward_module, attention_shared[1]),
+        ] {
+            let kernel = module.kernel(name)?;
+            kernel.allow_shared(bytes)?;
+            kernels.push((name, kernel));
+        }
+        let rows_per_unit = config.tokens() / properties.compute_units.max(1) as usize;
+        Ok(Kernels {
+            config,
+            blocks,
+            norm_teams,
+            row_teams: rows_per_unit.clamp(1, 8),
+            attention_shared,
+            mode: match overlapping {
+                true => LaunchMode::Overlapping,
+                false => LaunchMode::Ordered,
+            },
+            vector: vector(config.ffn, precision),
+            tokens_per_partial: schedule.tokens_per_partial,
+            partials: schedule.partials(),
+            kernels,
+        })
+    }
+
+    fn kernel(&self, name: &str) -> Result<&Kernel, DriverError> {
+        let found = self.kernels.iter().find(|(known, _)| *known == name);
+        let kernel = found.map(|(_, kernel)| kernel);
+        kernel.ok_or_else(|| DriverError::Invalid(format!("{name} is no kernel of V4")))
+    }
+
+    /// Keeps the stream busy for this many cycles.
+    pub fn hold(&self, cycles: i64, stream: &Stream) -> Result<(), DriverError> {
+        let kernel = self.kernel("hold")?;
+        // SAFETY: one argument, no memory.
+        unsafe { stream.launch(kernel, &Launch::linear(1, 1), &[cycles.into()]) }
+    }
+
+    /// Puts an operation other than a product into `stream`.
+    pub fn launch(
+        &self,
+        operation: &Operation,
+        places: &Places<'_>,
+        hyper: &Hyperparameters,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let value = |handle| places.value(handle).map(Argument::from);
+        // Buffers, and what comes after them.
+        let with = |handles: &[Handle], rest: &[Argument<'static>]| {
+            let buffers = handles.iter().map(|handle| value(*handle));
+            let mut all = buffers.collect::<Result<Vec<_>, _>>()?;
+            all.extend_from_slice(rest);
+            Ok::<_, DriverError>(all)
+        };
+        let config = &self.config;
+        let tokens = config.tokens();
+        let rows = int(tokens);
+        let epsilon = Argument::from(NORM_EPSILON as f32);
+        let scale = Argument::from(1.0 / (config.head_dim() as f32).sqrt());
+        let rotary = Argument::from(places.activations.rotary);
+        let nothing = Argument::Value(0);
+        let (launch, arguments) = match operation {
+            Operation::Lookup(op) => {
+                let row = [
+                    op.tokens, op.table, op.stream, op.weight, op.normed, op.scale,
+                ];
+                (self.by_row(), with(&row, &[epsilon, rows])?)
+            }
+            Operation::Normalize(op) => {
+                let row = [op.stream, op.weight, op.normed, op.scale];
+                (self.by_row(), with(&row, &[epsilon, rows])?)
+            }
+            Operation::Attention(op) => {
+                let [qkv, mixed, log_sums] = [op.qkv, op.mixed, op.log_sums].map(value);
+                (
+                    self.by_tile(self.blocks.forward, config.heads, self.attention_shared[0]),
+                    vec![qkv?, rotary, mixed?, log_sums?, scale],
+                )
+            }
+            Operation::AttentionBackward(op) => {
+                let heads = config.heads + config.kv_heads;
+                let rest = [op.mixed, op.log_sums, op.mixed_gradient, op.qkv_gradient];
+                let mut arguments = vec![value(op.qkv)?, rotary];
+                arguments.extend(with(&rest, &[scale])?);
+                (
+                    self.by_tile(self.blocks.backward, heads, self.attention_shared[1]),
+                    arguments,
+                )
+            }
+            Operation::Activate(op) => (
+                self.by_element(tokens * config.ffn / self.vector),
+                with(&[op.gate_up, op.activated], &[rows])?,
+            ),
+            Operation::ActivateBackward(op) => (
+                self.by_element(tokens * config.ffn / self.vector),
+                with(&[op.gate_up, op.activated_gradient], &[rows])?,
+            ),
+            Operation::CrossEntropy(op) => {
+                let buffers = [op.logits, op.targets, op.losses, op.logits_gradient];
+                let share = Argument::from(1.0 / tokens as f32);
+                (linear(tokens, ROW_THREADS), with(&buffers, &[share])?)
+            }
+            Operation::NormalizeBackward(op) => {
+                let bytes = self.partials * config.hidden * 4;
+                let partials = places.value(op.partials)?.slice(op.norm * bytes, bytes)?;
+                let row = [
+                    op.normed_gradient,
+                    op.stream,
+                    op.scale,
+                    op.weight,
+                    op.stream_gradient,
+                ];
+                let rest = [
+                    op.copy.map_or(Ok(nothing), value)?,
+                    partials.into(),
+                    rows,
+                    int(self.tokens_per_partial),
+                    int(usize::from(op.first)),
+                ];
+                (
+                    linear(self.partials, self.norm_teams * TEAM),
+                    with(&row, &rest)?,
+                )
+            }
+            Operation::FinishNorms(op) => {
+                let Some(first) = op.gradients.first() else {
+                    return Ok(());
+                };
+                let columns = config.hidden.div_ceil(TEAM);
+                let grid = [number(columns), number(op.gradients.len()), 1];
+                (
+                    Launch::new(grid, [number(SUM_THREADS), 1, 1]),
+                    with(&[op.partials, *first], &[int(self.partials)])?,
+                )
+            }
+            Operation::Scatter(op) => {
+                let buffers = [op.tokens, op.stream_gradient, op.table_gradient];
+                (
+                    linear(config.vocabulary, ROW_THREADS),
+                    with(&buffers, &[rows])?,
+                )
+            }
+            Operation::FinishLoss(op) => (
+                linear(1, SUM_THREADS),
+                with(&[op.losses, op.ring], &[rows, int(LOSS_RING)])?,
+            ),
+            Operation::Advance(op) => {
+                let numbers = [
+                    hyper.learning_rate,
+                    hyper.beta1,
+                    hyper.beta2,
+                    hyper.epsilon,
+                    hyper.weight_decay,
+                ];
+                let numbers = numbers.map(|number| Argument::Value(number.to_bits()));
+                (linear(1, 1), with(&[op.factors], &numbers)?)
+            }
+            Operation::Update(op) => {
+                let parameters = places.parameters;
+                let copies = parameters.copies.as_ref();
+                (
+                    self.by_element(op.elements.len() / 4),
+                    vec![
+                        parameters.weights.address().into(),
+                        parameters.gradients.address().into(),
+                        parameters.first_moments.address().into(),
+                        parameters.second_moments.address().into(),
+                        copies.map_or(nothing, |copies| copies.address().into()),
+                        value(op.factors)?,
+                        Argument::from(op.elements.start as i64),
+                        Argument::from(op.elements.len() as i64),
+                    ],
+                )
+            }
+            Operation::Product(_) | Operation::WeightGradients(_) => {
+                return Err(DriverError::Invalid("a product is no kernel".into()));
+            }
+        };
+        let kernel = self.kernel(operation.name())?;
+        // SAFETY: the arguments are those that the sources declare, and point to buffers of the schedule's shapes, which
+        // live as long as the executor.
+        unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
+    }
+
+    fn by_row(&self) -> Launch {
+        linear(
+            self.config.tokens().div_ceil(self.row_teams),
+            self.row_teams * TEAM,
+        )
+    }
+
+    fn by_element(&self, threads: usize) -> Launch {
+        linear(threads.div_ceil(THREADS), THREADS)
+    }
+
+    fn by_tile(&self, block: AttentionBlock, heads: usize, shared: usize) -> Launch {
+        let tiles = self.config.sequence_length.div_ceil(block.tile);
+        let grid = [number(tiles), number(heads), number(self.config.batch_size)];
+        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(number(shared))
+    }
+}
+
+fn linear(blocks: usize, threads: usize) -> Launch {
+    Launch::linear(number(blocks), number(threads))
+}
+
+/// Sides of grids and blocks are below 2³¹ for every model that fits a device.
+fn number(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+fn int(size: usize) -> Argument<'static> {
+    Argument::from(i32::try_from(size).unwrap_or(i32::MAX))
+}

@@ -1,0 +1,89 @@
+//! Streams beside each other, and the events that order them where the schedule says so.
+
+use crate::device::driver::{Driver, DriverError, Event, Stream};
+use crate::targets::v4::schedule::{Node, Schedule};
+
+type Result<T> = std::result::Result<T, DriverError>;
+
+/// One stream for each lane of a schedule.
+pub struct Lanes {
+    /// The main lane first.
+    streams: Vec<Stream>,
+    /// Of each node that another lane waits for.
+    events: Vec<Option<Event>>,
+    started: Event,
+    /// Of each lane but the main one.
+    ended: Vec<Event>,
+}
+
+impl Lanes {
+    pub fn new(driver: &Driver, schedule: &Schedule, workspace: usize) -> Result<Self> {
+        let streams = (0..schedule.lanes)
+            .map(|_| driver.stream(workspace))
+            .collect::<Result<Vec<_>>>()?;
+        let ended = (1..schedule.lanes)
+            .map(|_| driver.ordering_event())
+            .collect::<Result<Vec<_>>>()?;
+        let mut lanes = Lanes {
+            streams,
+            events: Vec::new(),
+            started: driver.ordering_event()?,
+            ended,
+        };
+        lanes.expect(driver, schedule)?;
+        Ok(lanes)
+    }
+
+    /// Makes the events of a schedule with as many lanes.
+    pub fn expect(&mut self, driver: &Driver, schedule: &Schedule) -> Result<()> {
+        let mut events: Vec<Option<Event>> = schedule.nodes.iter().map(|_| None).collect();
+        for earlier in schedule.nodes.iter().flat_map(|node| &node.after) {
+            if let Some(event @ None) = events.get_mut(*earlier) {
+                *event = Some(driver.ordering_event()?);
+            }
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    pub fn main(&self) -> &Stream {
+        &self.streams[0]
+    }
+
+    /// Lets every lane start after what is in the main one.
+    pub fn fork(&self) -> Result<()> {
+        let (main, others) = (&self.streams[0], &self.streams[1..]);
+        if !others.is_empty() {
+            main.record(&self.started)?;
+        }
+        others.iter().try_for_each(|lane| lane.wait(&self.started))
+    }
+
+    /// Lets the main lane go on after every other one.
+    pub fn join(&self) -> Result<()> {
+        for (lane, ended) in self.streams[1..].iter().zip(&self.ended) {
+            lane.record(ended)?;
+            self.main().wait(ended)?;
+        }
+        Ok(())
+    }
+
+    /// The stream of a node, after it has been told to wait for what the node needs.
+    pub fn enter(&self, node: &Node) -> Result<&Stream> {
+        let stream = &self.streams[node.lane];
+        for earlier in &node.after {
+            if let Some(Some(event)) = self.events.get(*earlier) {
+                stream.wait(event)?;
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Marks that a node is in its stream.
+    pub fn leave(&self, index: usize, stream: &Stream) -> Result<()> {
+        match self.events.get(index) {
+            Some(Some(event)) => stream.record(event),
+            _ => Ok(()),
+        }
+    }
+}

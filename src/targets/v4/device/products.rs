@@ -1,0 +1,175 @@
+//! Matrix products by the vendor's library.
+
+use anyhow::Result;
+
+use super::DeviceOptions;
+use super::arena::Places;
+use crate::device::driver::{
+    Driver, DriverError, GemmOperands, GemmPlan, GemmSpec, OutputType, Precision, Selection, Stream,
+};
+use crate::targets::v4::buffers::{Element, Handle};
+use crate::targets::v4::operation::Product;
+use crate::targets::v4::schedule::Schedule;
+
+/// An algorithm for each product of a schedule; products of equal shape share one.
+pub struct Products {
+    /// Of each node.
+    nodes: Vec<Option<Plan>>,
+    algorithms: Vec<GemmPlan>,
+}
+
+/// How the products of a node are computed: by one call each, or by one for all of them.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// Index into [`Products::algorithms`].
+    algorithm: usize,
+    batched: bool,
+}
+
+impl Products {
+    /// Chooses the algorithms. Products of all lanes have the same workspace as `stream`.
+    pub fn new(
+        driver: &Driver,
+        stream: &Stream,
+        schedule: &Schedule,
+        places: &Places<'_>,
+        options: &DeviceOptions,
+    ) -> Result<Self, DriverError> {
+        let mut products = Products {
+            nodes: Vec::with_capacity(schedule.nodes.len()),
+            algorithms: Vec::new(),
+        };
+        for node in &schedule.nodes {
+            let list = node.operation.products();
+            let Some(first) = list.first() else {
+                products.nodes.push(None);
+                continue;
+            };
+            let output = match (options.precision, schedule.buffers.element(first.out)) {
+                (Precision::Bf16, Element::Operand) => OutputType::Bf16,
+                _ => OutputType::F32,
+            };
+            let spec = specification(first, options.precision, output);
+            let mut choose = |spec| products.choose(driver, stream, spec, options.selection);
+            // A library may not do what lies at such distances; one by one it may.
+            let together = match batched(spec, list, places)? {
+                Some(spec) => choose(spec).ok(),
+                None => None,
+            };
+            let plan = match together {
+                Some(algorithm) => Plan {
+                    algorithm,
+                    batched: true,
+                },
+                None => Plan {
+                    algorithm: choose(spec)?,
+                    batched: false,
+                },
+            };
+            products.nodes.push(Some(plan));
+        }
+        Ok(products)
+    }
+
+    fn choose(
+        &mut self,
+        driver: &Driver,
+        stream: &Stream,
+        spec: GemmSpec,
+        selection: Selection,
+    ) -> Result<usize, DriverError> {
+        let known = self.algorithms.iter().position(|plan| *plan.spec() == spec);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        self.algorithms
+            .push(driver.plan_gemm(stream, spec, selection)?);
+        Ok(self.algorithms.len() - 1)
+    }
+
+    /// Puts the products of node `index` into `stream`.
+    pub fn run(
+        &self,
+        index: usize,
+        products: &[Product],
+        places: &Places<'_>,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let missing = || DriverError::Invalid(format!("no algorithm for node {index}"));
+        let plan = self
+            .nodes
+            .get(index)
+            .copied()
+            .flatten()
+            .ok_or_else(missing)?;
+        let algorithm = self.algorithms.get(plan.algorithm).ok_or_else(missing)?;
+        let calls = if plan.batched { 1 } else { products.len() };
+        for product in products.iter().take(calls) {
+            let out = places.value(product.out)?.address();
+            let operands = GemmOperands {
+                alpha: 1.0,
+                a: places.operand(product.a)?.address(),
+                b: places.operand(product.b)?.address(),
+                beta: if product.addend.is_some() { 1.0 } else { 0.0 },
+                c: match product.addend {
+                    Some(addend) => places.value(addend)?.address(),
+                    None => out,
+                },
+                d: out,
+            };
+            // SAFETY: the schedule's shapes are those of its buffers, which live as long as the executor; they start at
+            // multiples of 128 bytes, and a batch is made of the places that `batched` has seen.
+            unsafe { algorithm.run(stream, &operands)? };
+        }
+        Ok(())
+    }
+}
+
+/// All of `products` as one call, where there are several and their matrices lie at equal distances.
+fn batched(
+    spec: GemmSpec,
+    products: &[Product],
+    places: &Places<'_>,
+) -> Result<Option<GemmSpec>, DriverError> {
+    if products.len() < 2 || products.iter().any(|product| product.addend.is_some()) {
+        return Ok(None);
+    }
+    let distance = |handle: &dyn Fn(&Product) -> Handle, size: usize| -> Result<_, DriverError> {
+        let addresses = products
+            .iter()
+            .map(|product| Ok(places.operand(handle(product))?.address().0))
+            .collect::<Result<Vec<u64>, DriverError>>()?;
+        let step = addresses[1].checked_sub(addresses[0]);
+        let equal = addresses
+            .windows(2)
+            .all(|pair| pair[1].checked_sub(pair[0]) == step);
+        let elements = step
+            .and_then(|step| usize::try_from(step).ok())
+            .filter(|step| equal && *step > 0 && step.is_multiple_of(size))
+            .map(|step| step / size);
+        Ok(elements)
+    };
+    let input = spec.precision.element_bytes();
+    let output = spec.output.element_bytes();
+    let distances = (
+        distance(&|product| product.a, input)?,
+        distance(&|product| product.b, input)?,
+        distance(&|product| product.out, output)?,
+    );
+    Ok(match distances {
+        (Some(a), Some(b), Some(d)) => Some(spec.batched(products.len(), a, b, d)),
+        _ => None,
+    })
+}
+
+/// A product as the vendor's library is asked for it.
+pub fn specification(product: &Product, precision: Precision, output: OutputType) -> GemmSpec {
+    let mut spec = GemmSpec::new(product.m, product.n, product.k, precision).with_output(output);
+    if product.a_transposed {
+        spec = spec.transpose_a();
+    }
+    if product.b_transposed {
+        spec = spec.transpose_b();
+    }
+    spec
+}

@@ -1,0 +1,140 @@
+//! Which models the kernels cover, and the sides of their blocks.
+
+use anyhow::{Result, bail};
+
+use crate::device::driver::{Precision, Properties};
+use crate::model::ModelConfig;
+
+/// Threads that exchange values among themselves in the kernels.
+pub const TEAM: usize = 32;
+
+/// Rows of an attention tile, largest first.
+const TILES: [usize; 3] = [64, 32, 16];
+
+/// Widest head whose rows of an attention tile fit a thread's registers.
+const WIDEST_HEAD: usize = 256;
+
+/// The block of an attention kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionBlock {
+    /// Rows of a tile.
+    pub tile: usize,
+    /// Groups of threads, each with tiles of its own.
+    pub groups: usize,
+}
+
+impl AttentionBlock {
+    pub fn threads(&self) -> usize {
+        self.tile / 16 * TEAM * self.groups
+    }
+
+    /// Bytes of shared memory, forward and backward.
+    pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
+        let operand = precision.element_bytes();
+        let row = config.head_dim().next_multiple_of(16) + 16 / operand;
+        let tile = self.tile * row * operand;
+        let statistics = self.groups * 2 * self.tile * 4;
+        [
+            (1 + 2 * self.groups) * tile,
+            (2 + 2 * self.groups) * tile + statistics,
+        ]
+    }
+}
+
+/// The blocks of both attention kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionBlocks {
+    pub forward: AttentionBlock,
+    pub backward: AttentionBlock,
+}
+
+/// The largest tiles that shared memory and registers hold, no longer than the sequence; smaller where the device would be
+/// idle. A second group of threads where it has something to do and fits.
+pub fn attention_blocks(
+    config: &ModelConfig,
+    precision: Precision,
+    properties: &Properties,
+) -> Option<AttentionBlocks> {
+    let choose = |tiles: &[usize], backward: bool| {
+        let fits = |block: &AttentionBlock| {
+            let shared = block.shared(config, precision)[usize::from(backward)];
+            shared <= properties.shared_per_block_most
+                && block.threads() <= properties.max_threads_per_block as usize
+        };
+        let with_groups = |tile: usize| {
+            // A second group takes another tile of keys, or, backward, another query head of the same keys.
+            let heads = if backward {
+                config.heads / config.kv_heads
+            } else {
+                1
+            };
+            let most = (config.sequence_length.div_ceil(tile) * heads).min(2);
+            let mut blocks = (1..=most)
+                .rev()
+                .map(|groups| AttentionBlock { tile, groups });
+            blocks.find(fits)
+        };
+        let longest = config.sequence_length.next_multiple_of(16).max(16);
+        let candidates: Vec<AttentionBlock> = tiles
+            .iter()
+            .copied()
+            .filter(|tile| *tile <= longest)
+            .filter_map(with_groups)
+            .collect();
+        // Blocks for at least half the compute units; among tiles that have fewer, the one with the most.
+        let heads = config.heads + if backward { config.kv_heads } else { 0 };
+        let busy = |block: &&AttentionBlock| {
+            let tiles = config.sequence_length.div_ceil(block.tile);
+            2 * config.batch_size * heads * tiles >= properties.compute_units as usize
+        };
+        candidates.iter().find(busy).or(candidates.last()).copied()
+    };
+    // In tiles of 128 rows the sums of wider heads do not fit the registers of as many threads.
+    let backward_tiles = if config.head_dim() <= 64 {
+        &[128, 64, 32, 16][..]
+    } else {
+        &TILES
+    };
+    Some(AttentionBlocks {
+        forward: choose(&TILES, false)?,
+        backward: choose(backward_tiles, true)?,
+    })
+}
+
+/// Teams of a block of the norm's backward pass: each keeps a row of f32 sums in shared memory.
+pub fn norm_teams(config: &ModelConfig, properties: &Properties) -> usize {
+    (properties.shared_per_block / (4 * config.hidden)).min(8)
+}
+
+/// Refuses a model that the kernels do not cover on this device.
+pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties) -> Result<()> {
+    if config.head_dim() > WIDEST_HEAD {
+        bail!(
+            "heads are {} wide; V4's attention kernel takes up to {WIDEST_HEAD}: use more --heads or another target",
+            config.head_dim()
+        );
+    }
+    if norm_teams(config, properties) == 0 {
+        bail!(
+            "--hidden {} needs {} bytes of shared memory for a row of sums; {} has {}",
+            config.hidden,
+            4 * config.hidden,
+            properties.name,
+            properties.shared_per_block
+        );
+    }
+    if attention_blocks(config, precision, properties).is_none() {
+        bail!(
+            "heads {} wide in {precision} need more shared memory than the {} bytes {} has: use more --heads",
+            config.head_dim(),
+            properties.shared_per_block_most,
+            properties.name
+        );
+    }
+    // Grid sizes in y and z.
+    let most = 65_535;
+    if config.batch_size > most || config.heads + config.kv_heads > most {
+        bail!("V4 takes up to {most} samples and heads");
+    }
+    Ok(())
+}

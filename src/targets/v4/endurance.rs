@@ -1,0 +1,158 @@
+//! Long runs of V4 that have to end where they began: replays beside launches, and one shape after the other.
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use super::schedule::LOSS_RING;
+use super::trainer::Trainer;
+use crate::train::Synchronize;
+
+/// Steps between two looks at the losses; both trainers keep [`LOSS_RING`] of them.
+const AT_ONCE: usize = LOSS_RING / 2;
+
+/// A batch: tokens, and what follows each.
+type Batch<'a> = (&'a [i32], &'a [i32]);
+
+/// A step replayed from a graph many times, beside the same schedule launch by launch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Replays {
+    pub steps: usize,
+    /// Whether every loss and, at the end, every parameter has the same bits.
+    pub identical: bool,
+    /// The first step whose losses differ, counted from 1.
+    pub first_difference: Option<usize>,
+    pub last_loss: f32,
+    pub parameters: usize,
+}
+
+/// Trains `replayed` and `launched`, which start from the same parameters, for `steps` steps on one batch.
+///
+/// # Errors
+/// What the device reports; that `replayed` does not replay.
+pub fn replays(
+    replayed: &mut Trainer,
+    launched: &mut Trainer,
+    batch: Batch<'_>,
+    steps: usize,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Replays> {
+    let mut first_difference = None;
+    let mut last_loss = f32::NAN;
+    let mut done = 0;
+    while done < steps {
+        let count = AT_ONCE.min(steps - done);
+        let losses = advance(replayed, batch, count)?;
+        if let Err(why) = replayed.captured() {
+            bail!("the step is not replayed from a graph: {why}");
+        }
+        let expected = advance(launched, batch, count)?;
+        let pairs = losses.iter().zip(&expected);
+        let differs = |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits();
+        if first_difference.is_none() {
+            first_difference = pairs
+                .map(differs)
+                .position(|differs| differs)
+                .map(|at| done + at + 1);
+        }
+        last_loss = losses.last().copied().unwrap_or(f32::NAN);
+        done += count;
+        progress(done);
+    }
+    let bits = |trainer: &mut Trainer| -> Result<Vec<u32>> {
+        let weights = trainer.weights()?;
+        let all = weights.iter().flat_map(|(_, values)| values);
+        Ok(all.map(|value| value.to_bits()).collect())
+    };
+    let (ours, theirs) = (bits(replayed)?, bits(launched)?);
+    Ok(Replays {
+        steps,
+        identical: first_difference.is_none() && ours == theirs && last_loss.is_finite(),
+        first_difference,
+        last_loss,
+        parameters: ours.len(),
+    })
+}
+
+fn advance(trainer: &mut Trainer, (tokens, targets): Batch<'_>, count: usize) -> Result<Vec<f32>> {
+    for _ in 0..count {
+        trainer.step(tokens, targets, Synchronize::Never)?;
+    }
+    trainer.last_losses(count)
+}
+
+/// A trainer that went through many shapes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reshapes {
+    pub shapes: usize,
+    /// Bytes this program held at the first shape, before and after all others.
+    pub held_before: u64,
+    pub held_after: u64,
+    /// Bytes free on the device at the same two moments; null where nobody says.
+    pub free_before: Option<u64>,
+    pub free_after: Option<u64>,
+    /// Whether every step had a finite loss and, where it was asked for, a graph.
+    pub healthy: bool,
+}
+
+impl Reshapes {
+    /// Whether everything was given back. What is free may also change because of others, by less than a graph needs.
+    pub fn kept_nothing(&self, tolerated: u64) -> bool {
+        let lost = match (self.free_before, self.free_after) {
+            (Some(before), Some(after)) => before.saturating_sub(after),
+            _ => 0,
+        };
+        self.held_before == self.held_after && lost <= tolerated
+    }
+}
+
+/// Takes `trainer` through `shapes` batch sizes and sequence lengths, a step each, and back to its own after each.
+///
+/// The first shapes are not compared: libraries load kernels and keep them.
+///
+/// # Errors
+/// What the device reports.
+pub fn reshapes(
+    trainer: &mut Trainer,
+    shapes: usize,
+    captured: bool,
+    free: &dyn Fn() -> Option<u64>,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Reshapes> {
+    let (batch_size, sequence_length) = {
+        let config = trainer.config();
+        (config.batch_size, config.sequence_length)
+    };
+    let mut healthy = true;
+    let mut step = |trainer: &mut Trainer, batch_size: usize, sequence_length: usize| {
+        trainer.reshape(batch_size, sequence_length)?;
+        let tokens = vec![0; batch_size * sequence_length];
+        trainer.step(&tokens, &tokens, Synchronize::Step)?;
+        let finite = trainer.last_loss()?.is_finite();
+        healthy &= finite && (!captured || trainer.captured().is_ok());
+        anyhow::Ok(())
+    };
+    let settle = (shapes / 5).max(1);
+    let held = |trainer: &Trainer| trainer.memory().in_use.unwrap_or(0);
+    let mut before = (0, None);
+    for index in 0..shapes {
+        // No shape is like the one before, and most are like none of those before.
+        let shape = (
+            1 + index * 3 % 7,
+            1 + (index * 37 + 16) % (2 * sequence_length),
+        );
+        step(trainer, shape.0, shape.1)?;
+        step(trainer, batch_size, sequence_length)?;
+        if index + 1 == settle {
+            before = (held(trainer), free());
+        }
+        progress(index + 1);
+    }
+    Ok(Reshapes {
+        shapes,
+        held_before: before.0,
+        held_after: held(trainer),
+        free_before: before.1,
+        free_after: free(),
+        healthy,
+    })
+}

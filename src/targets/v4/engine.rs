@@ -1,0 +1,111 @@
+//! V4 as the training loop sees it.
+
+use anyhow::Result;
+use burn::tensor::Device;
+
+use super::trainer::Trainer;
+use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
+use crate::train::{Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize};
+
+/// A trainer, and what carries its launches out.
+pub struct ScheduledEngine {
+    pub trainer: Trainer,
+    pub way: Way,
+    /// Whether a graph was asked for.
+    pub capture: bool,
+}
+
+/// What is known of the launches of a step.
+pub enum Way {
+    /// Nothing is launched, and nothing could be captured.
+    Host,
+    /// The schedule's own launches.
+    Driver,
+    /// Burn computes on the host what it is handed.
+    BurnOnHost,
+    /// Burn queues and fuses, so only an observer sees how many launches a step has.
+    Burn(Device, LaunchCounter),
+}
+
+impl ScheduledEngine {
+    fn observed(&self) -> Option<u64> {
+        match &self.way {
+            Way::Burn(_, counter) => Some(counter.total()),
+            _ => None,
+        }
+    }
+}
+
+impl Engine for ScheduledEngine {
+    fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
+        let before = self.observed();
+        let (tokens, targets) = (&batch.tokens, &batch.targets);
+        let step = self.trainer.step(tokens, targets, synchronize)?;
+        let loss = f64::from(self.trainer.last_loss()?);
+        // The loss is read and with it everything queued has been launched; reading it launches nothing.
+        let observed = self
+            .observed()
+            .zip(before)
+            .map(|(after, before)| after - before);
+        let own = matches!(self.way, Way::Driver).then_some(step.launches);
+        Ok(StepResult {
+            loss,
+            times: step.times,
+            launches: observed.or(own.map(|launches| launches.host)),
+            captured: own.map(|launches| launches.captured),
+            memory: self.trainer.memory(),
+            with_gradient: None,
+        })
+    }
+
+    fn gradients(&mut self, batch: &Batch) -> Result<Evaluation> {
+        let (loss, gradients) = self.trainer.gradients(&batch.tokens, &batch.targets)?;
+        let gradients = gradients.into_iter();
+        Ok(Evaluation {
+            loss,
+            gradients: gradients
+                .map(|(name, values)| (name, Some(values)))
+                .collect(),
+        })
+    }
+
+    fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
+        let (tokens, targets) = (&batch.tokens, &batch.targets);
+        let trainer = &mut self.trainer;
+        let Way::Burn(device, _) = &self.way else {
+            return trainer.profile(tokens, targets);
+        };
+        trainer.wait()?;
+        observe(device, steps, stop, |pass| {
+            pass.span("step", || trainer.step(tokens, targets, Synchronize::Never))?;
+            pass.span("wait for the device", || trainer.wait())
+        })
+    }
+
+    fn profiling(&self) -> Profiling {
+        match self.way {
+            Way::Burn(..) => Profiling::Observed,
+            Way::BurnOnHost => Profiling::OneByOne(Some(
+                "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
+            )),
+            Way::Host | Way::Driver => Profiling::OneByOne(None),
+        }
+    }
+
+    fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
+        self.trainer.logits(tokens)
+    }
+
+    fn launches(&self) -> Option<LaunchCount> {
+        match &self.way {
+            Way::Burn(_, counter) => Some(counter.share()),
+            _ => None,
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let why = self.trainer.captured().err()?;
+        let wanted = self.capture && !matches!(self.way, Way::Host);
+        wanted.then(|| format!("the step was not replayed from a graph: {why}"))
+    }
+}

@@ -1,0 +1,355 @@
+//! Where V4 runs: a GPU's driver, burn's client, or the host.
+
+use anyhow::{Result, bail};
+use burn::tensor::FloatDType;
+
+use super::engine::{ScheduledEngine, Way};
+use super::{
+    ClientExecutor, ClientOptions, Concurrency, DeviceExecutor, DeviceOptions, Executor,
+    HostExecutor, Schedule, Trainer, block,
+};
+use crate::base::device_facts::DeviceFacts;
+use crate::device::driver::{Driver, GemmSpec, Precision, Selection, Vendor};
+use crate::device::{
+    self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, cpu_facts,
+    open_driver_of, vulkan,
+};
+use crate::model::{LibraryKernels, Weights};
+use crate::targets::autodiff;
+use crate::train::event::Body;
+use crate::train::telemetry::LaunchCounter;
+use crate::train::{
+    Batch, BlockForm, Engine, EngineDevice, Gemm, MatmulPrecision, MatrixProducts, Operands,
+    Options,
+};
+
+/// Gradients and updates of a block beside the main chain: the fastest or within 2 % of it in every size and precision
+/// that was timed on an H200.
+pub const CONCURRENCY: Concurrency = Concurrency {
+    lanes: 2,
+    update_early: true,
+    layers_together: 1,
+};
+
+/// Algorithms of the matrix library that are timed for each product.
+pub const CANDIDATES: usize = 8;
+
+/// Where V4 runs.
+pub struct Platform {
+    pub facts: DeviceFacts,
+    kind: Kind,
+}
+
+/// What carries the schedule out.
+enum Kind {
+    Host,
+    Driver {
+        driver: Driver,
+        /// Whether its matrix library rounds f32 operands for the matrix units.
+        tf32: bool,
+    },
+    Client(OpenDevice),
+}
+
+/// Opens a GPU's driver, which needs no backend of burn in the build; burn's client where its products are asked for or
+/// the only GPU is one of Vulkan's; or the host.
+///
+/// # Errors
+/// [`DeviceError`] where the choice leads nowhere.
+pub fn open(options: &Options) -> Result<Platform> {
+    let (choice, gemm) = (options.backend, options.gemm);
+    let wanted = options.device.as_deref();
+    if gemm == Gemm::Cubek {
+        return open_client(choice, wanted);
+    }
+    if choice == BackendChoice::Vulkan && gemm == Gemm::Vendor {
+        bail!(DeviceError::NoMatrixLibrary {
+            backend: Backend::Vulkan
+        });
+    }
+    if let Some(driver) = open_driver_of(choice, wanted)? {
+        return Ok(of_driver(driver));
+    }
+    match choice {
+        BackendChoice::Vulkan => open_client(choice, wanted),
+        // Asked before burn is set up for a device that may not be there.
+        BackendChoice::Auto if gemm == Gemm::Auto && vulkan::find(wanted).is_ok() => {
+            Ok(open_client(BackendChoice::Vulkan, wanted).unwrap_or_else(|_| host()))
+        }
+        _ => Ok(host()),
+    }
+}
+
+fn host() -> Platform {
+    Platform {
+        facts: cpu_facts(),
+        kind: Kind::Host,
+    }
+}
+
+fn open_client(choice: BackendChoice, wanted: Option<&str>) -> Result<Platform> {
+    // Without effect where this process has settled it before.
+    device::configure_runtime(CacheSettings {
+        fusion: true,
+        tuning: device::Tuning::Full,
+    });
+    let open = device::open(choice, wanted)?;
+    Ok(Platform {
+        facts: DeviceFacts::from(&open),
+        kind: Kind::Client(open),
+    })
+}
+
+fn of_driver(driver: Driver) -> Platform {
+    // Any product tells; without a library there is none, which is said where one is needed.
+    let tf32 = driver
+        .multiplies(&GemmSpec::new(64, 64, 64, Precision::Tf32))
+        .unwrap_or(false);
+    Platform {
+        facts: DeviceFacts::from(driver.properties()),
+        kind: Kind::Driver { driver, tf32 },
+    }
+}
+
+impl Platform {
+    /// The driver of a GPU, for what only a GPU has.
+    ///
+    /// # Errors
+    /// [`DeviceError`] where V4 runs on the host or through burn; `what` says what cannot be done there.
+    pub fn driver(&self, what: &str) -> Result<&Driver> {
+        match &self.kind {
+            Kind::Driver { driver, .. } => Ok(driver),
+            Kind::Host => {
+                let why = "and V4 runs on the host here; --backend cuda or rocm says why";
+                bail!(DeviceError::NoDevice {
+                    backend: Backend::Cuda,
+                    detail: Some(format!("{what} needs a GPU of AMD or NVIDIA, {why}")),
+                })
+            }
+            Kind::Client(_) => bail!(DeviceError::NeedsDriver {
+                what: what.to_string()
+            }),
+        }
+    }
+
+    /// The driver, if there is one.
+    pub(super) fn driver_if_any(&self) -> Option<&Driver> {
+        match &self.kind {
+            Kind::Driver { driver, .. } => Some(driver),
+            Kind::Host | Kind::Client(_) => None,
+        }
+    }
+
+    /// The executor of a GPU; its parameters are undefined until set.
+    ///
+    /// # Errors
+    /// What the device reports; element types it has no code for; that V4 does not go through a driver here.
+    pub fn device_executor(
+        &self,
+        options: &Options,
+        concurrency: Concurrency,
+    ) -> Result<DeviceExecutor> {
+        let driver = self.driver("this")?.clone();
+        let device_options = DeviceOptions {
+            precision: self.precision(options)?,
+            capture: options.capture,
+            selection: match options.deterministic {
+                true => Selection::Heuristic,
+                false => Selection::Measured {
+                    candidates: CANDIDATES,
+                },
+            },
+        };
+        let schedule = Schedule::new(&options.config, concurrency);
+        DeviceExecutor::new(driver, schedule, options.hyperparameters(), device_options)
+    }
+
+    fn host_executor(&self, options: &Options) -> Result<HostExecutor> {
+        if options.gemm == Gemm::Vendor {
+            self.driver("--gemm vendor")?;
+        }
+        if options.operand_dtype != FloatDType::F32 {
+            bail!(DeviceError::UnsupportedType {
+                device: self.facts.device.clone(),
+                dtype: "bf16 or f16 in v4's host form".into(),
+            });
+        }
+        let schedule = Schedule::new(&options.config, Concurrency::NONE);
+        Ok(HostExecutor::new(schedule, options.hyperparameters()))
+    }
+
+    fn client_executor(&self, options: &Options, open: &OpenDevice) -> Result<ClientExecutor> {
+        self.precision(options)?;
+        open.require_dtype(options.operand_dtype)?;
+        Ok(ClientExecutor::new(
+            open.device.clone(),
+            Schedule::new(&options.config, Concurrency::NONE),
+            options.hyperparameters(),
+            ClientOptions {
+                operands: options.operand_dtype,
+                library: client_library(options),
+            },
+        ))
+    }
+
+    /// A trainer on this device with `weights`.
+    ///
+    /// # Errors
+    /// What the device reports; element types it has no code for.
+    pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
+        let (executor, concurrency): (Box<dyn Executor>, _) = match &self.kind {
+            Kind::Driver { .. } => {
+                let executor = self.device_executor(options, CONCURRENCY)?;
+                (Box::new(executor), CONCURRENCY)
+            }
+            Kind::Client(open) => {
+                let executor = self.client_executor(options, open)?;
+                (Box::new(executor), Concurrency::NONE)
+            }
+            Kind::Host => (Box::new(self.host_executor(options)?), Concurrency::NONE),
+        };
+        Trainer::new(executor, weights, concurrency)
+    }
+
+    /// What products are computed from here under `options`.
+    ///
+    /// # Errors
+    /// f16, which V4 has no code for.
+    pub fn precision(&self, options: &Options) -> Result<Precision> {
+        let tf32 = matches!(self.kind, Kind::Driver { tf32: true, .. });
+        Ok(match (options.operand_dtype, options.matmul_precision) {
+            (FloatDType::BF16, _) => Precision::Bf16,
+            (FloatDType::F32, _) if keeps_all_bits(options) => Precision::F32,
+            (FloatDType::F32, MatmulPrecision::Tf32) => Precision::Tf32,
+            (FloatDType::F32, _) if tf32 => Precision::Tf32,
+            (FloatDType::F32, _) => Precision::F32,
+            _ => bail!(DeviceError::UnsupportedType {
+                device: "v4".into(),
+                dtype: "f16".into(),
+            }),
+        })
+    }
+}
+
+impl EngineDevice for Platform {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn backend(&self) -> Backend {
+        match &self.kind {
+            Kind::Host => Backend::Cpu,
+            Kind::Client(open) => open.backend,
+            Kind::Driver { driver, .. } => match driver.properties().vendor {
+                Vendor::Amd => Backend::Rocm,
+                Vendor::Nvidia => Backend::Cuda,
+            },
+        }
+    }
+
+    fn matrix_products(&self, options: &Options) -> MatrixProducts {
+        match &self.kind {
+            Kind::Host => MatrixProducts::new(Operands::F32, None),
+            Kind::Client(open) => match client_library(options) {
+                LibraryKernels::Plain => {
+                    MatrixProducts::new(Operands::F32, Some("burn's plainest product"))
+                }
+                LibraryKernels::Tuned => {
+                    let operands = autodiff::operands(options.operand_dtype, open);
+                    MatrixProducts::new(operands, Some("burn's own library"))
+                }
+            },
+            Kind::Driver { driver, .. } => {
+                let operands = match self.precision(options) {
+                    Ok(Precision::F32) => Operands::F32,
+                    Ok(Precision::Tf32) => Operands::Tf32,
+                    Ok(Precision::Bf16) => Operands::Bf16,
+                    Err(_) => Operands::F16,
+                };
+                MatrixProducts::new(operands, driver.gemm_library().ok().as_deref())
+            }
+        }
+    }
+
+    fn preparation(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Client(_) => None,
+            _ => Some("compiling kernels, timing the matrix library's algorithms"),
+        }
+    }
+
+    fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
+        if options.block.is_some() {
+            // Found out now, not after the training.
+            self.driver("--block single")?;
+        }
+        Ok(Box::new(ScheduledEngine {
+            trainer: self.trainer(options, weights)?,
+            way: match &self.kind {
+                Kind::Host => Way::Host,
+                Kind::Driver { .. } => Way::Driver,
+                Kind::Client(open) if open.backend.is_asynchronous() => {
+                    Way::Burn(open.device.clone(), LaunchCounter::start())
+                }
+                Kind::Client(_) => Way::BurnOnHost,
+            },
+            capture: options.capture,
+        }))
+    }
+
+    fn experiment(
+        &self,
+        options: &Options,
+        weights: &Weights,
+        batch: &Batch,
+    ) -> Result<Option<Body>> {
+        let compared = match options.block {
+            Some(BlockForm::Single) => Some(block::compare(self, options, weights, batch)?),
+            None => None,
+        };
+        Ok(compared.map(Body::Block))
+    }
+}
+
+/// Whether f32 operands of products may not be rounded.
+fn keeps_all_bits(options: &Options) -> bool {
+    options.matmul_precision == MatmulPrecision::F32 || options.library == LibraryKernels::Plain
+}
+
+/// All bits are only kept by burn's plainest product: what it tunes may round for the matrix units.
+fn client_library(options: &Options) -> LibraryKernels {
+    match options.operand_dtype {
+        FloatDType::F32 if keeps_all_bits(options) => LibraryKernels::Plain,
+        _ => LibraryKernels::Tuned,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::tests::options_of;
+    use crate::targets::v4;
+
+    #[test]
+    fn burns_products_mean_burns_client_and_vulkan_has_no_vendors() {
+        let open = |backend, gemm| {
+            open(&Options {
+                backend,
+                gemm,
+                ..options_of(v4::TARGET)
+            })
+        };
+        for gemm in [Gemm::Auto, Gemm::Vendor] {
+            let cpu = open(BackendChoice::Cpu, gemm).unwrap();
+            assert!(matches!(cpu.kind, Kind::Host));
+        }
+        let through_burn = open(BackendChoice::Cpu, Gemm::Cubek).unwrap();
+        assert!(matches!(through_burn.kind, Kind::Client(_)));
+        let error = through_burn.driver("replaying a graph").err().unwrap();
+        assert!(error.to_string().starts_with("replaying a graph goes"));
+        let refused = open(BackendChoice::Vulkan, Gemm::Vendor).err();
+        let refused = refused.and_then(|error| error.downcast::<DeviceError>().ok());
+        let backend = Backend::Vulkan;
+        assert_eq!(refused, Some(DeviceError::NoMatrixLibrary { backend }));
+    }
+}

@@ -1,0 +1,256 @@
+//! Putting a schedule together: buffers, nodes and their lanes.
+
+use super::dependencies::{advance_updates, find_dependencies};
+use super::{Concurrency, FACTORS, LOSS_RING, Node, Phase, Schedule};
+use crate::model::{ModelConfig, Part};
+use crate::targets::v4::buffers::{Buffers, Element, Handle};
+use crate::targets::v4::layout::Layout;
+use crate::targets::v4::operation::{
+    CrossEntropy, FinishLoss, FinishNorms, Operation, Product, Scatter,
+};
+
+/// The lane of everything that the next launch waits for.
+const MAIN: usize = 0;
+/// Partial sums of a norm weight's gradient, at most.
+const MOST_PARTIALS: usize = 256;
+
+/// Tokens that one partial sum covers, at least.
+const LEAST_TOKENS_PER_PARTIAL: usize = 8;
+/// What the backward pass needs of a block's forward pass.
+pub(super) struct Saved {
+    /// The stream before attention and before the feed-forward network.
+    pub(super) streams: [Handle; 2],
+    pub(super) normed: [Handle; 2],
+    pub(super) scales: [Handle; 2],
+    pub(super) qkv: Handle,
+    pub(super) mixed: Handle,
+    pub(super) log_sums: Handle,
+    pub(super) gate_up: Handle,
+    pub(super) activated: Handle,
+}
+
+/// Intermediate gradients. What weights' gradients are made from is there for more than one layer, so that the chain can
+/// go on before they are.
+pub(super) struct Scratch {
+    pub(super) stream: Handle,
+    /// Of the output of a block, and of its attention: copies for matrix products.
+    pub(super) output: Vec<Handle>,
+    pub(super) between: Vec<Handle>,
+    pub(super) qkv: Vec<Handle>,
+    pub(super) normed: Handle,
+    pub(super) mixed: Handle,
+    pub(super) activated: Handle,
+}
+
+pub(super) struct Builder {
+    pub(super) config: ModelConfig,
+    pub(super) concurrency: Concurrency,
+    pub(super) layout: Layout,
+    pub(super) buffers: Buffers,
+    pub(super) nodes: Vec<Node>,
+    pub(super) tokens: Handle,
+    pub(super) targets: Handle,
+    pub(super) partials: Handle,
+    pub(super) tokens_per_partial: usize,
+    /// Products of weights' gradients that wait for those of other layers, by weight.
+    pub(super) waiting: [Vec<Product>; 4],
+    pub(super) part: Part,
+    pub(super) phase: Phase,
+}
+
+impl Builder {
+    pub(super) fn new(config: &ModelConfig, concurrency: Concurrency) -> Builder {
+        let layout = Layout::new(config);
+        let mut buffers = Buffers::default();
+        let n = config.tokens();
+        let tokens_per_partial = n.div_ceil(MOST_PARTIALS).max(LEAST_TOKENS_PER_PARTIAL);
+        let rows = layout.norms() * n.div_ceil(tokens_per_partial);
+        Builder {
+            config: *config,
+            concurrency,
+            tokens: buffers.add("tokens", n, 1, Element::I32),
+            targets: buffers.add("targets", n, 1, Element::I32),
+            partials: buffers.add("norm partials", rows, config.hidden, Element::F32),
+            layout,
+            buffers,
+            nodes: Vec::new(),
+            tokens_per_partial,
+            waiting: Default::default(),
+            part: Part::Other,
+            phase: Phase::Forward,
+        }
+    }
+
+    pub(super) fn build(mut self) -> Schedule {
+        let (n, d, v) = (
+            self.config.tokens(),
+            self.config.hidden,
+            self.config.vocabulary,
+        );
+        let logits = self.buffers.add("logits", n, v, Element::F32);
+        let logits_gradient = self.buffers.add("logits gradient", n, v, Element::Operand);
+        let losses = self.buffers.add("losses", n, 1, Element::F32);
+        let mut ring = |name, length| self.buffers.add(name, length + 1, 1, Element::F32);
+        let (ring, factors) = (
+            ring("loss ring", LOSS_RING),
+            ring("update factors", FACTORS),
+        );
+        let table = self.layout.embedding();
+
+        let saved = self.forward();
+        let last = self.layout.norms() - 1;
+        let (stream, normed, scale) = saved.last;
+        self.part = Part::Head;
+        let head = Product::new([n, v, d], normed, Handle::Weight(table), logits);
+        self.product(head.transpose_b());
+        self.part = Part::Loss;
+        self.push(Operation::CrossEntropy(CrossEntropy {
+            logits,
+            targets: self.targets,
+            losses,
+            logits_gradient,
+        }));
+        self.push_aside(Operation::FinishLoss(FinishLoss { losses, ring }));
+
+        self.phase = Phase::Backward;
+        let scratch = self.scratch();
+        self.part = Part::Head;
+        let gradient = weight_gradient(n, logits_gradient, normed, (v, d), table);
+        self.push_aside(Operation::Product(gradient));
+        self.product(Product::new(
+            [n, d, v],
+            logits_gradient,
+            Handle::Weight(table),
+            scratch.normed,
+        ));
+        self.part = Part::Norm;
+        let top = self.config.layers - 1;
+        let copy = scratch.output[top % scratch.output.len()];
+        self.normalize_backward(&scratch, last, stream, scale, Some(copy));
+        for layer in (0..self.config.layers).rev() {
+            self.block_backward(layer, &saved.blocks[layer], &scratch);
+            if layer.is_multiple_of(self.layers_together()) {
+                self.waiting_gradients();
+            }
+        }
+        self.part = Part::Embedding;
+        self.push(Operation::Scatter(Scatter {
+            tokens: self.tokens,
+            stream_gradient: scratch.stream,
+            table_gradient: Handle::Gradient(table),
+        }));
+        self.part = Part::Norm;
+        let gradients = (0..self.layout.norms()).map(|norm| self.layout.norm(norm));
+        self.push_aside(Operation::FinishNorms(FinishNorms {
+            partials: self.partials,
+            gradients: gradients.map(Handle::Gradient).collect(),
+        }));
+        self.updates(factors);
+        let mut streams: Vec<Handle> = saved.blocks.iter().map(|block| block.streams[0]).collect();
+        streams.push(stream);
+        self.finish(logits, streams, ring, factors)
+    }
+
+    pub(super) fn finish(
+        mut self,
+        logits: Handle,
+        streams: Vec<Handle>,
+        losses: Handle,
+        factors: Handle,
+    ) -> Schedule {
+        if self.concurrency.update_early {
+            advance_updates(&mut self.nodes);
+        }
+        find_dependencies(&mut self.nodes);
+        Schedule {
+            config: self.config,
+            layout: self.layout,
+            buffers: self.buffers,
+            nodes: self.nodes,
+            lanes: self.concurrency.lanes.max(1),
+            tokens_per_partial: self.tokens_per_partial,
+            tokens: self.tokens,
+            targets: self.targets,
+            logits,
+            streams,
+            losses,
+            factors,
+        }
+    }
+
+    pub(super) fn push(&mut self, operation: Operation) {
+        self.push_on(MAIN, operation);
+    }
+
+    /// Something that the main chain does not wait for.
+    pub(super) fn push_aside(&mut self, operation: Operation) {
+        self.push_on(1, operation);
+    }
+
+    pub(super) fn push_on(&mut self, lane: usize, operation: Operation) {
+        self.nodes.push(Node {
+            operation,
+            part: self.part,
+            phase: self.phase,
+            lane: lane.min(self.concurrency.lanes.max(1) - 1),
+            after: Vec::new(),
+        });
+    }
+
+    pub(super) fn product(&mut self, product: Product) {
+        self.push(Operation::Product(product));
+    }
+
+    pub(super) fn layers_together(&self) -> usize {
+        self.concurrency
+            .layers_together
+            .clamp(1, self.config.layers)
+    }
+
+    /// The gradient of a block's weight; `kind` is its place among them.
+    pub(super) fn block_gradient(
+        &mut self,
+        kind: usize,
+        input: Handle,
+        gradient: Handle,
+        shape: (usize, usize),
+        weight: usize,
+    ) {
+        let product = weight_gradient(self.config.tokens(), input, gradient, shape, weight);
+        if self.layers_together() == 1 {
+            self.push_aside(Operation::WeightGradients(vec![product]));
+        } else {
+            self.waiting[kind].push(product);
+        }
+    }
+
+    pub(super) fn waiting_gradients(&mut self) {
+        for mut products in std::mem::take(&mut self.waiting) {
+            // They were met from the last layer to the first.
+            products.reverse();
+            if !products.is_empty() {
+                self.part = Part::Backward;
+                self.push_aside(Operation::WeightGradients(products));
+            }
+        }
+    }
+}
+
+/// `input^T · gradient` where `(rows, columns)` is the shape of the weight.
+fn weight_gradient(
+    tokens: usize,
+    input: Handle,
+    gradient: Handle,
+    (rows, columns): (usize, usize),
+    weight: usize,
+) -> Product {
+    Product {
+        a_transposed: true,
+        ..Product::new(
+            [rows, columns, tokens],
+            input,
+            gradient,
+            Handle::Gradient(weight),
+        )
+    }
+}

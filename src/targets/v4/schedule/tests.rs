@@ -1,0 +1,186 @@
+use super::dependencies::conflicts;
+use super::*;
+use crate::model::Preset;
+use crate::targets::v4::operation::Activate;
+
+fn schedules() -> Vec<Schedule> {
+    let config = Preset::Tiny.config();
+    let mut list = Vec::new();
+    for lanes in 1..=3 {
+        for update_early in [false, true] {
+            for layers_together in [1, 2, 3, 4] {
+                list.push(Schedule::new(
+                    &config,
+                    Concurrency {
+                        lanes,
+                        update_early,
+                        layers_together,
+                    },
+                ));
+            }
+        }
+    }
+    list
+}
+
+/// Whether `later` is certain to start after `earlier` has ended, where only nodes that `counts` says yes to wait.
+fn ordered(nodes: &[Node], earlier: usize, later: usize, counts: impl Fn(&Node) -> bool) -> bool {
+    let mut reached = vec![false; nodes.len()];
+    reached[earlier] = true;
+    for index in earlier + 1..=later {
+        if !counts(&nodes[index]) {
+            continue;
+        }
+        let lane = nodes[index].lane;
+        let in_lane = (earlier..index).any(|i| reached[i] && nodes[i].lane == lane);
+        reached[index] = in_lane || nodes[index].after.iter().any(|i| reached[*i]);
+    }
+    reached[later]
+}
+
+#[test]
+fn whatever_conflicts_is_ordered_on_any_number_of_lanes() {
+    for schedule in schedules() {
+        let nodes = &schedule.nodes;
+        for later in 0..nodes.len() {
+            assert!(nodes[later].after.iter().all(|earlier| *earlier < later));
+            for earlier in 0..later {
+                if conflicts(&nodes[earlier].operation, &nodes[later].operation) {
+                    assert!(
+                        ordered(nodes, earlier, later, |_| true),
+                        "{} lanes: {later} {:?} after {earlier} {:?}",
+                        schedule.lanes,
+                        nodes[later].operation,
+                        nodes[earlier].operation
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Why an executor lets nodes wait that it leaves out: gradients alone would not be in order otherwise.
+#[test]
+fn a_run_without_updates_needs_the_waits_of_updates() {
+    let concurrency = Concurrency {
+        lanes: 2,
+        update_early: true,
+        layers_together: 1,
+    };
+    let schedule = Schedule::new(&Preset::Tiny.config(), concurrency);
+    let nodes = &schedule.nodes;
+    let runs = |node: &Node| node.phase != Phase::Optimizer;
+    let out_of_order = |counts: &dyn Fn(&Node) -> bool| {
+        let places: Vec<usize> = (0..nodes.len()).filter(|at| runs(&nodes[*at])).collect();
+        let mut pairs = Vec::new();
+        for (rank, later) in places.iter().enumerate() {
+            for earlier in &places[..rank] {
+                if conflicts(&nodes[*earlier].operation, &nodes[*later].operation)
+                    && !ordered(nodes, *earlier, *later, counts)
+                {
+                    pairs.push((
+                        nodes[*earlier].operation.name(),
+                        nodes[*later].operation.name(),
+                    ));
+                }
+            }
+        }
+        pairs
+    };
+    assert_eq!(out_of_order(&|_| true), []);
+    let lost = out_of_order(&runs);
+    assert!(
+        lost.contains(&("normalize_backward", "norm_gradients")),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn writing_conflicts_with_reading_and_writing_and_reading_with_nothing() {
+    let activate = |from: usize, to: usize| {
+        Operation::Activate(Activate {
+            gate_up: Handle::Buffer(from),
+            activated: Handle::Buffer(to),
+        })
+    };
+    assert!(
+        conflicts(&activate(0, 1), &activate(1, 2)),
+        "read after write"
+    );
+    assert!(
+        conflicts(&activate(0, 1), &activate(2, 0)),
+        "write after read"
+    );
+    assert!(
+        conflicts(&activate(0, 1), &activate(2, 1)),
+        "write after write"
+    );
+    assert!(!conflicts(&activate(0, 1), &activate(0, 2)), "both read");
+    assert!(!conflicts(&activate(0, 1), &activate(2, 3)));
+}
+
+#[test]
+fn every_parameter_gets_a_gradient_and_one_update() {
+    for schedule in schedules() {
+        for parameter in 0..schedule.layout.parameters.len() {
+            let touching = |phase: Phase, handle: Handle| {
+                let nodes = schedule.nodes.iter().filter(|node| node.phase == phase);
+                nodes
+                    .filter(|node| node.operation.writes().contains(&handle))
+                    .count()
+            };
+            assert!(touching(Phase::Backward, Handle::Gradient(parameter)) >= 1);
+            assert_eq!(touching(Phase::Optimizer, Handle::Weight(parameter)), 1);
+        }
+        let mut elements: Vec<_> = schedule
+            .nodes
+            .iter()
+            .filter_map(|node| match &node.operation {
+                Operation::Update(update) => Some(update.elements.clone()),
+                _ => None,
+            })
+            .collect();
+        elements.sort_by_key(|range| range.start);
+        assert_eq!(elements.first().unwrap().start, 0);
+        assert_eq!(elements.last().unwrap().end, schedule.layout.length);
+        assert!(elements.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+}
+
+#[test]
+fn products_by_shape_are_all_products_of_the_step() {
+    let config = Preset::Small.config();
+    let schedule = Schedule::new(&config, Concurrency::NONE);
+    let kinds = schedule.products();
+    let operations: f64 = kinds
+        .iter()
+        .map(|(p, count)| 2.0 * (p.m * p.n * p.k * count) as f64)
+        .sum();
+    let matrices = (config.parameters() as usize - (2 * config.layers + 1) * config.hidden) as f64;
+    assert_eq!(operations, 6.0 * config.tokens() as f64 * matrices);
+    let together = Concurrency {
+        layers_together: config.layers,
+        ..Concurrency::NONE
+    };
+    let count = |kinds: &[(Product, usize)]| kinds.iter().map(|kind| kind.1).sum::<usize>();
+    assert_eq!(
+        count(&Schedule::new(&config, together).products()),
+        count(&kinds)
+    );
+}
+
+#[test]
+fn nothing_reads_what_nothing_wrote() {
+    for schedule in schedules() {
+        let mut written = vec![schedule.tokens, schedule.targets];
+        // Counters: read and written by the same launch, zero at the start.
+        written.extend([schedule.losses, schedule.factors]);
+        for node in &schedule.nodes {
+            for handle in node.operation.reads() {
+                let known = matches!(handle, Handle::Weight(_)) || written.contains(&handle);
+                assert!(known, "{handle:?} in {:?}", node.operation);
+            }
+            written.extend(node.operation.writes());
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! A schedule in training, whichever executor carries it out.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use thiserror::Error;
+
+use super::executor::{Executor, Launches, Span};
+use super::schedule::{Concurrency, Phase, Schedule};
+use crate::model::{ModelConfig, Weights};
+use crate::train::telemetry::{KernelLaunch, MemoryUse, Trace};
+use crate::train::{StepTimes, Synchronize};
+
+/// A batch that cannot be trained on.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BatchError {
+    #[error("a batch of {tokens} tokens and {targets} targets where {expected} of each belong")]
+    Length {
+        tokens: usize,
+        targets: usize,
+        expected: usize,
+    },
+    #[error("token {token} at position {position} of the batch: the vocabulary has {vocabulary}")]
+    OutsideVocabulary {
+        token: i32,
+        position: usize,
+        vocabulary: usize,
+    },
+}
+
+/// What one step gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainerStep {
+    /// On the host's clock; parts where phases were waited for.
+    pub times: StepTimes,
+    pub launches: Launches,
+}
+
+/// A value for each scalar of each parameter, by the parameter's name, in the order of names.
+pub type NamedValues = Vec<(String, Vec<f32>)>;
+
+/// A model in training.
+pub struct Trainer {
+    executor: Box<dyn Executor>,
+    concurrency: Concurrency,
+    placed: Option<(Vec<i32>, Vec<i32>)>,
+}
+
+impl Trainer {
+    /// Puts `weights` onto an executor, whose schedule was made with `concurrency`.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(
+        mut executor: Box<dyn Executor>,
+        weights: &Weights,
+        concurrency: Concurrency,
+    ) -> Result<Self> {
+        let values = executor.schedule().layout.place(weights);
+        executor.set_weights(&values)?;
+        Ok(Trainer {
+            executor,
+            concurrency,
+            placed: None,
+        })
+    }
+
+    pub fn config(&self) -> &ModelConfig {
+        &self.executor.schedule().config
+    }
+
+    #[cfg(test)]
+    pub fn schedule(&self) -> &Schedule {
+        self.executor.schedule()
+    }
+
+    /// Goes on with another batch size or sequence length; parameters and moments stay.
+    ///
+    /// # Errors
+    /// What the device reports; everything is as before then.
+    pub fn reshape(&mut self, batch_size: usize, sequence_length: usize) -> Result<()> {
+        let config = ModelConfig {
+            batch_size,
+            sequence_length,
+            ..*self.config()
+        };
+        self.executor
+            .reshape(Schedule::new(&config, self.concurrency))?;
+        self.placed = None;
+        Ok(())
+    }
+
+    /// Trains on a batch once: `B x S` tokens and what follows each. Its loss is [`last_loss`](Self::last_loss).
+    ///
+    /// # Errors
+    /// [`BatchError`], or what the device reports.
+    pub fn step(
+        &mut self,
+        tokens: &[i32],
+        targets: &[i32],
+        synchronize: Synchronize,
+    ) -> Result<TrainerStep> {
+        self.place(tokens, targets)?;
+        let started = Instant::now();
+        let mut launches = Launches::default();
+        let mut parts = [None; 3];
+        if synchronize == Synchronize::Phases {
+            // A graph is one piece and cannot tell its parts' times, so none is used.
+            self.executor.wait()?;
+            let phases = [Phase::Forward, Phase::Backward, Phase::Optimizer];
+            for (phase, part) in phases.into_iter().zip(&mut parts) {
+                let started = Instant::now();
+                launches.host += self.executor.run(Span::Only(phase))?.host;
+                self.executor.wait()?;
+                *part = Some(started.elapsed().as_secs_f64() * 1e3);
+            }
+        } else {
+            launches = self.executor.run(Span::Step)?;
+            if synchronize != Synchronize::Never {
+                self.executor.wait()?;
+            }
+        }
+        let [forward, backward, optimizer] = parts;
+        Ok(TrainerStep {
+            times: StepTimes {
+                total: started.elapsed().as_secs_f64() * 1e3,
+                forward,
+                backward,
+                optimizer,
+            },
+            launches,
+        })
+    }
+
+    /// Losses of the last steps, oldest first; waits for them.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
+        self.executor.last_losses(count)
+    }
+
+    /// The loss of the last step; waits for it. NaN before the first.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn last_loss(&mut self) -> Result<f32> {
+        Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
+    }
+
+    /// Waits until everything started is done.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn wait(&mut self) -> Result<()> {
+        self.executor.wait()
+    }
+
+    /// Loss and every parameter's gradient by name, at the current parameters.
+    ///
+    /// # Errors
+    /// [`BatchError`], or what the device reports.
+    pub fn gradients(&mut self, tokens: &[i32], targets: &[i32]) -> Result<(f32, NamedValues)> {
+        self.place(tokens, targets)?;
+        self.executor.run(Span::Gradients)?;
+        let loss = self.last_loss()?;
+        let all = self.executor.gradients()?;
+        Ok((loss, self.by_name(&all)))
+    }
+
+    /// Every parameter by name.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn weights(&mut self) -> Result<NamedValues> {
+        let all = self.executor.weights()?;
+        Ok(self.by_name(&all))
+    }
+
+    fn by_name(&self, all: &[f32]) -> NamedValues {
+        let parameters = &self.executor.schedule().layout.parameters;
+        let mut list: Vec<_> = parameters
+            .iter()
+            .map(|parameter| (parameter.name.clone(), all[parameter.range()].to_vec()))
+            .collect();
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list
+    }
+
+    /// Logits `[s, V]` of one sample of at most S tokens.
+    ///
+    /// # Errors
+    /// [`BatchError`], or what the device reports.
+    pub fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
+        let (expected, vocabulary) = (self.config().tokens(), self.config().vocabulary);
+        if tokens.len() > self.config().sequence_length {
+            return Err(BatchError::Length {
+                tokens: tokens.len(),
+                targets: tokens.len(),
+                expected: self.config().sequence_length,
+            }
+            .into());
+        }
+        // Later positions change nothing before them, and other samples nothing here.
+        let mut padded = tokens.to_vec();
+        padded.resize(expected, 0);
+        self.place(&padded, &vec![0; expected])?;
+        self.executor.run(Span::Only(Phase::Forward))?;
+        let mut logits = self.executor.logits()?;
+        logits.truncate(tokens.len() * vocabulary);
+        Ok(logits)
+    }
+
+    /// One more step, launch by launch, with the time of each: one after the other, as they were timed.
+    ///
+    /// # Errors
+    /// [`BatchError`], or what the device reports.
+    pub fn profile(&mut self, tokens: &[i32], targets: &[i32]) -> Result<Trace> {
+        self.place(tokens, targets)?;
+        let times = self.executor.profile()?;
+        let (schedule, operand) = (self.executor.schedule(), self.executor.operand_bytes());
+        let mut now = 0.0;
+        let nodes = schedule.nodes.iter().zip(times).enumerate();
+        let launches = nodes.map(|(index, (node, milliseconds))| {
+            let start = now;
+            now += milliseconds / 1e3;
+            KernelLaunch {
+                kernel: node.operation.name(),
+                part: node.counted_part(),
+                within: Some(node.part),
+                fused_operations: None,
+                work: Some(schedule.work(index, operand)),
+                device: Some((start, now)),
+            }
+        });
+        Ok(Trace {
+            steps: 1,
+            launches: launches.collect(),
+            host: vec![],
+            one_by_one: true,
+        })
+    }
+
+    pub fn memory(&self) -> MemoryUse {
+        self.executor.memory()
+    }
+
+    /// Whether steps are replayed from a graph; otherwise why not.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn captured(&self) -> Result<(), String> {
+        self.executor.captured()
+    }
+
+    fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
+        let there = self.placed.as_ref();
+        if there.is_some_and(|(t, u)| t == tokens && u == targets) {
+            return Ok(());
+        }
+        let expected = self.config().tokens();
+        if tokens.len() != expected || targets.len() != expected {
+            return Err(BatchError::Length {
+                tokens: tokens.len(),
+                targets: targets.len(),
+                expected,
+            }
+            .into());
+        }
+        let vocabulary = self.config().vocabulary;
+        let all = tokens.iter().chain(targets).enumerate();
+        for (index, token) in all {
+            if usize::try_from(*token).is_ok_and(|token| token < vocabulary) {
+                continue;
+            }
+            return Err(BatchError::OutsideVocabulary {
+                token: *token,
+                position: index % expected,
+                vocabulary,
+            }
+            .into());
+        }
+        self.executor.place(tokens, targets)?;
+        self.placed = Some((tokens.to_vec(), targets.to_vec()));
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Everything that can be done: one line an action, with the area it belongs to, its usual keys, its words and its function.
+//! The key map, the help page, the palette and the command bar are made from it.
+
+use std::sync::Arc;
+
+use super::keys::{Action, Area, Binding, Key, KeyMap};
+use super::message::Effect;
+use super::model::{Here, Model};
+use super::panel::PanelAction;
+use super::panels::{PANELS, help};
+use super::update::act::{act, check, edit, flags, hint, quit, redraw, shell, skip, suspend, view};
+use super::update::navigate::{next, open_row, outline, previous, proceed};
+use super::update::navigate::{through_outline, through_step};
+use super::update::palette::find;
+use super::update::play::{faster, play, slower};
+use super::update::profile::{import, in_terminal};
+use super::update::runs::ask_to_stop;
+use super::update::scroll::{close, next_match, panel, previous_match, search};
+
+/// An action, its usual keys, what it does in words, and how.
+pub type Deed = (Action, &'static str, &'static str, Do);
+
+/// A way through a list, a text or figures; an area takes all of its own in the same way.
+type Motion = (PanelAction, &'static str, &'static str);
+
+#[derive(Clone, Copy)]
+pub enum Do {
+    Any(fn(&mut Model) -> Vec<Effect>),
+    /// What needs a step that is open.
+    Step(fn(&mut Model, &Here) -> Vec<Effect>),
+}
+
+/// What can be done in an area.
+struct Table {
+    area: Area,
+    deeds: &'static [&'static [Deed]],
+    motions: &'static [&'static [Motion]],
+    moved: fn(&mut Model, PanelAction) -> Vec<Effect>,
+}
+
+use Action::*;
+use Do::{Any, Step};
+use PanelAction::{
+    Bottom, Down, Left, NextSection, PageDown, PageUp, PreviousSection, Right, Select, Sort,
+    Toggle, Top, Up,
+};
+
+const LINES: &[Motion] = &[(Up, "up k", "line up"), (Down, "down j", "line down")];
+
+const PAGES: &[Motion] = &[
+    (PageUp, "pageup ctrl-b b", "page up"),
+    (PageDown, "pagedown ctrl-f space", "page down"),
+    (Top, "home g", "to the top"),
+    (Bottom, "end G", "to the end"),
+];
+
+static TABLES: [Table; 5] = [
+    Table {
+        area: Area::Step,
+        deeds: &[&[
+            (Act, "enter", "do what the step asks", Step(act)),
+            (Back, "esc", "to the outline", Any(outline)),
+            (Next, "n right", "next step", Step(next)),
+            (Previous, "p left", "previous step", Step(previous)),
+            (Hint, "h", "hint", Step(hint)),
+            (View, "v tab", "figures", Step(view)),
+            (Flags, "f", "change flags", Step(flags)),
+            (Stop, "x", "stop the run", Any(ask_to_stop)),
+            (Play, "r", "play a recording", Step(play)),
+            (Faster, "+", "play faster", Any(faster)),
+            (Slower, "-", "play slower", Any(slower)),
+            (Check, "c", "check again", Step(check)),
+            (Edit, "e", "edit", Step(edit)),
+            (Import, "i", "import a file", Step(import)),
+            (Terminal, "t", "run with the terminal", Step(in_terminal)),
+            (Skip, "s", "skip with a note", Step(skip)),
+            (Search, "/", "search the text", Step(search)),
+            (NextMatch, ">", "next match", Any(next_match)),
+            (PreviousMatch, "<", "previous match", Any(previous_match)),
+        ]],
+        motions: &[LINES, PAGES],
+        moved: through_step,
+    },
+    Table {
+        area: Area::Panel,
+        deeds: &[&[(Close, "v esc", "back to the text", Any(close))]],
+        motions: &[
+            &[
+                (NextSection, "tab", "next section"),
+                (PreviousSection, "shift-tab", "previous section"),
+                (Sort, "s", "sort"),
+                (Toggle, "t", "toggle"),
+                (Select, "enter", "select"),
+            ],
+            LINES,
+            &[(Left, "left", "left"), (Right, "right", "right")],
+            PAGES,
+        ],
+        moved: panel,
+    },
+    Table {
+        area: Area::Outline,
+        deeds: &[&[
+            (Open, "enter right", "open", Any(open_row)),
+            (Continue, "c esc", "continue where you were", Any(proceed)),
+        ]],
+        motions: &[
+            LINES,
+            &[
+                (PageUp, "pageup ctrl-b", "page up"),
+                (PageDown, "pagedown ctrl-f", "page down"),
+                (Top, "home g", "first line"),
+                (Bottom, "end G", "last line"),
+            ],
+        ],
+        moved: through_outline,
+    },
+    Table {
+        area: Area::Page,
+        deeds: &[&[(Close, "esc enter", "close", Any(close))]],
+        motions: &[LINES, PAGES],
+        moved: panel,
+    },
+    Table {
+        area: Area::Everywhere,
+        deeds: &[
+            &[
+                (Help, "? f1", "help", Any(help::open)),
+                (Palette, ": ctrl-p", "find a command or lesson", Any(find)),
+                (Outline, "o", "outline", Any(outline)),
+            ],
+            PANELS,
+            &[
+                (Shell, "!", "a shell; `exit` returns", Any(shell)),
+                (Redraw, "ctrl-l", "draw everything again", Any(redraw)),
+                (
+                    Suspend,
+                    "ctrl-z",
+                    "to the shell; `fg` returns",
+                    Any(suspend),
+                ),
+                (Quit, "q ctrl-c", "quit", Any(quit)),
+            ],
+        ],
+        motions: &[],
+        moved: panel,
+    },
+];
+
+impl Default for KeyMap {
+    fn default() -> Self {
+        let bindings = TABLES.iter().flat_map(|table| {
+            let deeds = table.deeds.iter().copied().flatten();
+            let deeds = deeds.map(|(action, keys, does, _)| (*action, *keys, *does));
+            let motions = table.motions.iter().copied().flatten();
+            let motions = motions.map(|(motion, keys, does)| (Move(*motion), *keys, *does));
+            deeds
+                .chain(motions)
+                .map(move |(action, keys, does)| Binding {
+                    area: table.area,
+                    action,
+                    keys: keys
+                        .split(' ')
+                        .filter_map(|key| Key::parse(key).ok())
+                        .collect(),
+                    does,
+                })
+        });
+        KeyMap::new(bindings.collect())
+    }
+}
+
+/// Carries out an action of an area, whether a key or the palette asked for it.
+pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Vec<Effect> {
+    let Some(table) = TABLES.iter().find(|table| table.area == area) else {
+        return Vec::new();
+    };
+    if let Move(motion) = action {
+        return (table.moved)(model, motion);
+    }
+    let mut deeds = table.deeds.iter().copied().flatten();
+    match deeds.find(|deed| deed.0 == action).map(|deed| deed.3) {
+        Some(Any(act)) => act(model),
+        Some(Step(act)) => {
+            let course = Arc::clone(&model.course);
+            model
+                .here(&course)
+                .map_or_else(Vec::new, |here| act(model, &here))
+        }
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,122 @@
+//! A part of the picture that is being drawn: where, into what, and how things look.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::highlight::Highlighter;
+use super::markdown;
+use super::panels::text::paragraph;
+use super::theme::Theme;
+
+/// What draws has one, and writes nowhere else.
+pub struct Pane<'a> {
+    pub area: Rect,
+    pub buffer: &'a mut Buffer,
+    pub theme: &'a Theme,
+    /// Colours for code, once they are loaded.
+    pub highlighter: Option<&'a Highlighter>,
+}
+
+impl<'a> Pane<'a> {
+    /// What of `area` is in the picture.
+    pub fn new(area: Rect, buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
+        Self {
+            area: area.intersection(buffer.area),
+            buffer,
+            theme,
+            highlighter: None,
+        }
+    }
+
+    /// Another part of the same picture.
+    pub fn at(&mut self, area: Rect) -> Pane<'_> {
+        Pane {
+            area,
+            buffer: self.buffer,
+            theme: self.theme,
+            highlighter: self.highlighter,
+        }
+    }
+
+    /// The upper rows, at most so many; the others are what is left of this one.
+    pub fn take(&mut self, rows: u16) -> Pane<'_> {
+        let height = rows.min(self.area.height);
+        let upper = Rect {
+            height,
+            ..self.area
+        };
+        self.area.y += height;
+        self.area.height -= height;
+        self.at(upper)
+    }
+
+    pub fn rows<const N: usize>(&self, rows: [Constraint; N]) -> [Rect; N] {
+        Layout::vertical(rows).areas(self.area)
+    }
+
+    pub fn columns<const N: usize>(&self, columns: [Constraint; N]) -> [Rect; N] {
+        Layout::horizontal(columns).areas(self.area)
+    }
+
+    pub fn width(&self) -> usize {
+        usize::from(self.area.width)
+    }
+
+    /// Writes lines below each other until it is full; what they took is no longer part of it.
+    pub fn put(&mut self, lines: impl IntoIterator<Item = Line<'static>>) {
+        for line in lines {
+            if self.area.is_empty() {
+                break;
+            }
+            let Rect { x, y, width, .. } = self.area;
+            self.buffer.set_line(x, y, &line, width);
+            self.take(1);
+        }
+    }
+
+    /// Wrapped text in one style.
+    pub fn put_text(&mut self, text: &str, style: Style) {
+        self.put(paragraph(text, self.area.width, style));
+    }
+
+    /// Markdown in lines as wide as this.
+    pub fn markdown(&self, text: &str) -> Vec<Line<'static>> {
+        markdown::render(text, self.area.width, self.theme, self.highlighter)
+    }
+
+    /// Says why there is nothing to see.
+    pub fn remark(&mut self, text: &str) {
+        self.put_text(text, self.theme.muted());
+    }
+
+    /// Replaces what a terminal without Unicode cannot show: names of devices and kernels, output of programs.
+    pub fn keep_to_character_set(&mut self) {
+        if self.theme.glyphs.unicode {
+            return;
+        }
+        for position in self.area.positions() {
+            let Some(cell) = self.buffer.cell_mut(position) else {
+                continue;
+            };
+            if !cell.symbol().is_ascii() {
+                let plain = match cell.symbol() {
+                    "×" => "x",
+                    "·" => "*",
+                    "²" => "2",
+                    "³" => "3",
+                    "µ" | "μ" => "u",
+                    "–" | "—" | "−" => "-",
+                    "“" | "”" => "\"",
+                    "’" | "‘" => "'",
+                    "ε" => "e",
+                    "σ" => "s",
+                    "Σ" => "S",
+                    _ => "?",
+                };
+                cell.set_symbol(plain);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What instructors wrote, and what the tutor itself has noted.
+
+use super::page::{Page, Text};
+use crate::tui::actions::{Deed, Do};
+use crate::tui::keys::Action;
+use crate::tui::message::Effect;
+use crate::tui::model::Model;
+
+pub const ACTION: Action = Action::Panel("messages");
+
+pub const PANEL: Deed = (ACTION, "m", "messages", Do::Any(open));
+
+fn open(model: &mut Model) -> Vec<Effect> {
+    let state = &model.state;
+    model.messages_seen = state.messages.len();
+    let messages = state.messages.iter().rev().map(|message| {
+        let (from, time, text) = (&message.from, &message.time, &message.text);
+        format!("**{from}**, {time}\n\n{text}\n\n")
+    });
+    let notes = state.notes.iter().rev().take(20);
+    let notes = notes.map(|note| format!("*The tutor:* {note}\n\n"));
+    let mut text: String = messages.chain(notes).collect();
+    if text.is_empty() {
+        text.push_str("Nobody has written to you.");
+    }
+    model.open(Page::new("Messages", Text::Markdown(text)))
+}

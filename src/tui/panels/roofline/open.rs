@@ -1,0 +1,83 @@
+//! A run of this session under the ceilings of its device.
+
+use std::path::Path;
+
+use super::RooflinePanel;
+use crate::analysis::MeasuredRun;
+use crate::analysis::calibration::Calibration;
+use crate::analysis::roofline;
+use crate::base::roofline::Roofline;
+use crate::recording::label;
+use crate::run::RunExit;
+use crate::run::folder::state_folder;
+use crate::session::read_only;
+use crate::tui::actions::{Deed, Do};
+use crate::tui::desk::Desk;
+use crate::tui::keys::Action;
+use crate::tui::message::Effect;
+use crate::tui::model::Model;
+
+pub const PANEL: Deed = (
+    Action::Panel("roofline"),
+    "F",
+    "roofline of the last run",
+    Do::Any(open),
+);
+
+/// Of the run whose step is open where it ended well, else of the last one that counted its work.
+fn open(model: &mut Model) -> Vec<Effect> {
+    let here = model.step.as_ref().and_then(|view| {
+        let runs = &model.state.step(&view.at.lesson, &view.at.step)?.runs;
+        let ended_well = |id: &&String| {
+            let run = model.state.runs.get(*id);
+            run.is_some_and(|run| run.exit == Some(RunExit::SUCCESS))
+        };
+        runs.iter().rev().find(ended_well).cloned()
+    });
+    model.open_later(
+        "Placing the run under the device's ceilings…",
+        move |desk| Ok(Box::new(RooflinePanel::new(load(desk, here.as_ref())?))),
+    )
+}
+
+fn load(desk: &Desk, wanted: Option<&String>) -> Result<Roofline, String> {
+    let place = &desk.options.place;
+    let (state, _) = read_only(place).map_err(|error| error.to_string())?;
+    let mut runs: Vec<_> = state
+        .runs
+        .iter()
+        .filter(|(_, run)| run.exit == Some(RunExit::SUCCESS))
+        .collect();
+    // Ids begin with the time; the one that was asked for comes before all others.
+    runs.sort_by_key(|(id, _)| std::cmp::Reverse((Some(*id) == wanted, *id)));
+    let counted = runs.into_iter().find_map(|(id, run)| {
+        let known = desk.runs.get(id).ok()??;
+        known.parts.as_ref()?;
+        let measured = MeasuredRun::read(&known.path).ok()?;
+        Some((measured, run.recording.as_ref()))
+    });
+    let Some((run, recording)) = counted else {
+        return Err(
+            "No run has counted its work yet: add --flops --profile-steps 3 to the flags of a run, then come back."
+                .into(),
+        );
+    };
+    // The ceilings of this machine say nothing of another one's run.
+    let calibration = match recording {
+        None => calibration(&run)?,
+        Some(_) => None,
+    };
+    let works = (desk.options.works)(&run.hello.config);
+    let mut roofline = roofline::of_run(&run, calibration.as_ref(), &works);
+    if let Some(origin) = recording {
+        roofline.title = format!("{} ({})", run.hello.target, label(origin));
+    }
+    Ok(roofline)
+}
+
+fn calibration(run: &MeasuredRun) -> Result<Option<Calibration>, String> {
+    let load = |root: &Path| Calibration::load(root, &run.hello.backend, &run.hello.device);
+    state_folder()
+        .and_then(|root| load(&root))
+        .map_err(|error| format!("{error:#}"))
+}

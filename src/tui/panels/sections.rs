@@ -1,0 +1,74 @@
+//! Panels of which one is shown, under a line of all names.
+
+use crate::tui::message::Effect;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Panel, PanelAction, Tabs};
+
+pub type Section = (&'static str, Box<dyn Panel>);
+
+#[derive(Debug)]
+pub struct Sections {
+    sections: Vec<Section>,
+    tabs: Tabs,
+    /// What to say where there is none.
+    nothing: &'static str,
+}
+
+impl Sections {
+    pub fn new(sections: Vec<Section>, nothing: &'static str) -> Self {
+        Self {
+            sections,
+            tabs: Tabs::default(),
+            nothing,
+        }
+    }
+}
+
+impl Panel for Sections {
+    fn paint(&self, pane: &mut Pane) {
+        let Some((_, panel)) = self.sections.get(self.tabs.at) else {
+            return pane.remark(self.nothing);
+        };
+        let names: Vec<&str> = self.sections.iter().map(|(name, _)| *name).collect();
+        pane.put([self.tabs.line(&names, pane.width(), pane.theme)]);
+        panel.paint(pane);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        let count = self.sections.len();
+        let inner = self.sections.get_mut(self.tabs.at);
+        self.tabs.act(action, count) || inner.is_some_and(|(_, panel)| panel.act(action))
+    }
+
+    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+        let inner = self.sections.get(self.tabs.at);
+        inner.map_or_else(Vec::new, |(_, panel)| panel.effects(action))
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        let inner = self.sections.get(self.tabs.at);
+        let inner = inner.map_or_else(Vec::new, |(_, panel)| panel.commands());
+        let mut commands = vec![(PanelAction::NextSection, "next section")];
+        commands.truncate(self.sections.len().saturating_sub(1));
+        // The section keys turn these sections: those within a panel are a toggle.
+        commands.extend(inner.into_iter().map(|(action, does)| match action {
+            PanelAction::NextSection => (PanelAction::Toggle, does),
+            action => (action, does),
+        }));
+        commands
+    }
+}
+
+#[cfg(test)]
+impl Sections {
+    pub fn names(&self) -> Vec<&'static str> {
+        self.sections.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Turns to the section called so.
+    pub fn go(&mut self, name: &str) {
+        while self.sections[self.tabs.at].0 != name {
+            self.act(PanelAction::NextSection);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Snapshots of panels: every size, with colours, without, and in ASCII, on one sheet.
+
+use std::fmt::Write;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+
+use crate::tui::pane::Pane;
+use crate::tui::theme::{Glyphs, Palette, Theme};
+
+/// What the tutor promises to look well on.
+pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (100, 30), (160, 45)];
+
+/// The picture at every size: as text, with the styles by colour and by attribute below, and in ASCII.
+///
+/// Fails where ASCII is asked for and something else is drawn, or a colour is used without one being allowed.
+pub fn sheet(draw: impl Fn(Pane)) -> String {
+    let mut sheet = String::new();
+    for (width, height) in SIZES {
+        let picture = |palette, glyphs| {
+            let area = Rect::new(0, 0, width, height);
+            let mut buffer = Buffer::empty(area);
+            let theme = Theme::new(palette, glyphs);
+            draw(Pane::new(area, &mut buffer, &theme));
+            buffer
+        };
+        let colour = picture(Palette::Ansi16, Glyphs::UNICODE);
+        let mono = picture(Palette::Mono, Glyphs::UNICODE);
+        let ascii = picture(Palette::Mono, Glyphs::ASCII);
+        let _ = write!(sheet, "=== {width}x{height}\n{}", text(&colour));
+        let _ = write!(sheet, "--- styles in colour\n{}", styles(&colour));
+        let _ = write!(sheet, "--- styles without\n{}", styles(&mono));
+        let drawn = text(&ascii);
+        assert!(
+            drawn.is_ascii(),
+            "not all ASCII at {width}x{height}:\n{drawn}"
+        );
+        assert!(
+            mono.content()
+                .iter()
+                .all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)),
+            "a colour without colours at {width}x{height}"
+        );
+        let _ = write!(sheet, "--- ASCII\n{drawn}");
+    }
+    sheet
+}
+
+/// The characters of a picture, a line a row, blanks at the end left out.
+pub fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width).max(1);
+    let mut text = String::new();
+    for row in buffer.content().chunks(width) {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Runs of cells that are not plain: `row:from-to style`.
+pub fn styles(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width).max(1);
+    let mut list = String::new();
+    for (y, row) in buffer.content().chunks(width).enumerate() {
+        let mut runs: Vec<(usize, usize, Style)> = Vec::new();
+        for (x, cell) in row.iter().enumerate() {
+            let style = cell.style();
+            match runs.last_mut() {
+                Some((_, end, run)) if *run == style && *end + 1 == x => *end = x,
+                _ => runs.push((x, x, style)),
+            }
+        }
+        for (from, to, style) in runs {
+            let name = name(style);
+            if !name.is_empty() {
+                let _ = writeln!(list, "{y}:{from}-{to} {name}");
+            }
+        }
+    }
+    list
+}
+
+fn name(style: Style) -> String {
+    let mut words = Vec::new();
+    if let Some(colour) = style.fg.filter(|colour| *colour != Color::Reset) {
+        words.push(colour.to_string().to_lowercase());
+    }
+    if let Some(colour) = style.bg.filter(|colour| *colour != Color::Reset) {
+        words.push(format!("on {}", colour.to_string().to_lowercase()));
+    }
+    if !style.add_modifier.is_empty() {
+        words.push(format!("{:?}", style.add_modifier).to_lowercase());
+    }
+    words.join(" ")
+}
