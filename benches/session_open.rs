@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tinyllama_tutor::lesson::Verdict;
-use tinyllama_tutor::session::event::{RunExit, StepRef};
-use tinyllama_tutor::session::{Event, Place, Session};
+use tinyllama_tutor::inside::lesson::Verdict;
+use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
+use tinyllama_tutor::inside::session::{Event, Place, Session};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 9;

@@ -22,12 +22,15 @@ const IDLE: Duration = Duration::from_secs(60);
 const STREAMING: Duration = Duration::from_secs(20);
 const KEYS: usize = 40;
 const STEPS: usize = 100_000;
+const RUNS: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let home = tempfile::tempdir()?;
     first_frame(&home);
 
     let terminal = Terminal::start(command(&home, None), 80, 24);
+    terminal.wait_for("Your first minute");
+    terminal.send("\x1b");
     terminal.wait_for("The first lesson");
     sleep(Duration::from_secs(2));
     idle(&terminal);
@@ -37,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     streaming(&home);
     long_run(&home)?;
+    many_runs()?;
     Ok(())
 }
 
@@ -64,12 +68,41 @@ fn first_frame(home: &TempDir) {
     for _ in 0..9 {
         let started = Instant::now();
         let terminal = Terminal::start(command(home, None), 80, 24);
-        while !terminal.text().contains("The first lesson") {
+        while !terminal.text().contains("Your first minute") {
             sleep(Duration::from_micros(200));
         }
         times.push(started.elapsed());
     }
     report("first frame", &mut times);
+}
+
+/// Ten thousand kept runs: the first frame, the screen that lists them, and the command that does.
+fn many_runs() -> Result<(), Box<dyn Error>> {
+    let home = tempfile::tempdir()?;
+    let runs = home.path().join("state/tinyllama-tutor/runs");
+    for n in 0..RUNS {
+        let folder = runs.join(format!("{:010}-000-kept", 1_790_000_000 + n));
+        fs::create_dir_all(&folder)?;
+        let record = format!(r#"{{"command":["run"],"started":{n},"exit":"exit status: 0"}}"#);
+        fs::write(folder.join("run.json"), record)?;
+    }
+    let started = Instant::now();
+    let terminal = Terminal::start(command(&home, None), 80, 24);
+    terminal.wait_for("Your first minute");
+    println!("first frame beside {RUNS} runs: {:?}", started.elapsed());
+    let started = Instant::now();
+    terminal.send("H");
+    terminal.wait_for("Runs so far");
+    println!("screen of {RUNS} runs: {:?}", started.elapsed());
+    drop(terminal);
+    let started = Instant::now();
+    let listed = std::process::Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(["runs", "list"])
+        .env("XDG_STATE_HOME", home.path().join("state"))
+        .output()?;
+    assert!(listed.status.success(), "{listed:?}");
+    println!("`runs list` of {RUNS}: {:?}", started.elapsed());
+    Ok(())
 }
 
 fn idle(terminal: &Terminal) {

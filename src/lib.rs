@@ -12,6 +12,7 @@
 //! session      what a learner did, as a chain of events
 //! lesson       the course's files and checks
 //! analysis     comparing, ceilings, predictions, roofline
+//! workbench    kernels that learners write: exercises, and what carries them out
 //! compiled     what a compiler makes of the kernels for a GPU
 //! recording    runs of other machines, kept to be played
 //! run          training as a child process: started, supervised, read
@@ -24,22 +25,167 @@
 //! base         tables, units, statistics, locale, facts of a device, what comes from elsewhere
 //! ```
 
-pub mod analysis;
-pub mod base;
-pub mod cli;
-pub mod compiled;
-pub mod device;
-pub mod instructor;
-pub mod lesson;
-pub mod model;
+mod analysis;
+mod base;
+mod cli;
+mod compiled;
+mod device;
+mod instructor;
+mod lesson;
+mod model;
 mod panics;
-pub mod plain;
-pub mod profiler;
-pub mod recording;
-pub mod report;
-pub mod run;
-pub mod session;
-pub mod targets;
-pub mod train;
-pub mod tui;
-pub mod tutor;
+mod plain;
+mod profiler;
+mod recording;
+mod report;
+mod run;
+mod session;
+mod targets;
+mod train;
+mod tui;
+mod tutor;
+mod workbench;
+
+pub use cli::main;
+
+/// What tests and benches, programs of their own, look at; by the module it lives in.
+#[doc(hidden)]
+pub mod inside {
+    pub mod analysis {
+        pub mod calibration {
+            pub use crate::analysis::calibration::Calibration;
+        }
+        pub mod regression {
+            pub use crate::analysis::regression::Baseline;
+        }
+    }
+    pub mod device {
+        pub mod kfd {
+            pub use crate::device::kfd::{KfdGpu, gpus};
+        }
+    }
+    pub mod instructor {
+        pub use crate::instructor::{Class, Delivery, deliver};
+        pub mod stuck {
+            pub use crate::instructor::stuck::Sign;
+        }
+        pub mod view {
+            pub use crate::instructor::view::views;
+        }
+    }
+    pub mod lesson {
+        pub use crate::lesson::{
+            Course, Lesson, Problem, Problems, RunName, Source, Step, StepKind, Style, Verdict,
+            live, scaffold, schema,
+        };
+        pub mod lint {
+            pub use crate::lesson::lint::lint;
+        }
+        pub mod quiz {
+            pub use crate::lesson::quiz::{Answer, Choice, Quiz};
+        }
+    }
+    pub mod model {
+        pub use crate::model::{Preset, Recipe};
+    }
+    pub mod profiler {
+        pub use crate::profiler::export;
+        pub mod live {
+            pub use crate::profiler::live::Source;
+            pub mod sysfs {
+                pub use crate::profiler::live::sysfs::{Sysfs, topology};
+            }
+        }
+        pub mod model {
+            pub use crate::profiler::model::{
+                Dispatch, Interval, Lane, Profile, StatisticKind, Variant,
+            };
+        }
+        pub mod read {
+            pub use crate::profiler::read::{Import, import};
+        }
+        pub mod run {
+            pub use crate::profiler::run::Ending;
+            pub mod remedy {
+                pub use crate::profiler::run::remedy::remedies;
+            }
+        }
+        pub mod show {
+            pub mod comparison {
+                pub use crate::profiler::show::comparison::{Change, compare};
+            }
+            pub mod copies {
+                pub use crate::profiler::show::copies::copies;
+            }
+            pub mod counters {
+                pub use crate::profiler::show::counters::counters;
+            }
+            pub mod derived {
+                pub use crate::profiler::show::derived::{DERIVED, memory_bytes, operations};
+            }
+            pub mod hotspots {
+                pub use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
+            }
+            pub mod launches {
+                pub use crate::profiler::show::launches::launch_overhead;
+            }
+            pub mod parts {
+                pub use crate::profiler::show::parts::Parts;
+            }
+            pub mod report {
+                pub use crate::profiler::show::report::{ReportOptions, report};
+            }
+            pub mod roofline {
+                pub use crate::profiler::show::roofline::roofline;
+            }
+            pub mod timeline {
+                pub use crate::profiler::show::timeline::activity;
+            }
+        }
+    }
+    pub mod recording {
+        pub use crate::recording::{Library, Source};
+    }
+    pub mod report {
+        pub use crate::report::{Options, Report, class, collect, hand_in, html, junit, markdown};
+    }
+    pub mod run {
+        pub use crate::run::{
+            Control, FinishedRun, Launcher, Line, RunExit, RunFolder, RunSpec, Start, Told,
+            supervise,
+        };
+        pub mod folder {
+            pub use crate::run::folder::RunRecord;
+        }
+    }
+    pub mod session {
+        pub use crate::session::{
+            Action, Event, Notice, Order, Place, Session, SessionError, State, archive, chain,
+            class_file, inbox, lock, progress, read_only, scan, store,
+        };
+        pub mod event {
+            pub use crate::session::event::{RunExit, Scope, StepRef};
+        }
+        pub mod state {
+            pub use crate::session::state::Status;
+        }
+    }
+    pub mod targets {
+        pub use crate::targets::Target;
+    }
+    pub mod train {
+        pub mod event {
+            pub use crate::train::event::{
+                Body, DataSource, Event, Hello, PartWork, Parts, Step, Summary,
+            };
+        }
+    }
+    pub mod workbench {
+        pub use crate::workbench::{
+            Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
+        };
+        pub mod check {
+            pub use crate::workbench::check::{Checked, WAVES, check};
+        }
+    }
+}

@@ -1,5 +1,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    tinyllama_tutor::cli::main()
+    tinyllama_tutor::main()
 }

@@ -61,10 +61,140 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (&["v1", "--backend=rocm"], 3, &["--features rocm"]),
     (
         &["v1", "--trace=/no/such/folder/trace.json", "--num-steps=1"],
-        1,
+        2,
         &["/no/such/folder"],
     ),
+    (
+        &["v1", "--hidden", "-5"],
+        2,
+        &["--hidden", "whole number from 0"],
+    ),
+    (
+        &["v1", "--hidden=-5"],
+        2,
+        &["--hidden", "whole number from 0"],
+    ),
+    (
+        &["v1", "--seed", "-1"],
+        2,
+        &["--seed", "whole number from 0"],
+    ),
+    (&["v1", "--device=foo"], 3, &["`foo`", "there are: 0"]),
+    (&["v4", "--device=foo"], 3, &["`foo`", "there are: 0"]),
+    (&["v1", "--ultra=off"], 2, &["--ultra", "v4"]),
+    (
+        &["v4", "--matmul-precision=tf32"],
+        2,
+        &["tf32", "take auto"],
+    ),
+    (
+        &["v1", "--deterministic", "--repeatability=off"],
+        2,
+        &["--deterministic", "--repeatability", "one of them"],
+    ),
 ];
+
+/// A whole command line, the exit status, words its message must contain, and words of remedies that would not help.
+type Said = (
+    &'static [&'static str],
+    i32,
+    &'static [&'static str],
+    &'static str,
+);
+
+const SAID: &[Said] = &[
+    (
+        &["kernels", "--check"],
+        3,
+        &["GPU", "gradcheck"],
+        "--backend cpu",
+    ),
+    (&["kernels", "--bench"], 3, &["GPU"], "--backend cpu"),
+    (
+        &["report"],
+        2,
+        &["begins one", "session path"],
+        "session verify",
+    ),
+    (&["session", "verify"], 2, &["begins one"], "session verify"),
+    (
+        &["session", "import", "/no/such.tar.gz"],
+        2,
+        &["/no/such.tar.gz", "No such file"],
+        "is no session",
+    ),
+    (
+        &["lessons", "lint", "--lessons", "/missing"],
+        1,
+        &["/missing/workshop.yaml", "No such file"],
+        "panicked",
+    ),
+    (
+        &["profile", "rocprofv3", "v9", "--print"],
+        2,
+        &["no target `v9`", "v1"],
+        "run v9",
+    ),
+    (
+        &[
+            "profile",
+            "import",
+            "lessons/profiles/jacobi_kernel_stats.csv",
+            "--export=csv",
+            "--to=/no/such/folder",
+        ],
+        2,
+        &["nothing to export", "--export json"],
+        "cannot write",
+    ),
+];
+
+#[test]
+fn every_remedy_helps() {
+    for (arguments, status, words, not) in SAID {
+        let output = run(arguments);
+        let message = stderr(&output) + &stdout(&output);
+        let found = output.status.code();
+        assert_eq!(found, Some(*status), "{arguments:?}: {message}");
+        for word in *words {
+            assert!(
+                message.contains(word),
+                "{arguments:?}: no {word:?}: {message}"
+            );
+        }
+        assert!(!message.contains(not), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_cause_is_named_once() {
+    let message = stderr(&run(&["run", "v1", "--data=/no/such/file"]));
+    assert_eq!(message.matches("os error 2").count(), 1, "{message}");
+}
+
+#[test]
+fn whoever_closes_the_output_hears_nothing_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["lessons", "list", "--json"][..],
+        &["lessons", "lint"],
+        &["kernels"],
+        &["schema", "events"],
+        &["recordings", "list", "--json"],
+        &["profile", "tools"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = tutor(home.path())
+            .args(arguments)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+        assert!(output.status.success(), "{arguments:?}: {}", output.status);
+    }
+}
 
 #[test]
 fn mistakes_are_named_with_a_way_out() {

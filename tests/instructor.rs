@@ -17,14 +17,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor::instructor::stuck::Sign;
-use tinyllama_tutor::instructor::view::views;
-use tinyllama_tutor::instructor::{Class, Delivery, deliver};
-use tinyllama_tutor::lesson::Verdict;
-use tinyllama_tutor::session::class_file::{self, Pin};
-use tinyllama_tutor::session::event::{Scope, StepRef};
-use tinyllama_tutor::session::progress::next;
-use tinyllama_tutor::session::{
+use tinyllama_tutor::inside::instructor::stuck::Sign;
+use tinyllama_tutor::inside::instructor::view::views;
+use tinyllama_tutor::inside::instructor::{Class, Delivery, deliver};
+use tinyllama_tutor::inside::lesson::Verdict;
+use tinyllama_tutor::inside::session::class_file::{self, Pin};
+use tinyllama_tutor::inside::session::event::{Scope, StepRef};
+use tinyllama_tutor::inside::session::progress::next;
+use tinyllama_tutor::inside::session::{
     Action, Event, Notice, Order, Place, Session, SessionError, State, inbox, scan,
 };
 
@@ -626,11 +626,11 @@ fn the_commands_act_on_a_class() {
     assert_eq!(done(&ada), ["guess2", "run2"]);
     assert_eq!(status(&run(&["restore", "ada"])), 0);
     assert_eq!(done(&ada), ["guess2", "guess3", "run2", "run3"]);
-    assert_eq!(
-        status(&run(&["restore", "ada"])),
-        2,
-        "nothing left to restore"
-    );
+    let again = run(&["restore", "ada"]);
+    assert_eq!(status(&again), 2, "nothing left to restore");
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(said.contains("restored already"), "{said}");
+    assert!(!said.contains("that was not restored"), "{said}");
     assert_eq!(status(&run(&["reset", "ada", "--stage", "5"])), 2);
     assert_eq!(status(&run(&["reset", "ada"])), 2, "of what?");
     assert_eq!(status(&run(&["reset", "../ada", "--all"])), 2);

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tempfile::TempDir;
-use tinyllama_tutor::lesson::quiz::{Answer, Quiz};
-use tinyllama_tutor::lesson::{Course, Lesson, Source, Step, StepKind, Verdict, live, schema};
-use tinyllama_tutor::recording::{Library, Source as Recorded};
-use tinyllama_tutor::session::event::{RunExit, StepRef};
-use tinyllama_tutor::session::progress::{self, Access};
-use tinyllama_tutor::session::state::Status;
-use tinyllama_tutor::session::{Place, Session};
-use tinyllama_tutor::targets::Target;
+use tinyllama_tutor::inside::lesson::quiz::{Answer, Quiz};
+use tinyllama_tutor::inside::lesson::{
+    Course, Lesson, Source, Step, StepKind, Verdict, live, schema,
+};
+use tinyllama_tutor::inside::recording::{Library, Source as Recorded};
+use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
+use tinyllama_tutor::inside::session::progress::{self, Access};
+use tinyllama_tutor::inside::session::state::Status;
+use tinyllama_tutor::inside::session::{Place, Session};
+use tinyllama_tutor::inside::targets::Target;
 
 fn course() -> Course {
     Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
@@ -113,7 +115,7 @@ fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
     );
 
     let mut other = Learner::new();
-    let unlock = tinyllama_tutor::session::Event::Unlocked {
+    let unlock = tinyllama_tutor::inside::session::Event::Unlocked {
         lesson: second.id.clone(),
         by: "teacher".into(),
     };
@@ -206,7 +208,7 @@ fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
     let course = course();
     let lesson = course.lesson("first-baseline").unwrap();
     let quiz = lesson.step("two-figures").unwrap();
-    let StepKind::Quiz(questions @ Quiz::Choices(choices)) = &quiz.kind else {
+    let StepKind::Quiz(Quiz::Choices(choices)) = &quiz.kind else {
         panic!("{quiz:?}")
     };
     let wrong = choices.iter().position(|choice| !choice.correct).unwrap();
@@ -214,14 +216,14 @@ fn a_wrong_answer_leaves_the_question_open_and_a_guess_is_kept_as_first_made() {
     let mut learner = Learner::new();
     let marked = learner
         .session
-        .answer(at.clone(), questions, Answer::Choice(wrong))
+        .answer(at.clone(), &course, quiz, Answer::Choice(wrong))
         .unwrap()
         .unwrap();
     assert!(!marked.correct && !marked.because.is_empty());
     assert_eq!(
         learner
             .session
-            .answer(at, questions, Answer::Choice(99))
+            .answer(at, &course, quiz, Answer::Choice(99))
             .unwrap(),
         None
     );
@@ -250,7 +252,7 @@ fn texts_show_measured_values_once_there_are_any() {
     let mut learner = Learner::new();
     let shown = |learner: &Learner| {
         let runs = learner.session.measured(&course).unwrap();
-        live::fill(text, &lesson.id, &runs)
+        live::fill(text, &lesson.id, &runs, &runs)
     };
     assert!(shown(&learner).contains("| step, median | (not measured yet) |"));
     learner.run(

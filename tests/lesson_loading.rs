@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tinyllama_tutor::lesson::{
+use tinyllama_tutor::inside::lesson::{
     Course, Problem, Problems, Source, StepKind, Style, scaffold, schema,
 };
 

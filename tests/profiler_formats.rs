@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tinyllama_tutor::profiler::model::{Profile, StatisticKind};
-use tinyllama_tutor::profiler::read::import;
+use tinyllama_tutor::inside::profiler::model::{Profile, StatisticKind};
+use tinyllama_tutor::inside::profiler::read::import;
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -127,14 +127,19 @@ fn an_analysis_is_read_from_its_database() {
          CREATE VIEW compute_kernel_view AS SELECT * FROM k;
          CREATE TABLE m (metric_name, table_name, sub_table_name, value_name, value, unit, kernel_name);
          INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Avg', 75.5, 'Pct', 'gemm(float*)');
-         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Peak', NULL, 'Pct', 'gemm(float*)');
+         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Peak', 100.0, 'Pct', 'gemm(float*)');
+         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Pct of Peak', 75.5, 'Pct', 'gemm(float*)');
+         INSERT INTO m VALUES ('L2 Hit', 'L2', 'L2 Speed-of-Light', 'Avg', 12.0, 'Pct', 'norm(float*)');
+         INSERT INTO m VALUES ('IPC', 'CU', 'CU', 'Min', 9e999, '', 'norm(float*)');
+         CREATE TABLE w (workload_name, gpu_model); INSERT INTO w VALUES ('vcopy', 'MI300X');
+         CREATE VIEW compute_workload_view AS SELECT * FROM w;
          CREATE VIEW compute_kernel_metric_view AS SELECT * FROM m;",
     );
     let import = import(&path).unwrap();
     assert_eq!(import.damage, []);
     assert_eq!(
         (import.taken[0].format.name, import.taken[0].rows),
-        (COMPUTE_DATABASE, 3)
+        (COMPUTE_DATABASE, 7)
     );
     let profile = import.profile;
     assert_eq!(
@@ -144,9 +149,26 @@ fn an_analysis_is_read_from_its_database() {
     let metrics: Vec<_> = profile
         .metrics
         .iter()
-        .map(|m| (m.name.as_str(), m.value))
+        .map(|m| {
+            (
+                m.name.as_str(),
+                m.kernel.as_deref(),
+                m.value,
+                m.peak,
+                m.percent_of_peak,
+            )
+        })
         .collect();
-    assert_eq!(metrics, [("L2 Hit", Some(75.5)), ("L2 Hit (Peak)", None)]);
+    let (gemm, norm) = (Some("gemm(float*)"), Some("norm(float*)"));
+    assert_eq!(
+        metrics,
+        [
+            ("L2 Hit", gemm, Some(75.5), Some(100.0), Some(75.5)),
+            ("L2 Hit", norm, Some(12.0), None, None),
+            ("IPC (Min)", norm, None, None, None),
+        ]
+    );
+    assert_eq!(profile.system["gpu_model"], "MI300X");
 }
 
 #[test]
@@ -219,7 +241,7 @@ fn records_of_json_are_joined_with_tables_that_come_later() {
         "instances of a counter add up"
     );
 
-    use tinyllama_tutor::profiler::show::launches::launch_overhead;
+    use tinyllama_tutor::inside::profiler::show::launches::launch_overhead;
     let overhead = launch_overhead(&profile);
     assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
     // From the call at 100 to the kernel at 150.

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use tinyllama_tutor::profiler::live::Source;
-use tinyllama_tutor::profiler::live::sysfs::{Sysfs, topology};
+use tinyllama_tutor::inside::profiler::live::Source;
+use tinyllama_tutor::inside::profiler::live::sysfs::{Sysfs, topology};
 
 fn kfd(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

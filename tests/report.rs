@@ -10,11 +10,13 @@ use std::time::Instant;
 use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor::lesson::Verdict;
-use tinyllama_tutor::report::hand_in::{Findings, verify};
-use tinyllama_tutor::report::{Options, Report, class as of_class, collect, html, junit, markdown};
-use tinyllama_tutor::session::event::{RunExit, StepRef};
-use tinyllama_tutor::session::{Event, Place, Session, archive};
+use tinyllama_tutor::inside::lesson::Verdict;
+use tinyllama_tutor::inside::report::hand_in::{Findings, verify};
+use tinyllama_tutor::inside::report::{
+    Options, Report, class as of_class, collect, html, junit, markdown,
+};
+use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
+use tinyllama_tutor::inside::session::{Event, Place, Session, archive};
 
 fn report(place: &Place) -> Report {
     collect(place, &course(), Options::default()).unwrap()
@@ -218,7 +220,8 @@ fn the_html_is_one_safe_file_and_the_other_formats_are_whole() {
     let value = serde_json::to_value(&report).unwrap();
     assert!(validator.validate(&value).is_ok());
     let mut broken = value.clone();
-    broken["runs"][0]["samples"]["total_ms"][0] = "fast".into();
+    // The first is a command, which measures no steps.
+    broken["runs"][1]["samples"]["total_ms"][0] = "fast".into();
     assert!(validator.validate(&broken).is_err());
 }
 
@@ -385,10 +388,10 @@ fn a_changed_hand_in_is_found_out() {
             value["predictions"][0]["predicted"] = 20.into()
         }),
         ("figure", &|value| {
-            value["runs"][0]["figures"]["total_ms"] = 1.0.into()
+            value["runs"][1]["figures"]["total_ms"] = 1.0.into()
         }),
         ("samples", &|value| {
-            for sample in value["runs"][0]["samples"]["total_ms"]
+            for sample in value["runs"][1]["samples"]["total_ms"]
                 .as_array_mut()
                 .unwrap()
             {

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tinyllama_tutor::lesson::scaffold;
-use tinyllama_tutor::session::event::StepRef;
-use tinyllama_tutor::session::{Event, Place, Session};
+use tinyllama_tutor::inside::lesson::scaffold;
+use tinyllama_tutor::inside::run::RunFolder;
+use tinyllama_tutor::inside::session::event::StepRef;
+use tinyllama_tutor::inside::session::{Event, Place, Session};
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
@@ -98,17 +99,20 @@ fn a_session_moves_between_classes() {
         status(&tutor(state.path(), &["session", "export", &file])),
         0
     );
+    let again = tutor(state.path(), &["session", "export", &file]);
+    assert_eq!(status(&again), 2, "{}", text(&again));
+    assert!(text(&again).contains("name a new file"), "{}", text(&again));
     let class = state.path().join("class").display().to_string();
     let into = ["session", "import", &file, "--class", &class];
     let missing = tutor(state.path(), &into);
     assert_eq!(status(&missing), 3, "{}", text(&missing));
     fs::create_dir(&class).unwrap();
     assert_eq!(status(&tutor(state.path(), &into)), 0);
-    assert_eq!(
-        status(&tutor(state.path(), &into)),
-        2,
-        "an existing session was replaced"
-    );
+    let twice = tutor(state.path(), &into);
+    assert_eq!(status(&twice), 2, "an existing session was replaced");
+    let said = text(&twice);
+    assert!(said.contains("holds a session already"), "{said}");
+    assert!(!said.contains("is no session"), "{said}");
     let outside = tutor(
         state.path(),
         &["session", "path", "--class", &class, "--learner", "../eve"],
@@ -178,4 +182,56 @@ fn a_new_lesson_is_refused_until_listed_and_its_flags_are_those_of_the_run_comma
         &["lessons", "lint", "--json", "--lessons", &course],
     ));
     assert_eq!(machine["problems"][0]["line"], 25);
+}
+
+/// Runs as history: listed newest first, shown, compared, and pruned but for what the session tells of.
+#[test]
+fn runs_are_listed_shown_compared_and_pruned() {
+    let state = TempDir::new().unwrap();
+    let root = state.path().join("tinyllama-tutor");
+    let stream = include_str!("fixtures/runs/v1_cpu.jsonl");
+    let mut made: Vec<String> = Vec::new();
+    for exit in ["exit status: 0", "exit status: 143"] {
+        let words = ["tinyllama-tutor", "run", "v1"].map(String::from);
+        let mut folder = RunFolder::create(&root, words.into()).unwrap();
+        for line in stream.lines() {
+            folder.keep(line.as_bytes()).unwrap();
+        }
+        made.push(folder.finish(exit, None).unwrap().id());
+    }
+    let run = |words: &[&str]| tutor(state.path(), &[&["runs"], words].concat());
+    let list = json(&run(&["list", "--json"]));
+    let ids: Vec<&str> = list["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, [made[1].as_str(), made[0].as_str()], "newest first");
+    let listed = text(&run(&["list"]));
+    assert!(
+        listed.contains("stopped") && listed.contains("v1"),
+        "{listed}"
+    );
+    let shown = text(&run(&["show", "last"]));
+    assert!(
+        shown.contains(&made[1]) && shown.contains("Summary"),
+        "{shown}"
+    );
+    let compared = run(&["compare", &made[0], "last"]);
+    assert_eq!(status(&compared), 0, "{}", text(&compared));
+    let unknown = run(&["show", "nowhere"]);
+    assert_eq!(status(&unknown), 2, "{}", text(&unknown));
+    assert_eq!(status(&run(&["prune"])), 2, "prune what?");
+
+    // One of them becomes a part of a session.
+    let place = begin(state.path());
+    let mut session = Session::open(place).unwrap();
+    session.start_run(&made[0], None, "v1", vec![]).unwrap();
+    drop(session);
+    let young = json(&run(&["prune", "--older-than", "1", "--json"]));
+    assert_eq!(young["removed"].as_array().unwrap().len(), 0);
+    let pruned = json(&run(&["prune", "--keep", "0", "--json"]));
+    assert_eq!(pruned["removed"], serde_json::json!([made[1]]));
+    assert!(root.join("runs").join(&made[0]).exists());
 }

@@ -1,5 +1,8 @@
 //! The session store under everything that can happen to a file.
 
+#[path = "common/small_disk.rs"]
+mod small_disk;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -10,11 +13,14 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_tutor::lesson::Verdict;
-use tinyllama_tutor::session::event::{RunExit, Scope, StepRef};
-use tinyllama_tutor::session::state::Status;
-use tinyllama_tutor::session::{Event, Place, Session, SessionError, State, archive, scan, store};
+use tinyllama_tutor::inside::lesson::Verdict;
+use tinyllama_tutor::inside::session::event::{RunExit, Scope, StepRef};
+use tinyllama_tutor::inside::session::state::Status;
+use tinyllama_tutor::inside::session::{
+    Event, Place, Session, SessionError, State, archive, scan, store,
+};
 
 fn place(folder: &Path) -> Place {
     Place {
@@ -260,7 +266,7 @@ fn append(place: &Place, records: &[&str]) {
     let mut last = scan(&place.events()).unwrap().last_hash;
     let mut text = fs::read_to_string(place.events()).unwrap();
     for record in records {
-        let (line, hash) = tinyllama_tutor::session::chain::encode(&last, record);
+        let (line, hash) = tinyllama_tutor::inside::session::chain::encode(&last, record);
         text.push_str(&line);
         last = hash;
     }
@@ -601,46 +607,15 @@ fn running_out_of_space_is_said_and_loses_nothing() {
     assert_eq!(session.state().notes, expected);
 }
 
-/// A small file system in memory; none where this process may not mount one.
-struct SmallDisk(TempDir);
-
-impl SmallDisk {
-    fn mount() -> Option<Self> {
-        let folder = TempDir::new().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"])
-            .arg(folder.path())
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then(|| Self(folder))
-    }
-
-    fn make_read_only(&self) {
-        let status = Command::new("mount")
-            .args(["-o", "remount,ro"])
-            .arg(self.0.path())
-            .status();
-        assert!(status.unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg(self.0.path()).status());
-    }
-}
-
 #[test]
 fn a_full_and_then_a_read_only_disk_are_said_and_lose_nothing() {
     let Some(disk) = SmallDisk::mount() else {
         eprintln!("SKIPPED: this process may not mount a small disk");
         return;
     };
-    let place = place(disk.0.path());
+    let place = place(disk.path());
     let mut session = Session::open(place.clone()).unwrap();
-    let ballast = disk.0.path().join("ballast");
+    let ballast = disk.path().join("ballast");
     fs::write(&ballast, vec![0; 60 << 10]).unwrap();
     let text = "x".repeat(1000);
     let mut written = 0;

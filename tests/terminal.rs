@@ -47,10 +47,17 @@ fn command(home: &TempDir) -> Command {
         .env_remove("SSH_CONNECTION")
 }
 
+/// From what a learner sees first to the outline.
+fn past_the_welcome(terminal: &Terminal) {
+    terminal.wait_for("Your first minute");
+    terminal.send("\x1b");
+    terminal.wait_for("The first lesson");
+}
+
 /// The tutor at its outline.
 fn opened(home: &TempDir) -> Terminal {
     let terminal = Terminal::start(command(home), 80, 24);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal
 }
 
@@ -115,7 +122,7 @@ fn a_learner_predicts_runs_passes_quits_and_comes_back_to_the_same_step() {
 fn a_terminal_that_shrinks_is_asked_for_room_and_everything_is_back_when_it_grows() {
     let home = home();
     let terminal = Terminal::start(command(&home), 160, 45);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     // The session has answered, too.
     terminal.wait_for("✓ done");
@@ -133,7 +140,7 @@ fn no_colour_keeps_attributes_and_an_ascii_locale_gets_ascii() {
     let home = home();
     let plain = command(&home).env("NO_COLOR", "1").env("LC_ALL", "C");
     let terminal = Terminal::start(plain, 80, 24);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     terminal.wait_for("another thing, with code in it");
     terminal.send("n\r");
@@ -169,7 +176,7 @@ fn ctrl_z_goes_to_the_shell_and_fg_brings_the_same_screen_back() {
     let mut terminal = Terminal::start(shell, 80, 24);
     terminal.wait_for("ready>");
     terminal.send(&format!("{PROGRAM}\n"));
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     // The session has answered, too.
     terminal.wait_for("✓ done");
@@ -270,7 +277,7 @@ fn a_panic_gives_the_terminal_back_and_keeps_the_session() {
     let home = home();
     let panicking = command(&home).env("TINYLLAMA_TUTOR_PANIC", "f12");
     let mut terminal = Terminal::start(panicking, 80, 24);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     terminal.wait_for("another thing, with code in it");
     terminal.send("\x1b[24~");
@@ -296,17 +303,17 @@ fn a_second_tutor_is_told_who_holds_the_session() {
 fn the_wheel_scrolls_where_the_mouse_was_asked_for_and_is_the_terminals_own_elsewhere() {
     let home = home();
     let terminal = Terminal::start(command(&home).arg("--mouse"), 80, 24);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     assert!(terminal.takes_the_mouse());
     terminal.send("?");
-    terminal.wait_for("do what the step asks");
+    terminal.wait_for("continue where you were");
     // The wheel, two turns down at column 10 of row 10, as terminals report it, and then back.
     terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
     terminal.wait_until("the page further down", |terminal| {
-        !terminal.text().contains("do what the step asks")
+        !terminal.text().contains("Sessions, their lessons")
     });
     terminal.send("\x1b[<64;10;10M\x1b[<64;10;10M");
-    terminal.wait_for("do what the step asks");
+    terminal.wait_for("Sessions, their lessons");
     drop(terminal);
 
     let home = self::home();
@@ -321,7 +328,7 @@ fn an_editor_gets_the_terminal_and_what_was_written_comes_back() {
     std::fs::write(&editor, script).unwrap();
     let command = command(&home).env("EDITOR", format!("sh {}", editor.display()));
     let mut terminal = Terminal::start(command, 80, 24);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     terminal.wait_for("Something to read");
     for title in [
@@ -361,7 +368,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
         .env("TINYLLAMA_RECORDINGS", recordings)
         .current_dir(home.path());
     let mut terminal = Terminal::start(command, 100, 30);
-    terminal.wait_for("The first lesson");
+    past_the_welcome(&terminal);
     terminal.send("c");
     terminal.wait_for("Something to read");
     terminal.send("n");
@@ -438,7 +445,7 @@ fn a_profiler_is_run_and_a_profile_is_imported_in_every_version() {
 
 /// Past every step of the first lesson, to the one that profiles.
 fn go_to_the_profiler(terminal: &Terminal) {
-    terminal.wait_for("The first lesson");
+    past_the_welcome(terminal);
     terminal.send("c");
     // Titles stand in the outline too; where the learner is stands in the head.
     for (place, keys) in [
@@ -449,6 +456,7 @@ fn go_to_the_profiler(terminal: &Terminal) {
         ("Step 5 of 7", "s\r"),
         ("Step 6 of 7", "s\r"),
         ("Step 7 of 7", "s\r"),
+        ("The end of a lesson", "\r"),
         ("The same again.", "n"),
         ("Two runs of the same program.", "n"),
         ("Which kernels take the time?", ""),
@@ -485,6 +493,8 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
         .args(["--learner", "ada", "--class"])
         .arg(&class);
     let terminal = Terminal::start(command, 100, 30);
+    terminal.wait_for("Your first minute");
+    terminal.send("\x1b");
     terminal.wait_for("Foundation");
     instructor(&["unlock", "ada", "five-stages"]);
     terminal.wait_for("Teacher");
@@ -493,17 +503,17 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     terminal.send("fivestages");
     terminal.wait_for("lesson: ");
     terminal.send("\r");
-    for step in 1..=7 {
-        terminal.wait_for(&format!("Step {step} of 10"));
+    for step in 1..=4 {
+        terminal.wait_for(&format!("Step {step} of 6"));
         terminal.send("n");
     }
-    let here = "Stage 3: fast, and it does not add up";
-    terminal.wait_for("Step 8 of 10");
+    let here = "Stage 3: it does not add up";
+    terminal.wait_for("Step 5 of 6");
     terminal.wait_for(here);
     terminal.send("s");
     terminal.wait_for("Skip this step");
     terminal.send("no time\r");
-    terminal.wait_for("Step 9 of 10");
+    terminal.wait_for("Step 6 of 6");
     terminal.send("p");
     terminal.wait_for("skipped: no time");
     instructor(&["reset", "ada", "--stage", "3"]);
@@ -512,8 +522,8 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
         terminal.text().contains(here) && !terminal.text().contains("skipped: no time")
     });
     // The tutor goes on at the same step.
-    terminal.send("f");
-    terminal.wait_for("Flags of the run");
+    terminal.send("n");
+    terminal.wait_for("Step 6 of 6");
 }
 
 #[test]
@@ -629,4 +639,79 @@ fn the_plain_dialogue_teaches_the_same_lesson_through_a_pipe() {
     ] {
         assert!(said.contains(words), "no \"{words}\" in:\n{said}");
     }
+}
+
+/// The first minute: the model trains at once, its figures stay when it is done, and all of it is there after a restart.
+#[test]
+fn the_first_key_trains_the_model_and_what_was_seen_is_seen_again() {
+    let home = home();
+    let mut terminal = Terminal::start(command(&home), 80, 24);
+    terminal.wait_for("Your first minute");
+    terminal.send("\r");
+    terminal.wait_for("passed  learns");
+    terminal.wait_for("run again");
+    assert!(terminal.text().contains("Overview"), "{}", terminal.text());
+    terminal.send("q");
+    assert!(terminal.wait().success());
+
+    let mut terminal = Terminal::start(command(&home), 80, 24);
+    terminal.wait_for("Run once before");
+    terminal.wait_for("passed  learns");
+    terminal.wait_until("the figures of the last run", |terminal| {
+        terminal.send("v");
+        thread::sleep(Duration::from_millis(100));
+        terminal.text().contains("Overview")
+    });
+    terminal.wait_for("measured of");
+    // The page that lists every run has it, too.
+    terminal.send("H");
+    terminal.wait_for("Runs so far");
+    terminal.send("\r");
+    terminal.wait_for("A run of v1");
+    terminal.send("\x1b");
+    terminal.wait_for("Runs so far");
+    terminal.send("q");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_paste_that_is_not_announced_is_one_event_and_no_thousand_keys() {
+    let home = home();
+    let mut terminal = opened(&home);
+    terminal.send("c");
+    terminal.wait_for("Something to read");
+    for _ in 0..50 {
+        terminal.send(&"n".repeat(1000));
+    }
+    terminal.wait_until("the tutor to answer", |terminal| {
+        terminal.send("?");
+        thread::sleep(Duration::from_millis(100));
+        terminal.text().contains("Help")
+    });
+    terminal.send("q");
+    assert!(terminal.wait().success());
+    let events = home.path().join("state/tinyllama-tutor/events.jsonl");
+    let events = std::fs::read_to_string(events).unwrap();
+    let entered = events.matches("step_entered").count();
+    assert!(entered < 100, "{entered} steps were entered");
+}
+
+#[test]
+fn a_run_that_was_lost_is_named_where_it_was_made() {
+    let home = home();
+    let mut terminal = running(&home);
+    let pid = i32::try_from(terminal.child.id()).unwrap();
+    // SAFETY: a signal to a child of this test.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    terminal.wait();
+    let terminal = Terminal::start(command(&home), 80, 24);
+    terminal.wait_for("was lost");
+}
+
+#[test]
+fn a_terminal_that_cannot_place_its_cursor_gets_lines() {
+    let home = home();
+    let terminal = Terminal::start(command(&home).env("TERM", "dumb"), 80, 24);
+    terminal.wait_for("The first lesson");
+    assert!(!terminal.is_alternate(), "{}", terminal.text());
 }

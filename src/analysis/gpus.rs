@@ -87,11 +87,6 @@ pub fn find(device: &str) -> Option<DataSheet> {
     Some(found)
 }
 
-/// Every data sheet, sources by their short names.
-pub fn all() -> Vec<DataSheet> {
-    table().map_or(vec![], |table| table.gpus)
-}
-
 /// The table is part of the program; a test holds it to its form.
 fn table() -> Option<Table> {
     serde_yaml::from_str(TABLE).ok()

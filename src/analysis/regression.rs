@@ -4,7 +4,7 @@ mod baseline;
 
 use serde::Serialize;
 
-pub use baseline::{Baseline, BaselineError, BaselineTarget, RunFigures};
+pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
 use crate::base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};

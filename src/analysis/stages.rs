@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-pub use effects::{Effect, EffectId, Shows, effects};
+pub use effects::{Effect, effects};
 
 use super::comparison::{Comparison, Row, Side, total_series};
 use super::relative::{RelativeTime, USUAL_MARGIN};
-use super::store::{device_file, read_json, write_json};
+use super::store::{device_file, write_json};
 use super::workshop::{FIGURES, OfStage};
 use crate::base::statistics::Series;
 use crate::model::ModelConfig;
@@ -95,10 +95,6 @@ impl Findings {
         })
     }
 
-    pub fn effect(&self, id: EffectId) -> Option<&Effect> {
-        self.effects.iter().find(|effect| effect.id == id)
-    }
-
     fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
         device_file(root, "stages", backend, device)
     }
@@ -111,14 +107,5 @@ impl Findings {
         let path = Self::path(root, &self.backend, &self.device);
         write_json(&path, self)?;
         Ok(path)
-    }
-
-    /// What was found on a device earlier; none when nothing was, or by a version that meant something else.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn load(root: &Path, backend: &str, device: &str) -> Result<Option<Self>> {
-        let found: Option<Self> = read_json(&Self::path(root, backend, device))?;
-        Ok(found.filter(|found| found.version == VERSION))
     }
 }

@@ -1,12 +1,14 @@
 //! Small JSON files about a device, kept in the state folder.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::base::file::create_private;
+use crate::base::foreign;
 
 /// Writes a JSON file, whole or not at all, and creates its folder.
 ///
@@ -18,7 +20,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
         _ => Path::new("."),
     };
     let write = || -> std::io::Result<()> {
-        fs::create_dir_all(folder)?;
+        create_private(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer_pretty(&mut file, value)?;
         file.write_all(b"\n")?;
@@ -34,7 +36,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// # Errors
 /// When it cannot be read or holds something else; the file is left as it is.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match fs::read_to_string(path) {
+    let text = match foreign::read_text(path, foreign::MOST_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
@@ -67,6 +69,8 @@ pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> Path
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

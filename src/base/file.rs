@@ -1,12 +1,13 @@
 //! Files that are there whole or not at all, and their checksums.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Replaces a file in one step: readers see the old content or the new one, also behind a power cut.
+/// Replaces a file in one step: readers see the old content or the new one, also after a power cut.
 ///
 /// # Errors
 /// What the file system says.
@@ -30,6 +31,24 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Creates a folder and what is missing above it, for its owner alone. What is there is left as it is.
+///
+/// # Errors
+/// What the file system says.
+pub fn create_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// A new or emptied file for its owner alone.
+///
+/// # Errors
+/// What the file system says.
+pub fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)
 }
 
 /// Lower-case digits.

@@ -1,48 +1,175 @@
 //! What was not written by this program: the one way in for files of others, the one way out for their words.
 //!
 //! Profiles, courses, reports and sessions come from other machines and other people. Whoever reads such a file opens it
-//! here; whoever shows its words sends them through here.
+//! here: only regular files, and never more than a bound. Whoever shows its words sends them through here.
 
 use std::fmt::{self, Display, Formatter, Write};
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
+/// The largest document that is read whole: a report, an order, a calibration.
+pub const MOST_BYTES: u64 = 256 << 20;
+
+/// The longest line of a log or an event stream.
+pub const LONGEST_LINE: u64 = 64 << 20;
+
+/// Opens a regular file. A pipe would never end, a device has no end, and a folder is none.
+///
+/// # Errors
+/// What the file system says, and for anything but a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
+    // Without waiting: opening a pipe nobody writes to would.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let why = "it is a folder, a pipe or a device; only regular files are read";
+    Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// A file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`], and for a larger file.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_from(open(path)?, most)
+}
+
+/// All that a reader gives, at most `most` bytes.
+///
+/// # Errors
+/// What the reader says, and for more.
+pub fn read_from(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    reader.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(most));
+    }
     Ok(bytes)
 }
 
-/// The text of a file; what is no UTF-8 in it is replaced.
-pub fn read_text(path: &Path) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&read(path)?).into_owned())
+fn too_large(most: u64) -> io::Error {
+    let why = format!("it has more than the {most} bytes that are read of such a file");
+    io::Error::new(ErrorKind::FileTooLarge, why)
 }
 
-/// A text on one line, without anything that a terminal would take for a command.
+/// The text of a file; what is no UTF-8 in it is replaced.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
+}
+
+/// A JSON document. What nests deeper than serde_json reads is an error.
+///
+/// # Errors
+/// As [`read`], and where it is no such document.
+pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
+    Ok(serde_json::from_slice(&read(path, most)?)?)
+}
+
+/// Lines of a file as bytes, each with its newline where it has one; none is longer than [`LONGEST_LINE`].
+#[derive(Debug)]
+pub struct Lines(BufReader<File>);
+
+impl Lines {
+    /// # Errors
+    /// As [`open`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(BufReader::with_capacity(1 << 16, open(path)?)))
+    }
+
+    /// Puts the next line into `line`; false at the end.
+    ///
+    /// # Errors
+    /// What the file system says, and for a line that does not end.
+    pub fn next_into(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
+        line.clear();
+        let read = self.0.by_ref().take(LONGEST_LINE).read_until(b'\n', line)?;
+        match read as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
+            true => Err(too_large(LONGEST_LINE)),
+            false => Ok(read > 0),
+        }
+    }
+}
+
+/// Text of others on one line, with everything made visible that a terminal would obey: `ESC` as `^[`, the characters that
+/// turn the direction of writing by their numbers.
 pub fn plain(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    shown(text, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
+}
+
+/// The same with its lines kept.
+pub fn plain_lines(text: &str) -> String {
+    shown(text, |c| match c {
+        '\n' => Some('\n'),
+        '\t' => Some(' '),
+        _ => None,
+    })
+}
+
+fn shown(text: &str, space: impl Fn(char) -> Option<char>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match (space(c), c) {
+            (Some(space), _) => out.push(space),
+            (None, '\0'..='\x1f' | '\x7f') => {
+                out.push('^');
+                out.push(char::from(c as u8 ^ 64));
+            }
+            (None, c) if c.is_control() || is_hidden(c) => {
+                out.push_str(&format!("<U+{:04X}>", u32::from(c)));
+            }
+            (None, c) => out.push(c),
+        }
+    }
+    out
+}
+
+/// Characters that show nothing and change what stands beside them: they turn the direction of writing or end a line.
+pub fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A terminal to write words of others to: all that is written is shown as [`plain_lines`] has it.
+pub struct Terminal<W>(pub W);
+
+impl<W: io::Write> io::Write for Terminal<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = plain_lines(&String::from_utf8_lossy(bytes));
+        self.0.write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Text that stays text in Markdown: on one line, with nothing in it taken for a table, HTML or emphasis.
 pub fn markdown(text: &str) -> String {
+    let text = plain(text.trim());
     let mut out = String::with_capacity(text.len());
-    for c in text.trim().chars() {
-        match c {
-            '\n' | '\r' | '\t' => out.push(' '),
-            '|' | '<' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => {}
-            c => out.push(c),
+    for c in text.chars() {
+        if matches!(c, '|' | '<' | '*' | '_' | '`' | '[' | ']' | '\\' | '#') {
+            out.push('\\');
         }
+        out.push(c);
     }
     out
+}
+
+/// Text as inline code of Markdown.
+pub fn code(text: &str) -> String {
+    format!("`{}`", plain(text).replace('`', "'"))
 }
 
 /// Text as HTML shows it: nothing in it can become an element, an attribute's end or a control character.
@@ -58,9 +185,7 @@ impl Display for Html<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(c)?,
-                // Right-to-left overrides would let a name rearrange what stands beside it.
-                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
-                c if c.is_control() => {}
+                c if c.is_control() || is_hidden(c) => {}
                 c => f.write_char(c)?,
             }
         }
@@ -73,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_learner_wrote_cannot_become_markup() {
+    fn what_others_wrote_cannot_become_markup_or_a_command() {
         assert_eq!(
             markdown("a|b <script>\n# [x](y)"),
             "a\\|b \\<script> \\# \\[x\\](y)"
@@ -83,6 +208,36 @@ mod tests {
             Html(evil).to_string(),
             "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x&amp;amp;"
         );
-        assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
+        let evil = "a\u{1b}]52;c;x\u{7}\u{9b}8m\r\nb\u{202e}\u{7f}";
+        assert_eq!(plain(evil), "a^[]52;c;x^G<U+009B>8m  b<U+202E>^?");
+        assert_eq!(plain_lines("a\u{1b}[8m\n\tb\u{2028}"), "a^[[8m\n b<U+2028>");
+        assert_eq!(code("a`b\u{1b}"), "`a'b^[`");
+    }
+
+    #[test]
+    fn only_regular_files_within_their_bound_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+        // SAFETY: a path that ends in a zero, and a mode.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for path in [&pipe, folder.path(), Path::new("/dev/zero")] {
+            let error = open(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
+        }
+        let file = folder.path().join("file");
+        std::fs::write(&file, "four\n\u{e9}").unwrap();
+        assert_eq!(read(&file, 7).unwrap().len(), 7);
+        assert_eq!(read(&file, 6).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let (mut lines, mut line) = (Lines::open(&file).unwrap(), Vec::new());
+        let mut read = || {
+            lines
+                .next_into(&mut line)
+                .unwrap()
+                .then(|| String::from_utf8_lossy(&line).into_owned())
+        };
+        assert_eq!(read().as_deref(), Some("four\n"));
+        assert_eq!(read().as_deref(), Some("\u{e9}"));
+        assert_eq!(read(), None);
     }
 }

@@ -4,7 +4,6 @@ pub mod device_facts;
 pub mod file;
 pub mod foreign;
 pub mod locale;
-pub mod markup;
 pub mod roofline;
 pub mod statistics;
 pub mod table;

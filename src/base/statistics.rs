@@ -15,8 +15,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::beta_reg;
 use thiserror::Error;
 
-pub use finding::{Finding, Further};
-pub use rounds::{interval_of_log_ratios, ratio_in_rounds};
+pub use finding::Finding;
+pub use rounds::ratio_in_rounds;
 
 /// A series of fewer steps is compared only where [`FEW_INDEPENDENT_STEPS`] of them are independent.
 pub const LEAST_DEPENDENT_STEPS: usize = 20;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::foreign;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Words; broken over lines where a line is too narrow.
@@ -139,8 +141,20 @@ impl TextTable {
         self.notes.push(note.into());
     }
 
-    /// The table in lines of at most `width` characters, unless a single figure is longer.
+    /// The table in lines of at most `width` characters, unless a single figure is longer. Names come from anywhere: they
+    /// stay on their line, and a terminal has nothing in them to obey.
     pub fn render(&self, width: usize) -> String {
+        let plain = |texts: &Vec<String>| texts.iter().map(|text| foreign::plain(text)).collect();
+        let shown = TextTable {
+            title: foreign::plain(&self.title),
+            columns: self.columns.clone(),
+            rows: self.rows.iter().map(plain).collect(),
+            notes: plain(&self.notes),
+        };
+        shown.lay_out(width)
+    }
+
+    fn lay_out(&self, width: usize) -> String {
         let mut text = format!("{}\n", self.title);
         let names: Vec<String> = self
             .columns
@@ -239,7 +253,7 @@ pub fn shortened(text: &str, width: usize) -> String {
 }
 
 /// `text` in lines of at most `width`, broken between words; a text that fits stays as it is.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
     }

@@ -86,6 +86,13 @@ pub fn rate(value: f64, unit: &str) -> String {
     format!("{scaled:.2} {prefix}{unit}/s")
 }
 
+/// Whether two numbers are the same but for what writing one in decimals and reading it again may make of it, in any build
+/// of this program.
+pub fn same_number(a: f64, b: f64) -> bool {
+    const ROUNDING: f64 = 1e-12;
+    a == b || (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

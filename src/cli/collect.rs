@@ -1,7 +1,7 @@
 //! `doctor --collect`: everything a first run on new hardware can tell, in one archive that can be sent in.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -140,11 +140,12 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));
     archive.append_dir_all("tinyllama-tutor-facts", folder.path())?;
     archive.into_inner()?.finish()?.sync_all()?;
-    println!(
+    writeln!(
+        io::stdout(),
         "wrote {} ({succeeded} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
         to.display(),
         FACTS.len()
-    );
+    )?;
     Ok(match i32::try_from(signal()) {
         Ok(signal) if signal != 0 => Exit::Signal(signal),
         _ if succeeded == FACTS.len() => Exit::Ok,

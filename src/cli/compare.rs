@@ -2,15 +2,21 @@
 
 mod peers;
 
+use std::io::{self, Write};
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
 use self::peers::Peer;
+use super::Exit;
 use super::analysis::{
     Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
 };
+use super::json::print_json;
 use crate::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
+use crate::analysis::relative::USUAL_CONFIDENCE;
 use crate::analysis::workshop::{self, Confronted};
 use crate::analysis::{MeasuredRun, Variant};
 use crate::base::table::{Columns, TextTable};
@@ -102,6 +108,25 @@ impl Analysis for CompareArgs {
         };
         Answer::new(&document, page(&document))
     }
+}
+
+/// Kept runs side by side, the first as what the others are held against.
+pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
+    let sides = paths
+        .iter()
+        .map(|path| Ok(kept(MeasuredRun::read(path)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let comparison = compare(&sides, Made::Apart, USUAL_CONFIDENCE);
+    let document = Document {
+        comparison: &comparison,
+        peers: &[],
+        workshop: None,
+    };
+    match as_json {
+        true => print_json(&document)?,
+        false => write!(io::stdout(), "{}", page(&document))?,
+    }
+    Ok(Exit::Ok)
 }
 
 fn kept(run: MeasuredRun) -> Side {

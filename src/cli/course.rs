@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Exit, kernel_inputs};
+use crate::base::foreign::plain_lines;
 use crate::lesson::Source;
 use crate::recording;
 use crate::run::Launcher;
@@ -47,7 +48,8 @@ pub struct CourseArgs {
 }
 
 pub fn run(args: CourseArgs) -> Exit {
-    let is_plain = args.plain;
+    // A terminal that cannot place its cursor has lines and nothing else.
+    let is_plain = args.plain || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let result = options(args).and_then(|options| {
         if is_plain {
             plain::run(options)
@@ -58,7 +60,11 @@ pub fn run(args: CourseArgs) -> Exit {
     match result {
         Ok(()) => Exit::Ok,
         Err(error) => {
-            eprintln!("error: {error}\n       {}", error.remedy());
+            eprintln!(
+                "error: {}\n       {}",
+                plain_lines(&error.to_string()),
+                error.remedy()
+            );
             match error.exit_code() {
                 2 => Exit::Usage,
                 _ => Exit::Environment,

@@ -9,8 +9,10 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::analysis::Page;
 use super::{Exit, collect, doctor_driver};
 use crate::base::locale;
+use crate::base::table::wrapped;
 use crate::device::finding::{Finding, Status};
 use crate::device::{BackendChoice, diagnosis};
 use crate::run::folder;
@@ -174,11 +176,23 @@ pub(super) fn print_finding(
     };
     let width = marks.map(str::len).into_iter().max().unwrap_or(0) + 1;
     let Finding { name, detail, .. } = finding;
-    writeln!(out, "  {mark:<width$} {name:<24} {detail}")?;
+    let columns = Page::default().width;
+    let head = format!("  {mark:<width$} {name:<24} ");
+    hanging(out, &head, detail, columns)?;
     match &finding.remedy {
-        Some(remedy) => writeln!(out, "  {:width$} {remedy}", ""),
+        Some(remedy) => hanging(out, &format!("  {:width$} ", ""), remedy, columns),
         None => Ok(()),
     }
+}
+
+/// Words behind a head, on as many lines as they take, each below the first of them.
+fn hanging(out: &mut impl Write, head: &str, words: &str, columns: usize) -> io::Result<()> {
+    let room = columns.saturating_sub(head.chars().count()).max(20);
+    let blank = " ".repeat(head.chars().count());
+    for (at, line) in wrapped(words, room).iter().enumerate() {
+        writeln!(out, "{}{line}", if at == 0 { head } else { &blank })?;
+    }
+    Ok(())
 }
 
 /// Whether runs and progress can be kept.

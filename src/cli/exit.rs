@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::base::foreign::plain_lines;
 use crate::device::driver::DriverError;
 use crate::device::{self, BackendFailure, DeviceError};
 use crate::model::ConfigError;
@@ -94,7 +95,7 @@ pub fn remedy(error: &anyhow::Error) -> Option<String> {
 pub fn report(error: &anyhow::Error) -> Exit {
     let exit = classify(error);
     if exit != Exit::Ok {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", plain_lines(&format!("{error:#}")));
         if let Some(remedy) = remedy(error) {
             eprintln!("       {remedy}");
         }

@@ -158,7 +158,8 @@ fn every_gradient() -> Vec<Target> {
         let plain = target.recipe.initialisation == Initialisation::Small
             && target.recipe.backward == Backward::Complete;
         let of_a_version = Target::versions().any(|version| version.recipe == target.recipe);
-        target.kind == Kind::Version || (plain && !later && !of_a_version)
+        target.kind == Kind::Version
+            || (target.kind == Kind::Stage && plain && !later && !of_a_version)
     };
     (0..ALL.len())
         .filter(|at| new(*at))
@@ -177,7 +178,7 @@ impl CheckArgs {
         let training = &self.training;
         let baseline = Options {
             recipe: v1::TARGET.recipe,
-            ..training.options(v1::TARGET)?
+            ..training.options_of_any(v1::TARGET)?
         };
         let wanted = match self.targets.as_slice() {
             [] => all
@@ -213,7 +214,10 @@ impl CheckArgs {
             },
         )];
         for target in wanted.into_iter().filter(|target| *target != v1::TARGET) {
-            let options = training.options(target)?;
+            let options = match self.targets.as_slice() {
+                [_] => training.options(target)?,
+                _ => training.options_of_any(target)?,
+            };
             entrants.push((target, Options { library, ..options }));
         }
         Ok((entrants, checked))

@@ -9,9 +9,10 @@ use tinyllama_kernels::check::Check;
 use tinyllama_kernels::{KERNELS, Kernel, Sizes, binding};
 
 use super::Exit;
+use super::analysis::Page;
 use super::json::print_json;
 use super::kernels_arch::{self, ArchArgs, Selection};
-use crate::device::{self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
+use crate::device::{self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
 use crate::model::Preset;
 use crate::model::kernels::sizes;
 use crate::run::UsageError;
@@ -123,11 +124,12 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     for kernel in &listed {
         print_listed(&mut out, kernel)?;
     }
-    writeln!(
-        out,
+    let mut page = Page::default();
+    page.paragraph(&format!(
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
         args.config
-    )?;
+    ));
+    write!(out, "{page}")?;
     Ok(Exit::Ok)
 }
 
@@ -169,7 +171,7 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
         writeln!(
             out,
-            "  --block-size {}=N, N {counts}: {}",
+            "  --block-size {}=N, N {counts}:\n    {}",
             kernel.name,
             sizes.join(" ")
         )?;
@@ -244,9 +246,9 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
     let open = device::open(args.backend, args.device.as_deref())?;
     if !open.backend.is_asynchronous() {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
-        bail!(DeviceError::NoDevice {
-            backend: Backend::Vulkan,
-            detail: Some("kernels need a GPU backend".into()),
+        bail!(DeviceError::NeedsGpu {
+            what: "a kernel",
+            device: open.name,
         });
     }
     Ok(open)

@@ -9,14 +9,21 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
+use super::analysis::Page;
 use super::json::print_json;
 use super::lessons_verify::{self, VerifyArgs};
+use crate::base::foreign::{Terminal, plain};
 use crate::base::locale;
+use crate::base::table::Columns;
+use crate::lesson;
+use crate::lesson::lint::lint;
 use crate::lesson::quiz::Quiz;
 use crate::lesson::{
     Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
 };
 use crate::run::RunSpec;
+use crate::tutor::Job;
+use crate::tutor::job::own_flags;
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {
@@ -72,13 +79,24 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
         LessonsCommand::List => list(&course, args.json),
         LessonsCommand::Show { lesson } => show(&course, lesson, args.json),
         LessonsCommand::New { session, id, title } => new(&course, &source, session, id, title),
-        LessonsCommand::Lint => sound(&course, args.json),
+        LessonsCommand::Lint => {
+            let problems = Problems(lint(&course, &source));
+            if problems.0.is_empty() {
+                return sound(&course, args.json);
+            }
+            report(&problems, args.json)?;
+            Ok(Exit::Failed)
+        }
         LessonsCommand::Verify(verify) => lessons_verify::run(verify, &course, &source, args.json),
     }
 }
 
-/// Puts a run step's flags to the run command itself.
+/// Puts a step's flags to the command that will take them: `run`, or one of the tutor's others.
 fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
+    if let Ok(command) = lesson::Command::parse(target) {
+        let words = command.words(flags, "session")?;
+        return super::check_words(&words);
+    }
     let spec = RunSpec::parse(target, flags);
     spec.map(drop).map_err(|error| error.to_string())
 }
@@ -135,26 +153,38 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
         )?;
         return Ok(Exit::Ok);
     }
-    let mut out = io::stdout().lock();
-    writeln!(out, "{} ({})", course.title, course.version)?;
+    let mut page = Page::default();
+    page.line(format_args!("{} ({})", course.title, course.version));
     for session in &course.sessions {
-        writeln!(out, "\n{}, {} minutes", session.title, session.minutes)?;
-        for lesson in session.lessons.iter().filter_map(|id| course.lesson(id)) {
+        let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
+        let lessons = lessons.map(|lesson| {
             let level = lesson.level.name();
-            writeln!(
-                out,
-                "  {:<24} {:>3} min  {level:<12}  {}",
-                lesson.id, lesson.minutes, lesson.title
-            )?;
-        }
-        for planned in &session.planned {
-            writeln!(
-                out,
-                "  {:<24} {:>3} min  {:<12}  {}",
-                planned.id, planned.minutes, "not written", planned.title
-            )?;
-        }
+            let optional = match lesson.optional_minutes().round() {
+                some if some >= 1.0 => format!(" ({some:.0} min more may be left out)"),
+                _ => String::new(),
+            };
+            [
+                lesson.id.clone(),
+                level.to_string(),
+                format!("{}{optional}", plain(&lesson.title)),
+                lesson.minutes.to_string(),
+            ]
+        });
+        let planned = session.planned.iter().map(|planned| {
+            let minutes = planned.minutes.to_string();
+            [&planned.id, "not written", &plain(&planned.title), &minutes].map(String::from)
+        });
+        let rows: Vec<[String; 4]> = lessons.chain(planned).collect();
+        let title = format!("{}, {} minutes", session.title, session.minutes);
+        page.table(
+            Columns::of(title, &rows)
+                .left("lesson", |row| row[0].clone())
+                .right("min", |row| row[3].clone())
+                .left("level", |row| row[1].clone())
+                .left("title", |row| row[2].clone()),
+        );
     }
+    write!(Terminal(io::stdout().lock()), "{page}")?;
     Ok(Exit::Ok)
 }
 
@@ -171,7 +201,7 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
         print_json(&lesson_json(lesson))?;
         return Ok(Exit::Ok);
     }
-    let mut out = io::stdout().lock();
+    let mut out = Terminal(io::stdout().lock());
     writeln!(out, "# {}\n", lesson.title)?;
     writeln!(
         out,
@@ -199,9 +229,10 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
 /// What is asked for, without giving the answer away.
 fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
     match &step.kind {
-        StepKind::Run { target, flags, .. } => {
-            let flags = flags.join(" ");
-            writeln!(out, "\n    tinyllama-tutor run {target} {flags}")?;
+        StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_) => {
+            if let Some(job) = Job::of(step) {
+                writeln!(out, "\n    {}", job.line(own_flags(step)))?;
+            }
         }
         StepKind::Quiz(Quiz::Choices(choices)) => {
             writeln!(out)?;
@@ -248,8 +279,12 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
     let mut file =
         fs::File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
     file.write_all(scaffold::lesson(id, title).as_bytes())?;
-    println!("{}", path.display());
-    println!("Now add `- {id}` to the `lessons` of session `{session}` in workshop.yaml.");
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", path.display())?;
+    writeln!(
+        out,
+        "Now add `- {id}` to the `lessons` of session `{session}` in workshop.yaml."
+    )?;
     Ok(Exit::Ok)
 }
 
@@ -270,9 +305,10 @@ fn sound(course: &Course, as_json: bool) -> Result<Exit> {
         let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
         print_json(&counts)?;
     } else {
-        println!(
+        writeln!(
+            io::stdout(),
             "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
-        );
+        )?;
     }
     Ok(Exit::Ok)
 }
@@ -298,6 +334,7 @@ fn lesson_json(lesson: &Lesson) -> serde_json::Value {
         "title": lesson.title,
         "minutes": lesson.minutes,
         "estimated_minutes": lesson.estimated_minutes(),
+        "optional_minutes": lesson.optional_minutes(),
         "level": lesson.level,
         "requires": lesson.requires,
         "objectives": lesson.objectives,

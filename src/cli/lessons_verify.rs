@@ -66,7 +66,7 @@ fn tell(progress: Progress) {
                 .collect();
             eprintln!("  running  {}", words.join(" "));
         }
-        Progress::Step { step, .. } => tell_step(step),
+        Progress::Step { step } => tell_step(step),
     }
 }
 

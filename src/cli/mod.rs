@@ -24,26 +24,31 @@ mod kernels_arch;
 mod lessons;
 mod lessons_verify;
 mod output;
+mod own_kernels;
 mod predict;
+mod prepare;
 mod profile;
 mod recordings;
 mod regress;
 mod report;
 mod roofline;
 mod run;
+mod runs;
 mod scale;
 mod schema;
 mod session;
 mod signals;
 mod stages;
 mod tune;
+mod workbench;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::Asked;
-use crate::run::UsageError;
+use crate::run::{UsageError, spec};
 
 pub use exit::Exit;
 
@@ -104,8 +109,12 @@ enum Command {
     Verify(Box<gradcheck::VerifyArgs>),
     /// Say what differs between two targets, in words and source
     Diff(diff::DiffArgs),
+    /// Write GPU kernels of your own, checked with or without a GPU
+    Workbench(workbench::WorkbenchArgs),
     /// List this project's kernels, or check each against its reference on this device
     Kernels(kernels::KernelsArgs),
+    /// Compile and tune every target of the course ahead, so that nobody waits for it
+    Prepare(prepare::PrepareArgs),
     /// Say what this machine has, what is missing, and what to do about it
     Doctor(doctor::DoctorArgs),
     /// List, show, write and check the lessons of the course
@@ -116,6 +125,8 @@ enum Command {
     Instructor(Box<instructor::InstructorArgs>),
     /// Write a session as a report, check a hand-in, or put a class on one page
     Report(Box<report::ReportArgs>),
+    /// List, show, compare and prune the runs that were made here
+    Runs(runs::RunsArgs),
     /// List, show and play runs that were recorded on other machines
     Recordings(recordings::RecordingsArgs),
     /// Run a profiler on a target, or read what one wrote
@@ -126,13 +137,47 @@ enum Command {
     Schema(schema::SchemaArgs),
 }
 
+/// Whether this program takes a command line, program left out.
+///
+/// # Errors
+/// What it would print.
+fn check_words(words: &[String]) -> Result<(), String> {
+    let program = ["tinyllama-tutor".to_string()];
+    Cli::try_parse_from(program.iter().chain(words))
+        .map(drop)
+        .map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_string()
+        })
+}
+
+/// A number below zero is a number, and what is wrong with it is for its flag to say.
+fn takes_negative_numbers(command: clap::Command) -> clap::Command {
+    let inside = command
+        .get_subcommands()
+        .map(|inner| inner.get_name().to_owned());
+    let inside: Vec<String> = inside.collect();
+    let command = command.mut_args(|arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
+    inside.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, takes_negative_numbers)
+    })
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = takes_negative_numbers(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; a closed pipe while printing them is none either.
-            drop(error.print());
+            match error.kind() {
+                ErrorKind::ValueValidation => eprint!("{}", spec::plainly(&error.to_string())),
+                _ => drop(error.print()),
+            }
             return if error.use_stderr() {
                 Exit::Usage
             } else {
@@ -168,7 +213,9 @@ pub fn main() -> ExitCode {
         Command::Gradcheck(args) => gradcheck::gradcheck(&args),
         Command::Verify(args) => gradcheck::verify(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Workbench(args) => workbench::run(&args),
         Command::Kernels(args) => kernels::run(&args),
+        Command::Prepare(args) => prepare::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Lessons(args) => lessons::run(&args),
         Command::Session(args) => session::run(&args),
@@ -177,6 +224,7 @@ pub fn main() -> ExitCode {
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
         }
+        Command::Runs(args) => runs::run(&args),
         Command::Recordings(args) => recordings::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
         Command::Schema(args) => schema::run(&args),

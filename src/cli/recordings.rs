@@ -8,10 +8,14 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::Exit;
+use super::analysis::{Page, plural};
+use super::output::Lines;
+use crate::base::table::Columns;
 use crate::recording::{Library, Recording, RecordingError, Source};
 use crate::run::play::{Player, Speed};
+use crate::run::spec::split;
 use crate::run::{Control, Line, Measurements, Metric, Statistic, read_line};
-use crate::tutor::say;
+use crate::train::EventSink;
 
 #[derive(Debug, Args)]
 pub struct RecordingsArgs {
@@ -89,19 +93,39 @@ fn list(out: &mut impl Write, library: &Library, as_json: bool) -> Result<()> {
     if library.all().is_empty() {
         writeln!(out, "There are no recordings.")?;
     }
-    let widest = |text: fn(&Recording) -> usize| library.all().iter().map(text).max().unwrap_or(0);
-    let id = widest(|recording| recording.id.len());
-    let target = widest(|recording| recording.target.name.len() + recording.config.len() + 1);
-    for recording in library.all() {
-        let what = format!("{} {}", recording.target, recording.config);
-        writeln!(
-            out,
-            "{:id$}  {what:target$}  {}",
-            recording.id,
-            recording.origin()
-        )?;
-    }
+    let title = format!(
+        "{}; `recordings play ID`",
+        plural(library.all().len(), "recording")
+    );
+    let mut page = Page::default();
+    page.table(
+        Columns::of(title, library.all())
+            .left("id", |recording| recording.id.clone())
+            .left("target", |recording| {
+                format!("{} {}", recording.target, recording.config)
+            })
+            .left("with", told_apart)
+            .left("made on", |recording| recording.machine.clone())
+            .left("date", |recording| recording.date.to_string()),
+    );
+    write!(out, "{}", page.to_string().trim_start_matches('\n'))?;
     Ok(())
+}
+
+/// The flags that tell recordings of a target apart: all but those of size and length.
+fn told_apart(recording: &Recording) -> Option<String> {
+    const COMMON: [&str; 5] = [
+        "--config",
+        "--warmup",
+        "--num-steps",
+        "--flops",
+        "--profile-steps",
+    ];
+    let words = recording.command.split(' ').skip(2);
+    let flags = split(words).into_iter();
+    let flags = flags.filter(|flag| !COMMON.contains(&flag.name()));
+    let flags: Vec<String> = flags.map(|flag| flag.words().join(" ")).collect();
+    (!flags.is_empty()).then(|| flags.join(" "))
 }
 
 fn entry(recording: &Recording) -> Value {
@@ -150,14 +174,18 @@ fn show(
         return Ok(());
     }
     writeln!(out, "{}: {}\n", recording.id, recording.label())?;
-    writeln!(out, "  tinyllama-tutor {}", recording.command)?;
+    let mut page = Page::default();
+    page.paragraph(&format!("tinyllama-tutor {}", recording.command));
+    write!(out, "{page}")?;
     let driver = recording.driver.as_deref().unwrap_or("not reported");
     writeln!(out, "  driver {driver}, program {}", recording.version)?;
     if let Some(seconds) = seconds {
         writeln!(out, "  {seconds:.1} s from start to end")?;
     }
     if let Some(remark) = &recording.remark {
-        writeln!(out, "  remark: {remark}")?;
+        let mut page = Page::default();
+        page.paragraph(&format!("remark: {remark}"));
+        write!(out, "{page}")?;
     }
     writeln!(out)?;
     for (metric, value) in figures {
@@ -179,13 +207,12 @@ fn play(
     }
     let control = Control::default();
     control.set_speed(speed);
+    let mut lines = Lines::new(io::stdout());
     for line in Player::new(&tape.lines, &control) {
         if as_events {
             writeln!(out, "{line}")?;
-        } else if let Line::Event(event) = read_line(line)
-            && let Some(words) = say::event(&event)
-        {
-            writeln!(out, "{words}")?;
+        } else if let Line::Event(event) = read_line(line) {
+            lines.event(&event)?;
         }
         out.flush()?;
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::session::{SessionPlace, say_error};
+use crate::base::foreign::plain;
 use crate::lesson::{Course, Source};
 use crate::report::class::{self, sources};
 use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
@@ -149,7 +150,7 @@ fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Ex
         writeln!(out, "{}", file.display())?;
     }
     for warning in warnings {
-        writeln!(out, "note: {warning}")?;
+        writeln!(out, "note: {}", plain(warning))?;
     }
     Ok(Exit::Ok)
 }
@@ -159,18 +160,22 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         Ok(findings) => findings,
         Err(HandInError::Session(error)) => return say_error(error.into()),
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", plain(&error.to_string()));
             return Ok(Exit::Usage);
         }
     };
-    let exit = if findings.is_intact() {
-        Exit::Ok
-    } else {
-        Exit::Failed
+    let exit = match (findings.is_intact(), findings.is_unchecked()) {
+        (false, _) => Exit::Failed,
+        // What there is to check it against was not named.
+        (true, true) => Exit::Usage,
+        (true, false) => Exit::Ok,
     };
     let mut out = io::stdout().lock();
     if as_json {
-        let value = json!({ "intact": findings.is_intact(), "findings": findings, "not_proven": NOT_PROVEN });
+        // Where nothing was checked, nothing is known.
+        let intact =
+            (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
+        let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
         writeln!(out, "{value:#}")?;
         return Ok(exit);
     }
@@ -180,21 +185,21 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         .unwrap_or("a learner whose name was left out");
     writeln!(
         out,
-        "{} of {who}, {} records",
-        findings.kind, findings.records
+        "{} of {}, {} records",
+        findings.kind,
+        plain(who),
+        findings.records
     )?;
-    for problem in &findings.problems {
-        writeln!(out, "  wrong: {problem}")?;
+    for (label, list) in [
+        ("wrong", &findings.problems),
+        ("unusual", &findings.unusual),
+        ("not checked", &findings.unchecked),
+    ] {
+        for text in list {
+            writeln!(out, "  {label}: {}", plain(text))?;
+        }
     }
-    for unchecked in &findings.unchecked {
-        writeln!(out, "  not checked: {unchecked}")?;
-    }
-    let verdict = match (findings.is_intact(), findings.unchecked.is_empty()) {
-        (true, true) => "Intact: every record and figure agrees with the chain.",
-        (true, false) => "What could be checked is intact.",
-        (false, _) => "Not intact.",
-    };
-    writeln!(out, "{verdict}\n{NOT_PROVEN}")?;
+    writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())?;
     Ok(exit)
 }
 
@@ -202,7 +207,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
     let found = sources::read(paths, course);
     if found.hand_ins.is_empty() {
         for text in &found.unreadable {
-            eprintln!("error: {text}");
+            eprintln!("error: {}", plain(text));
         }
         eprintln!("error: there is nothing to put together");
         return Ok(Exit::Usage);

@@ -6,17 +6,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
+use super::own_kernels;
 use super::signals;
 use crate::device::BackendFailure;
 use crate::device::driver::{DriverError, Refusal};
 use crate::model::{ConfigError, Weights};
 use crate::panics::{self, Panicked};
+use crate::run::UsageError;
 use crate::run::spec::{RunFlags, TrainingArgs};
 use crate::targets::{self, Target};
 use crate::train::event::{Body, Failure, FailureCode, PhaseName};
@@ -48,6 +50,8 @@ pub struct TraceArgs {
 
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let flags = &args.flags;
+    let mut options = flags.options(args.target)?;
+    options.kernels = own_kernels::of(&flags.kernel, args.target)?;
     let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if flags.events {
         Box::new(JsonLines(stdout))
@@ -56,12 +60,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     } else {
         Box::new(Lines::new(stdout))
     };
-    execute(
-        &flags.training,
-        args.target,
-        &flags.options(args.target)?,
-        sink,
-    )
+    execute(&flags.training, args.target, &options, sink)
 }
 
 pub fn trace(args: &TraceArgs) -> Result<Exit> {
@@ -119,7 +118,9 @@ fn train_target(
             .create(true)
             .append(true)
             .open(path)
-            .with_context(|| format!("cannot write the trace {}", path.display()))?;
+            .map_err(|why| {
+                UsageError(format!("cannot write the trace {}: {why}", path.display()))
+            })?;
     }
     let sizes = &args.switches.block_size;
     block_sizes::check(sizes, target, options)?;
@@ -136,6 +137,10 @@ fn train_target(
     }
     reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
     let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
+    if !options.kernels.is_empty() {
+        let message = own_kernels::check(options, device.as_ref(), &weights)?;
+        reporter.note(message);
+    }
     train::train(options, device.as_ref(), &weights, data, reporter, stop)
 }
 
@@ -252,7 +257,7 @@ mod tests {
         let of = |error: anyhow::Error| failure(&exit::explain(error)).code;
         let named = DataError::Unreadable {
             path: "out of memory.txt".into(),
-            source: io::Error::from(io::ErrorKind::NotFound),
+            why: io::Error::from(io::ErrorKind::NotFound),
         };
         assert_eq!(of(named.into()), FailureCode::Usage);
         let config = crate::model::Preset::Medium.config();

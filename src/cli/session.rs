@@ -1,13 +1,16 @@
 //! `session`: what is kept of a learner, and whether it is whole.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
+use crate::base::foreign::{Terminal, plain, plain_lines};
+use crate::run::UsageError;
 use crate::session::state::{State, Status};
 use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
 
@@ -72,7 +75,11 @@ pub fn run(args: &SessionArgs) -> Result<Exit> {
 pub fn say_error(error: anyhow::Error) -> Result<Exit> {
     match error.downcast_ref::<SessionError>() {
         Some(known) => {
-            eprintln!("error: {known}\n       {}", known.remedy());
+            eprintln!(
+                "error: {}\n       {}",
+                plain(&known.to_string()),
+                known.remedy()
+            );
             Ok(exit_of(known))
         }
         None => Err(error),
@@ -81,10 +88,17 @@ pub fn say_error(error: anyhow::Error) -> Result<Exit> {
 
 fn exit_of(error: &SessionError) -> Exit {
     match error {
-        SessionError::Name { .. } | SessionError::NoSession { .. } | SessionError::NoBackup(_) => {
-            Exit::Usage
-        }
+        SessionError::Name { .. }
+        | SessionError::NoSession { .. }
+        | SessionError::Exists { .. }
+        | SessionError::NoExport { .. }
+        | SessionError::NoBackup(_)
+        | SessionError::NothingToRestore
+        | SessionError::AlreadyRestored(_) => Exit::Usage,
         SessionError::NoPlace { .. }
+        | SessionError::NoClass { .. }
+        | SessionError::Gone { .. }
+        | SessionError::NotKept { .. }
         | SessionError::LockUnsupported { .. }
         | SessionError::Io { .. } => Exit::Environment,
         _ => Exit::Failed,
@@ -110,6 +124,13 @@ fn execute(args: &SessionArgs) -> Result<Exit> {
         }
         SessionCommand::Export { file } => {
             store::read_only(&place)?;
+            // A file that somebody names is theirs to get right: it is no trouble of this machine.
+            if file.exists() {
+                bail!(UsageError(format!(
+                    "{} is there already; name a new file",
+                    file.display()
+                )));
+            }
             archive::export(&place, file)?;
             say(
                 args.json,
@@ -117,7 +138,12 @@ fn execute(args: &SessionArgs) -> Result<Exit> {
                 &file.display().to_string(),
             )
         }
-        SessionCommand::Import { file } => import(file, &place, args.json),
+        SessionCommand::Import { file } => {
+            if let Err(why) = fs::File::open(file) {
+                bail!(UsageError(format!("cannot read {}: {why}", file.display())));
+            }
+            import(file, &place, args.json)
+        }
     }
 }
 
@@ -126,7 +152,7 @@ fn say(as_json: bool, value: &serde_json::Value, text: &str) -> Result<Exit> {
     if as_json {
         writeln!(out, "{value:#}")?
     } else {
-        writeln!(out, "{text}")?
+        writeln!(out, "{}", plain_lines(text))?
     }
     Ok(Exit::Ok)
 }
@@ -176,7 +202,7 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
         });
         say(true, &value, "")?;
     } else {
-        let mut out = io::stdout().lock();
+        let mut out = Terminal(io::stdout().lock());
         writeln!(
             out,
             "{}: {} intact records",
@@ -217,7 +243,7 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
             "",
         );
     }
-    let mut out = io::stdout().lock();
+    let mut out = Terminal(io::stdout().lock());
     writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
     if let Some((title, version)) = &state.course {
         writeln!(out, "course: {title} ({version})")?;

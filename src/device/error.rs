@@ -49,6 +49,8 @@ pub enum DeviceError {
         "{what} goes through the driver of a GPU of AMD or NVIDIA, and V4 goes through burn here"
     )]
     NeedsDriver { what: String },
+    #[error("{what} runs on a GPU, and {device} is none")]
+    NeedsGpu { what: &'static str, device: String },
     #[error(transparent)]
     Driver(DriverError),
 }
@@ -100,6 +102,11 @@ impl DeviceError {
             }
             DeviceError::NeedsDriver { .. } => {
                 "Take --backend cuda or rocm, and --gemm auto.".into()
+            }
+            DeviceError::NeedsGpu { .. } => {
+                "Name a GPU's backend with --backend. Without one, `gradcheck` checks the same formulas on the CPU, and \
+                 `kernels --arch all` compiles the kernels for GPUs that are not here."
+                    .into()
             }
             DeviceError::Driver(error) => error.remedy(),
         }

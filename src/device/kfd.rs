@@ -1,6 +1,7 @@
 //! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where the amdgpu driver publishes its topology.
@@ -44,7 +45,7 @@ pub enum KfdError {
 /// The GPUs under `topology`, in the order of their nodes; empty where the driver is not loaded.
 ///
 /// # Errors
-/// A node that is there and cannot be read, or lacks a property every driver writes.
+/// A node that this process may read and cannot, or that lacks a property every driver writes.
 pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
     let nodes = topology.join("nodes");
     if !nodes.is_dir() {
@@ -65,8 +66,16 @@ pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
             continue;
         };
         let path = entry.path().join("properties");
-        let text = std::fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
-        gpus.extend(gpu(node, &path, &text)?);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => gpus.extend(gpu(node, &path, &text)?),
+            // A container sees all nodes and may read those of the GPUs it was given; a node can also go meanwhile.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::NotFound
+                ) => {}
+            Err(source) => return Err(unreadable(&path, source)),
+        }
     }
     gpus.sort_by_key(|gpu| gpu.node);
     Ok(gpus)
@@ -142,6 +151,15 @@ mod tests {
         assert_eq!(gpus.len(), 1);
         assert_eq!(gpus[0].arch, "gfx90a");
         assert_eq!((gpus[0].compute_units, gpus[0].wave_size), (104, 64));
+    }
+
+    #[test]
+    fn a_node_that_may_not_be_read_hides_no_other() {
+        let folder = topology(&[("1", MI210), ("2", MI210)]);
+        // The driver answers EPERM, and root reads any file: a node without its file stands for it.
+        std::fs::remove_file(folder.path().join("nodes/1/properties")).unwrap();
+        let gpus = gpus(folder.path()).unwrap();
+        assert_eq!(gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

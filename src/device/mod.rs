@@ -21,6 +21,6 @@ pub use cache::{CacheSettings, Tuning, configure_runtime};
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
 pub use select::{
-    Backend, BackendChoice, OpenDevice, cpu_facts, open, open_driver, open_driver_of,
+    Backend, BackendChoice, OpenDevice, check_cpu, cpu_facts, open, open_driver, open_driver_of,
 };
 pub use tuning::{forget_decisions, tuned_operations};

@@ -157,7 +157,7 @@ pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, D
         None => [Backend::Rocm, Backend::Cuda, Backend::Vulkan]
             .into_iter()
             .find_map(|backend| open_backend(backend, wanted).ok())
-            .map_or_else(|| open_backend(Backend::Cpu, None), Ok),
+            .map_or_else(|| open_backend(Backend::Cpu, wanted), Ok),
     }
 }
 
@@ -167,9 +167,20 @@ fn open_backend(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     }
     library::check(backend)?;
     match backend {
-        Backend::Cpu => Ok(cpu::open()),
+        Backend::Cpu => {
+            check_cpu(wanted)?;
+            Ok(cpu::open())
+        }
         Backend::Vulkan => open_vulkan(wanted),
         Backend::Rocm | Backend::Cuda => open_indexed(backend, wanted),
+    }
+}
+
+/// Refuses a device that is not the CPU, which is one device: 0.
+pub fn check_cpu(wanted: Option<&str>) -> Result<(), DeviceError> {
+    match wanted {
+        None | Some("0") => Ok(()),
+        Some(other) => Err(DeviceError::no_such_device(Backend::Cpu, other, 1)),
     }
 }
 
@@ -313,6 +324,10 @@ mod tests {
     fn the_cpu_is_always_there() {
         let opened = open(BackendChoice::Cpu, None).unwrap();
         assert_eq!(opened.backend, Backend::Cpu);
+        let other = open(BackendChoice::Cpu, Some("foo"))
+            .unwrap_err()
+            .to_string();
+        assert!(other.contains("foo") && other.contains("are: 0"), "{other}");
         assert!(opened.memory.is_some_and(|bytes| bytes > 1 << 20));
     }
 

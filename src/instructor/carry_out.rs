@@ -56,7 +56,7 @@ pub fn newest_backup(state: &State) -> Result<String, SessionError> {
         .filter(|(_, backup)| !backup.restored)
         .max_by_key(|(name, _)| number(name))
         .map(|(name, _)| name.clone())
-        .ok_or_else(|| SessionError::NoBackup("that was not restored".into()))
+        .ok_or(SessionError::NothingToRestore)
 }
 
 fn one(class: &Class, learner: &str, action: Action, by: &str) -> Result<String> {

@@ -65,6 +65,9 @@ impl Entry {
     }
 }
 
+/// Lessons offered at once.
+const MOST_OFFERED: usize = 8;
+
 /// What the dashboard holds.
 #[derive(Debug, Default)]
 pub struct Dashboard {
@@ -73,11 +76,42 @@ pub struct Dashboard {
     selected: Option<String>,
     pub entry: Option<Entry>,
     pub text: String,
+    /// Lessons that what is entered may mean.
+    pub offer: Vec<String>,
+    /// Whether attempts, hints and places are listed instead of lessons.
+    pub in_figures: bool,
     /// What came of the last decision.
     pub news: String,
 }
 
 impl Dashboard {
+    /// Completes the lesson that is being entered, as far as its letters tell, and offers those they fit.
+    pub fn complete(&mut self, course: &Course) {
+        if !matches!(self.entry, Some(Entry::Unlock { .. } | Entry::Pin)) {
+            return;
+        }
+        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+        let fitting = |fits: &dyn Fn(&str) -> bool| -> Vec<String> {
+            let found = ids.iter().filter(|id| fits(id));
+            found.map(|id| (*id).to_owned()).collect()
+        };
+        let mut found = fitting(&|id| id.starts_with(&self.text));
+        if found.is_empty() {
+            found = fitting(&|id| id.contains(&self.text));
+        }
+        if let Some((first, others)) = found.split_first() {
+            let common = others.iter().fold(first.len(), |common, other| {
+                let same = first.bytes().zip(other.bytes());
+                common.min(same.take_while(|(a, b)| a == b).count())
+            });
+            if common > self.text.len() || others.is_empty() {
+                self.text = first[..common].to_owned();
+            }
+        }
+        found.truncate(MOST_OFFERED);
+        self.offer = found;
+    }
+
     /// New figures; true when anything that is shown changed.
     pub fn refresh(&mut self, views: Vec<LearnerView>) -> bool {
         let changed = self.views != views;
@@ -111,11 +145,13 @@ impl Dashboard {
     /// Begins an entry about the selected learner; nothing where there is none, or no position.
     pub fn begin(&mut self, make: impl FnOnce(&LearnerView) -> Option<Entry>) {
         self.entry = self.selected().and_then(make);
+        self.offer.clear();
         self.text.clear();
     }
 
     pub fn cancel(&mut self) {
         self.entry = None;
+        self.offer.clear();
         self.text.clear();
     }
 

@@ -7,6 +7,7 @@ pub mod carry_out;
 pub mod class;
 pub mod dashboard;
 pub mod hand_ins;
+pub mod ladder;
 pub mod scope;
 pub mod solve;
 pub mod stuck;
@@ -14,4 +15,3 @@ pub mod view;
 
 pub use act::{Delivery, deliver};
 pub use class::{Class, ClassError};
-pub use view::LearnerView;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::lesson::{Course, Lesson, RunName, Step, StepKind};
+use crate::lesson::{Case, Course, Lesson, RunName, Step, StepKind};
 use crate::session::event::{Scope, StepRef};
 
 /// What an instructor names.
@@ -47,7 +47,7 @@ pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), S
         .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
         .filter(|(lesson, step)| scope.covers(&lesson.id, &step.id))
         .filter_map(|(_, step)| match &step.kind {
-            StepKind::Kernel { file } => Some(file.clone()),
+            StepKind::Kernel { exercise } => Some(exercise.file_name()),
             _ => None,
         });
     let files: BTreeSet<String> = files.collect();
@@ -105,7 +105,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
             .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
     };
     let runs: BTreeSet<RunName> = steps()
-        .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } if *of == target))
+        .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } | StepKind::Investigate(Case { target: of, .. }) if *of == target))
         .map(|(lesson, step)| RunName {
             lesson: lesson.id.clone(),
             step: step.id.clone(),
@@ -122,7 +122,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
 
 fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<RunName>) -> bool {
     match &step.kind {
-        StepKind::Run { .. } => runs
+        StepKind::Run { .. } | StepKind::Investigate(_) => runs
             .iter()
             .any(|run| run.lesson == lesson.id && run.step == step.id),
         StepKind::Predict { measure } => measure.runs().any(|run| runs.contains(run)),

@@ -24,6 +24,16 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
         StepKind::Read | StepKind::Compare { .. } => vec![],
         // What a profiler or a kernel's author leaves behind cannot be made up; the step is marked as solved all the same.
         StepKind::Profile { .. } | StepKind::Kernel { .. } => vec![],
+        // What a command says is about the learner's machine.
+        StepKind::Command { .. } => vec![],
+        StepKind::Investigate(case) => case
+            .guilty()
+            .map(|suspect| Event::Suspected {
+                at: at.clone(),
+                suspect: suspect.id.clone(),
+            })
+            .into_iter()
+            .collect(),
         StepKind::Predict { .. } => golden
             .number
             .map(|value| Event::Predicted {
@@ -99,6 +109,10 @@ fn train(
             run: id.clone(),
             exit: RunExit::Status(0),
             values: ended.run.figures(),
+        },
+        Event::Sealed {
+            run: id.clone(),
+            sha256: ended.run.sha256.clone(),
         },
     ];
     Ok((SolvedRun { id, stream }, events))

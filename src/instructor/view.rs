@@ -8,9 +8,10 @@ use time::format_description::well_known::Rfc3339;
 
 use super::class::{Class, ClassError, Learner};
 use super::stuck::{Sign, signs};
+use crate::base::foreign::plain as printable;
 use crate::lesson::Course;
-use crate::report::words::printable;
 use crate::session::event::StepRef;
+use crate::session::progress::{LessonProgress, progress};
 use crate::session::state::{State, Status};
 use crate::session::{Holder, inbox, lock};
 
@@ -31,6 +32,8 @@ pub struct LearnerView {
     pub running: Option<String>,
     pub steps_finished: usize,
     pub steps: usize,
+    /// In the order of the course.
+    pub lessons: Vec<LessonView>,
     pub attempts: u32,
     pub hints: usize,
     pub minutes: f64,
@@ -38,6 +41,15 @@ pub struct LearnerView {
     pub damaged_lines: usize,
     /// Orders the learner's tutor has not taken yet.
     pub orders_waiting: usize,
+}
+
+/// How far a learner is in a lesson.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LessonView {
+    pub id: String,
+    /// Steps done or skipped.
+    pub finished: usize,
+    pub of: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,6 +120,7 @@ fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView 
         running: None,
         steps_finished: 0,
         steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
+        lessons: Vec::new(),
         attempts: 0,
         hints: 0,
         minutes: 0.0,
@@ -132,6 +145,14 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
         view.hints += step.hints.len();
         view.minutes += step.seconds / 60.0;
     }
+    view.lessons = course
+        .lessons()
+        .map(|lesson| {
+            let LessonProgress { finished, of, .. } = progress(state, lesson);
+            let id = lesson.id.clone();
+            LessonView { id, finished, of }
+        })
+        .collect();
     let running = state.runs.values().find(|run| run.exit.is_none());
     view.running = running
         .filter(|_| view.open_in.is_some())
@@ -144,9 +165,9 @@ fn fill(view: &mut LearnerView, state: &State, course: &Course, now: OffsetDateT
     view.position = Some(position(at, state, course));
     let busy_or_away = view.running.is_some() || view.open_in.is_none();
     let idle = view.idle_minutes.filter(|_| !busy_or_away);
-    let progress = state.step(&at.lesson, &at.step);
-    if let (Some(step), Some(progress)) = (course.step(&at.lesson, &at.step), progress) {
-        view.signs = signs(step, progress, idle);
+    let done = state.step(&at.lesson, &at.step);
+    if let (Some(step), Some(done)) = (course.step(&at.lesson, &at.step), done) {
+        view.signs = signs(step, done, idle);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::analysis::Measurements;
 use crate::base::statistics;
 use crate::base::statistics::{
-    Basis, CompareError, Interval, Series, interval_of_median, ratio_of_medians,
+    Basis, CompareError, Interval, Series, interval_of_median, ratio_in_rounds, ratio_of_medians,
 };
 use crate::recording::label;
 
@@ -13,6 +13,9 @@ use super::quantity::{Quantity, RunName, Term};
 
 /// Confidence of a check that names none.
 pub const USUAL_CONFIDENCE: f64 = 0.95;
+
+/// Fewer rounds say nothing about how they scatter.
+const LEAST_ROUNDS: usize = 3;
 
 /// What has to be true of runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,12 @@ pub struct Check {
 pub trait Runs {
     /// Runs of a step, oldest first: those that had the same command on the same machine as the newest one.
     fn of(&self, name: &RunName) -> Vec<&Measurements>;
+
+    /// Rounds in which these two were run in turns, up to the newest runs of both.
+    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+        let _ = (above, below);
+        0
+    }
 
     /// Where and when these runs were recorded; none where they were made here.
     fn recorded(&self, name: &RunName) -> Option<&str> {
@@ -153,13 +162,26 @@ impl Check {
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
             (Some(denominator), _) => {
-                ratio_of_medians(&numerator, &all_series(denominator, runs)?, confidence)
+                let below = all_series(denominator, runs)?;
+                let rounds = runs.rounds(&self.measure.numerator.run, &denominator.run);
+                match (last(&numerator, rounds), last(&below, rounds)) {
+                    // What drifts from round to round hits both alike, so each round is compared within itself.
+                    (Some(above), Some(below)) if rounds >= LEAST_ROUNDS => {
+                        ratio_in_rounds(above, below, confidence)
+                    }
+                    _ => ratio_of_medians(&numerator, &below, confidence),
+                }
             }
             (None, Some(last)) => interval_of_median(last, confidence),
             (None, None) => Err(CompareError::NoRun),
         };
         interval.map_err(Undecided::TooLittle)
     }
+}
+
+/// The last so many of a list; none where it has fewer.
+fn last<T>(list: &[T], count: usize) -> Option<&[T]> {
+    list.get(list.len().checked_sub(count)?..)
 }
 
 enum Measured {

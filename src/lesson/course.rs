@@ -1,19 +1,23 @@
 //! A course as the program uses it: read, checked, with every name resolved.
 
+use crate::workbench::Exercise;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::case::Case;
 use super::check::Check;
+use super::command::Command;
 pub use super::document::Level;
 use super::document::PlannedDocument;
+use super::expect::Expect;
 use super::quantity::{Quantity, RunName};
 use super::quiz::Quiz;
 use crate::analysis::Metric;
 pub use crate::profiler::commands::Tool;
 
 /// Everything a learner can be taught.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Course {
     pub title: String,
     pub version: String,
@@ -56,8 +60,10 @@ pub struct Step {
     /// Markdown with live values.
     pub text: String,
     pub kind: StepKind,
-    /// Of a run step: the recorded run of a GPU that shows what this step is about.
+    /// What was recorded on a GPU and shows what this step is about: a run, or the document of a command.
     pub recording: Option<String>,
+    /// May be left out when time is short.
+    pub optional: bool,
     pub checks: Vec<Check>,
     pub hints: Vec<Hint>,
     pub golden: Golden,
@@ -74,7 +80,19 @@ pub enum StepKind {
         target: String,
         flags: Vec<String>,
         editable: bool,
+        /// The run its effects are compared with, in turns until they are decided.
+        against: Option<RunName>,
+        /// Whether the fastest correct step of the class is looked for.
+        contest: bool,
     },
+    Command {
+        command: Command,
+        flags: Vec<String>,
+        editable: bool,
+        /// What has to be true of its document.
+        expects: Vec<Expect>,
+    },
+    Investigate(Case),
     Compare {
         runs: Vec<RunName>,
         metrics: Vec<Metric>,
@@ -85,8 +103,9 @@ pub enum StepKind {
         flags: Vec<String>,
     },
     Quiz(Quiz),
+    /// A kernel to write: an exercise of the workbench.
     Kernel {
-        file: String,
+        exercise: &'static Exercise,
     },
     Reflect,
 }
@@ -99,13 +118,21 @@ pub struct Hint {
     pub after: Option<String>,
 }
 
+impl From<&String> for Hint {
+    fn from(text: &String) -> Self {
+        Hint {
+            text: text.clone(),
+            after: None,
+        }
+    }
+}
+
 /// What a learner who does everything right enters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Golden {
     pub number: Option<f64>,
     pub flags: Option<Vec<String>>,
     pub text: Option<String>,
-    pub file: Option<String>,
     pub import: Option<String>,
 }
 
@@ -137,7 +164,29 @@ impl Lesson {
     }
 }
 
+/// Behind the id of an investigation: its runs with a fix.
+pub const FIXED: &str = "+fix";
+
+impl StepKind {
+    /// Whether runs of it are measured, so that checks and texts can name them.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, StepKind::Run { .. } | StepKind::Investigate(_))
+    }
+}
+
 impl Step {
+    /// Ids of everything that is checked, and whether it is required.
+    pub fn checked(&self) -> impl Iterator<Item = (&str, bool)> {
+        let expects: &[Expect] = match &self.kind {
+            StepKind::Command { expects, .. } => expects,
+            _ => &[],
+        };
+        let checks = self.checks.iter();
+        let checks = checks.map(|check| (check.id.as_str(), check.required));
+        let expects = expects.iter();
+        checks.chain(expects.map(|expect| (expect.id.as_str(), expect.required)))
+    }
+
     /// The hints on offer after the checks in `failed` were not met, with their places among all hints, from 1.
     pub fn hints_after(&self, failed: &[String]) -> Vec<(u32, &Hint)> {
         let on_offer = |hint: &&Hint| {

@@ -94,6 +94,10 @@ pub enum Kind {
     Predict,
     /// A training run
     Run,
+    /// A command of the tutor, whose document is checked and asked about
+    Command,
+    /// A program with a mistake: suspected, convicted, fixed
+    Investigate,
     /// Runs side by side
     Compare,
     /// A profiler's command, run here or elsewhere
@@ -120,12 +124,22 @@ pub struct StepDocument {
     pub measure: Option<String>,
     /// run, profile: what to train
     pub target: Option<String>,
-    /// run, profile: flags of the run command, as one line
+    /// run, profile, command, investigate: flags of the command, as one line
     pub flags: Option<String>,
-    /// run: the learner has to change the flags to pass
+    /// run, command: the learner has to change the flags to pass
     pub editable: Option<bool>,
-    /// run: id of the recorded run that shows this step where there is no GPU
+    /// run: the fastest correct step of the class is looked for here
+    pub contest: Option<bool>,
+    /// run: the run its effects are compared with, in turns until they are decided
+    pub against: Option<String>,
+    /// run, command, investigate: id of what was recorded where there is no GPU
     pub recording: Option<String>,
+    /// command: which one, such as `calibrate`
+    pub command: Option<String>,
+    /// investigate: what may be to blame; exactly one is guilty
+    pub suspects: Option<Vec<SuspectDocument>>,
+    /// investigate: what can be measured; each costs one measurement
+    pub measurements: Option<Vec<MeasurementDocument>>,
     /// compare: the runs, baseline first
     pub runs: Option<Vec<String>>,
     /// compare: the metrics shown
@@ -136,11 +150,15 @@ pub struct StepDocument {
     pub choices: Option<Vec<ChoiceDocument>>,
     /// quiz: a number instead of choices
     pub number: Option<NumberDocument>,
-    /// kernel: file of the workbench
-    pub file: Option<String>,
-    /// run, compare, profile, kernel: what has to be true
+    /// kernel: exercise of the workbench
+    pub exercise: Option<String>,
+    /// quiz: the command step whose document decides what is right
+    pub of: Option<String>,
+    /// run, compare, profile: what has to be true
     #[serde(default)]
     pub checks: Vec<CheckDocument>,
+    /// May be left out when time is short; its minutes are counted apart
+    pub optional: Option<bool>,
     /// Shown one after the other when asked for
     #[serde(default)]
     pub hints: Vec<HintDocument>,
@@ -153,8 +171,11 @@ pub struct StepDocument {
 #[serde(deny_unknown_fields)]
 pub struct ChoiceDocument {
     pub text: String,
+    /// The right one; with `when` on others, the right one where none of those holds
     #[serde(default)]
     pub correct: bool,
+    /// It is the right one where this holds of a command's document, such as `rows[name=v1].step_ms >= 40`
+    pub when: Option<String>,
     /// Why it is right or wrong
     pub because: String,
 }
@@ -163,7 +184,9 @@ pub struct ChoiceDocument {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberDocument {
-    pub answer: f64,
+    pub answer: Option<f64>,
+    /// Where a command's document has the answer, instead of `answer`
+    pub read: Option<String>,
     /// Largest accepted difference, as a share of the answer; 0 for an exact number
     #[serde(default)]
     pub tolerance: f64,
@@ -172,6 +195,52 @@ pub struct NumberDocument {
     pub unit: String,
     /// How one gets there
     pub because: String,
+    /// Wrong numbers that are easily come by, each with its reason
+    #[serde(default)]
+    pub mistakes: Vec<MistakeDocument>,
+}
+
+/// A wrong number
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MistakeDocument {
+    pub value: f64,
+    /// The thought that leads to it, and what is wrong with it
+    pub because: String,
+}
+
+/// What may be to blame for a symptom
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SuspectDocument {
+    pub id: String,
+    pub text: String,
+    /// Name of the fix, as `run --fix` takes it
+    pub fix: String,
+    #[serde(default)]
+    pub guilty: bool,
+    /// Id of the recorded run with this fix
+    pub recording: Option<String>,
+    /// Told after its fix was run: what that showed
+    pub because: String,
+}
+
+/// Something that can be measured of a program with a mistake
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasurementDocument {
+    pub id: String,
+    pub text: String,
+    /// Flags besides the step's own
+    #[serde(default)]
+    pub flags: String,
+    /// Id of the recorded run that shows it
+    pub recording: Option<String>,
+    /// Told after it was taken: where to look, in Markdown with live values of the step's run
+    pub shows: String,
+    /// Whether it tells the guilty one from the others
+    #[serde(default)]
+    pub convicts: bool,
 }
 
 /// What has to be true of runs
@@ -179,10 +248,12 @@ pub struct NumberDocument {
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     pub id: String,
-    /// `run.metric`, `run.metric.p90` or `run.metric / run.metric`
+    /// `run.metric`, `run.metric.p90` or `run.metric / run.metric`; command: where in its document the figure stands
     pub measure: String,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
+    /// command: what has to stand there, as a text
+    pub is: Option<String>,
     /// Between 0.5 and 1; 0.95 where a spread is known and nothing is written
     pub confidence: Option<f64>,
     /// False for an effect that this machine may not show: missing it holds nobody up
@@ -208,12 +279,10 @@ pub struct HintDocument {
 pub struct GoldenDocument {
     /// predict: a sensible guess
     pub number: Option<f64>,
-    /// run: flags that pass
+    /// run, command: flags that pass
     pub flags: Option<String>,
     /// reflect: an answer
     pub text: Option<String>,
-    /// kernel: file with a solution
-    pub file: Option<String>,
     /// profile: file that can be imported instead
     pub import: Option<String>,
 }

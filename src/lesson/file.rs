@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::bounds;
 use super::locate::{Part, Position, locate};
 use super::problem::Problem;
 use super::source::Source;
@@ -18,10 +19,13 @@ impl File {
     pub(super) fn open(source: &Source, path: &str) -> Result<Self, Problem> {
         let name = source.display(path);
         match source.read(path) {
-            Ok(text) => Ok(Self {
-                name,
-                text: Arc::new(text),
-            }),
+            Ok(text) => match bounds::refused_text(&text) {
+                None => Ok(Self {
+                    name,
+                    text: Arc::new(text),
+                }),
+                Some(why) => Err(Problem::new(&name, &Arc::default(), None, why.into())),
+            },
             Err(message) => Err(Problem::new(&name, &Arc::default(), None, message)),
         }
     }

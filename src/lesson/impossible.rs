@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::locate::Part;
-use super::quiz::Quiz;
+use super::quiz::{Answer, Quiz};
 use crate::analysis::Metric;
 
 /// Why a check could never pass, or never fail.
@@ -92,10 +92,22 @@ pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(Vec<Part<'static>>, String)> {
         }
         Quiz::Number(number) => {
             let path = vec![Part::Key("number")];
-            if !number.answer.is_finite() || !(0.0..1.0).contains(&number.tolerance) {
+            let known = number.read.is_some() || number.answer.is_finite();
+            if !known || !(0.0..1.0).contains(&number.tolerance) {
                 let message =
                     "the answer is a finite number and the tolerance a share from 0 to below 1";
-                problems.push((path, message.into()));
+                problems.push((path.clone(), message.into()));
+            }
+            for mistake in &number.mistakes {
+                let right = quiz.mark(Answer::Number(mistake.value));
+                if right.is_some_and(|marked| marked.correct) {
+                    let message = format!("{} is right, so it is no mistake", mistake.value);
+                    problems.push((path.clone(), message));
+                }
+                if mistake.because.trim().is_empty() {
+                    let message = format!("the mistake {} has no reason", mistake.value);
+                    problems.push((path.clone(), message));
+                }
             }
         }
     }

@@ -10,13 +10,15 @@ pub(super) struct Keys {
 }
 
 /// Keys of every step.
-pub(super) const COMMON: [&str; 5] = ["id", "kind", "title", "text", "hints"];
+pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
 
 impl Kind {
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Read,
         Kind::Predict,
         Kind::Run,
+        Kind::Command,
+        Kind::Investigate,
         Kind::Compare,
         Kind::Profile,
         Kind::Quiz,
@@ -29,6 +31,8 @@ impl Kind {
             Kind::Read => "read",
             Kind::Predict => "predict",
             Kind::Run => "run",
+            Kind::Command => "command",
+            Kind::Investigate => "investigate",
             Kind::Compare => "compare",
             Kind::Profile => "profile",
             Kind::Quiz => "quiz",
@@ -43,12 +47,28 @@ impl Kind {
             Kind::Predict => (&["measure", "golden"], &[]),
             Kind::Run => (
                 &["target"],
+                &[
+                    "flags",
+                    "editable",
+                    "contest",
+                    "against",
+                    "recording",
+                    "checks",
+                    "golden",
+                ],
+            ),
+            Kind::Command => (
+                &["command"],
                 &["flags", "editable", "recording", "checks", "golden"],
+            ),
+            Kind::Investigate => (
+                &["target", "suspects", "measurements"],
+                &["flags", "recording", "checks"],
             ),
             Kind::Compare => (&["runs", "metrics"], &["checks"]),
             Kind::Profile => (&["tool", "target", "golden"], &["flags", "checks"]),
-            Kind::Quiz => (&[], &["choices", "number"]),
-            Kind::Kernel => (&["file", "golden"], &["checks"]),
+            Kind::Quiz => (&[], &["choices", "number", "of"]),
+            Kind::Kernel => (&["exercise"], &[]),
             Kind::Reflect => (&["golden"], &[]),
         };
         Keys { required, optional }
@@ -61,6 +81,8 @@ impl StepKind {
             StepKind::Read => Kind::Read,
             StepKind::Predict { .. } => Kind::Predict,
             StepKind::Run { .. } => Kind::Run,
+            StepKind::Command { .. } => Kind::Command,
+            StepKind::Investigate(_) => Kind::Investigate,
             StepKind::Compare { .. } => Kind::Compare,
             StepKind::Profile { .. } => Kind::Profile,
             StepKind::Quiz(_) => Kind::Quiz,
@@ -88,13 +110,19 @@ impl StepDocument {
             ("target", self.target.is_some()),
             ("flags", self.flags.is_some()),
             ("editable", self.editable.is_some()),
+            ("contest", self.contest.is_some()),
+            ("against", self.against.is_some()),
+            ("command", self.command.is_some()),
+            ("suspects", self.suspects.is_some()),
+            ("measurements", self.measurements.is_some()),
+            ("of", self.of.is_some()),
             ("recording", self.recording.is_some()),
             ("runs", self.runs.is_some()),
             ("metrics", self.metrics.is_some()),
             ("tool", self.tool.is_some()),
             ("choices", self.choices.is_some()),
             ("number", self.number.is_some()),
-            ("file", self.file.is_some()),
+            ("exercise", self.exercise.is_some()),
             ("checks", !self.checks.is_empty()),
             ("golden", self.golden.is_some()),
         ]

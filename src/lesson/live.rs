@@ -1,8 +1,158 @@
-//! Live values: `{{ run.metric }}` in a lesson's text stands for what was measured here.
+//! What stands between double braces in a lesson's text is filled in by the program, and where it comes from is said below.
+//!
+//! | written | is |
+//! |---|---|
+//! | `run.metric`, `run.metric / run.metric` | what a run of this learner measured |
+//! | `step: path \| unit` | a figure in the document of a command step |
+//! | `recording v1: total_ms` | what a recorded run measured, or one over another |
+//! | `analysis compare: rows[name=v1].step_ms \| ms` | a figure in a recorded document |
+//! | `sheet NVIDIA H200: bandwidth` | what the maker prints |
+//! | `known: v1-step` | a figure of `assets/figures.yaml` |
+//! | `= 10 ms` | a figure of an exercise, which nobody measured |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::check::{Runs, Undecided, exact, recorded};
+use super::figure::{Figure, Outputs, show as show_value};
 use super::quantity::{Quantity, RunName};
-use crate::recording::label;
+use crate::analysis::gpus;
+use crate::recording::{Library, documents, label};
+
+/// A figure that does not depend on the learner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    text: String,
+    /// None where nobody measured it.
+    source: Option<String>,
+}
+
+/// What stands between double braces, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Run(Quantity),
+    /// With the unit it is shown in.
+    Output(Figure, String),
+    Known(Known),
+}
+
+impl Value {
+    /// For a step of `lesson`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, lesson: &str) -> Result<Self, String> {
+        if let Some(given) = text.strip_prefix('=') {
+            return Ok(Value::Known(Known {
+                text: given.trim().into(),
+                source: None,
+            }));
+        }
+        let Some((name, what)) = text.split_once(':') else {
+            return Quantity::parse(text, lesson).map(Value::Run);
+        };
+        let (name, what) = (name.trim(), what.trim());
+        let (path, unit) = what.rsplit_once('|').unwrap_or((what, ""));
+        let unit = unit.trim().to_string();
+        match name.split_once(' ') {
+            Some(("recording", id)) => of_recording(id, what).map(Value::Known),
+            Some(("analysis", id)) => of_document(id, path, &unit).map(Value::Known),
+            Some(("sheet", device)) => of_sheet(device, what).map(Value::Known),
+            None if name == "known" => of_table(what).map(Value::Known),
+            _ => {
+                let step = RunName::parse(name, lesson);
+                Figure::parse(path, &step).map(|figure| Value::Output(figure, unit))
+            }
+        }
+    }
+}
+
+fn of_recording(id: &str, what: &str) -> Result<Known, String> {
+    // The other recording of a ratio is named as a run would be: `total_ms / v4.total_ms`.
+    let quantity = Quantity::parse(&format!("{id}.{what}"), "")?;
+    let mut origins = Vec::new();
+    let mut value = |term: &super::quantity::Term| {
+        let recording = &term.run.step;
+        let (measured, origin) = Library::built_in(recording)
+            .ok_or_else(|| format!("there is no recording `{recording}`"))?;
+        origins.push(origin);
+        let value = measured.value(term.metric, term.statistic);
+        value.ok_or_else(|| format!("recording `{recording}` does not report {}", term.metric))
+    };
+    let mut number = value(&quantity.numerator)?;
+    if let Some(term) = &quantity.denominator {
+        number /= value(term)?;
+    }
+    Ok(Known {
+        text: quantity.unit().show(number),
+        source: origins.first().map(|origin| label(origin)),
+    })
+}
+
+fn of_document(id: &str, path: &str, unit: &str) -> Result<Known, String> {
+    struct One<'a>(&'a serde_json::Value);
+    impl Outputs for One<'_> {
+        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+            Some(self.0)
+        }
+    }
+    let document =
+        documents::find(id).ok_or_else(|| format!("there is no recorded document `{id}`"))?;
+    let figure = Figure::parse(path, &RunName::parse(id, ""))?;
+    let value = figure.value(&One(&document.value));
+    let value = value.ok_or_else(|| format!("`{figure}` does not stand in `{id}.json`"))?;
+    Ok(Known {
+        text: show_value(&value, unit),
+        source: Some(format!("`{}`, {}", document.command, document.origin())),
+    })
+}
+
+fn of_sheet(device: &str, what: &str) -> Result<Known, String> {
+    let sheet = gpus::find(device).ok_or_else(|| format!("no data sheet of `{device}`"))?;
+    let text = match what {
+        "bandwidth" => Some(format!("{} GB/s", sheet.bandwidth)),
+        "memory" => Some(format!("{} GiB", sheet.memory)),
+        "units" => Some(sheet.units.to_string()),
+        "local_memory" => Some(format!("{} KiB", sheet.local_memory)),
+        dtype => sheet
+            .flops_per_s(dtype)
+            .map(|rate| format!("{} TFLOP/s", rate / 1e12)),
+    };
+    Ok(Known {
+        text: text.ok_or_else(|| format!("the data sheet of `{device}` has no `{what}`"))?,
+        source: Some(format!("data sheet of the {}", sheet.name)),
+    })
+}
+
+#[derive(Deserialize)]
+struct Table {
+    sources: BTreeMap<String, String>,
+    figures: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    value: String,
+    source: String,
+}
+
+static TABLE: LazyLock<Option<Table>> =
+    LazyLock::new(|| serde_yaml::from_str(include_str!("../../assets/figures.yaml")).ok());
+
+fn of_table(id: &str) -> Result<Known, String> {
+    let table = TABLE.as_ref().ok_or("assets/figures.yaml cannot be read")?;
+    let known = table.figures.get(id);
+    let known = known.ok_or_else(|| format!("assets/figures.yaml has no figure `{id}`"))?;
+    let source = table.sources.get(&known.source);
+    let source = source.ok_or_else(|| format!("figure `{id}` has no source `{}`", known.source))?;
+    Ok(Known {
+        text: known.value.clone(),
+        source: Some(source.clone()),
+    })
+}
 
 /// A piece of text, or what stands between double braces.
 enum Piece<'a> {
@@ -10,29 +160,58 @@ enum Piece<'a> {
     Value(&'a str),
 }
 
-/// `text` with every live value filled in, for a step of `lesson`.
-pub fn fill(text: &str, lesson: &str, runs: &dyn Runs) -> String {
-    let shown = pieces(text).map(|piece| match piece {
-        Piece::Text(text) => text.to_string(),
-        Piece::Value(expression) => show(expression, lesson, runs),
-    });
-    shown.collect()
+/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from.
+pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
+    let mut sources: Vec<String> = Vec::new();
+    let mut filled = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Value(expression) => match Value::parse(expression, lesson) {
+                Ok(Value::Known(known)) => {
+                    filled.push_str(&known.text);
+                    sources.extend(known.source.filter(|source| !sources.contains(source)));
+                }
+                Ok(value) => filled.push_str(&measured(&value, runs, outputs)),
+                Err(_) => drop(write!(filled, "{{{{ {expression} }}}}")),
+            },
+        }
+    }
+    if !sources.is_empty() {
+        let many = if sources.len() == 1 { "" } else { "s" };
+        let sources = sources.join("; ");
+        // Writing to a string cannot fail.
+        let _ = write!(filled, "\n\n*Source{many} of the figures: {sources}.*\n");
+    }
+    filled
 }
 
 /// Every run that the live values of `text` name, for a step of `lesson`.
 pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
     values(text)
-        .filter_map(|expression| Quantity::parse(expression, lesson).ok())
+        .filter_map(|expression| match Value::parse(expression, lesson) {
+            Ok(Value::Run(quantity)) => Some(quantity),
+            _ => None,
+        })
         .flat_map(|quantity| quantity.runs().cloned().collect::<Vec<_>>())
         .collect()
 }
 
-/// Every live value of `text`, as written.
+/// Every value of `text`, as written.
 pub(super) fn values(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).filter_map(|piece| match piece {
         Piece::Value(expression) => Some(expression),
         Piece::Text(_) => None,
     })
+}
+
+/// `text` without what stands between double braces.
+pub(super) fn typed(text: &str) -> String {
+    let typed = pieces(text).map(|piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Value(_) => "",
+    });
+    typed.collect()
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
@@ -50,24 +229,31 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     pieces.into_iter()
 }
 
-fn show(expression: &str, lesson: &str, runs: &dyn Runs) -> String {
-    let Ok(quantity) = Quantity::parse(expression, lesson) else {
-        return format!("{{{{ {expression} }}}}");
+fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
+    let (shown, origin) = match value {
+        Value::Known(known) => (known.text.clone(), None),
+        Value::Output(figure, unit) => match figure.value(outputs) {
+            Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
+            None if outputs.document(&figure.step).is_none() => return "(not run yet)".into(),
+            None => return "(not reported)".into(),
+        },
+        Value::Run(quantity) => match exact(quantity, runs) {
+            Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
+            Err(undecided) => return why_not(&undecided).into(),
+        },
     };
-    match exact(&quantity, runs) {
-        Ok(value) => {
-            let shown = quantity.unit().show(value);
-            match recorded(&quantity, runs) {
-                Some(origin) => format!("{shown} ({})", label(origin)),
-                None => shown,
-            }
-        }
-        Err(Undecided::OtherMachine { .. }) => {
-            "(one of the runs is a recording of another machine)".into()
-        }
-        Err(Undecided::NotReported(_)) => "(not reported)".into(),
-        Err(Undecided::NotFinite(_)) => "(not a finite number)".into(),
-        Err(Undecided::OtherDevice { .. }) => "(of different devices)".into(),
-        Err(_) => "(not measured yet)".into(),
+    match origin {
+        Some(origin) => format!("{shown} ({})", label(origin)),
+        None => shown,
+    }
+}
+
+fn why_not(undecided: &Undecided) -> &'static str {
+    match undecided {
+        Undecided::OtherMachine { .. } => "(one of the runs is a recording of another machine)",
+        Undecided::NotReported(_) => "(not reported)",
+        Undecided::NotFinite(_) => "(not a finite number)",
+        Undecided::OtherDevice { .. } => "(of different devices)",
+        _ => "(not measured yet)",
     }
 }

@@ -51,7 +51,9 @@ fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) ->
     let mut files = BTreeMap::new();
     let mut lessons = BTreeMap::new();
     for session in &workshop.sessions {
-        for id in session.lessons.iter().filter(|id| validate::is_id(id)) {
+        // Both become part of a path.
+        let is_path = |id: &&String| validate::is_id(&session.id) && validate::is_id(id);
+        for id in session.lessons.iter().filter(is_path) {
             let Some((file, lesson)) = read_lesson(source, &session.id, id, commands, problems)
             else {
                 continue;

@@ -4,13 +4,19 @@
 //! The built-in one is part of the program. [`Course::load`] reads everything or says what is wrong, all of it, each
 //! problem with file, line and column.
 
+mod bounds;
+pub mod case;
 pub mod check;
+pub mod command;
 pub mod course;
 pub mod document;
 pub mod estimate;
+pub mod expect;
+pub mod figure;
 mod file;
 mod impossible;
 mod kinds;
+pub mod lint;
 pub mod live;
 mod load;
 mod locate;
@@ -24,8 +30,12 @@ pub mod source;
 mod step_reader;
 mod validate;
 
-pub use check::{Check, Outcome, Runs, Undecided, Verdict};
-pub use course::{Course, Golden, Hint, Lesson, Level, Session, Step, StepKind};
+pub use case::Case;
+pub use check::{Check, Runs, Undecided, Verdict};
+pub use command::Command;
+pub use course::{Course, Lesson, Step, StepKind};
+pub use expect::Expect;
+pub use figure::Outputs;
 pub use place::Place;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};

@@ -10,6 +10,10 @@ use miette::{
 use thiserror::Error;
 
 use super::locate::Position;
+use crate::base::foreign::{is_hidden, plain};
+
+/// Longest line that a report quotes; miette cannot count beyond 65 535 columns.
+const LONGEST_LINE: usize = 400;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, Error)]
@@ -44,18 +48,20 @@ impl Problem {
         position: Option<Position>,
         message: String,
     ) -> Self {
+        let (file, text) = (plain(file), printable(text));
+        let column = position.map(|position| position.column.min(LONGEST_LINE));
         Self {
-            file: file.to_string(),
             line: position.map(|position| position.line),
-            column: position.map(|position| position.column),
-            message,
+            column,
+            message: plain(&message),
             help: None,
-            source_text: Box::new(NamedSource::new(file, Arc::clone(text)).with_language("yaml")),
+            source_text: Box::new(NamedSource::new(&file, text).with_language("yaml")),
+            file,
         }
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(plain(&help.into()));
         self
     }
 
@@ -66,6 +72,11 @@ impl Problem {
             (true, false) => GraphicalTheme::unicode_nocolor(),
             (false, true) => GraphicalTheme::ascii(),
             (false, false) => GraphicalTheme::none(),
+        };
+        let Some(_) = self.line else {
+            // Nothing is quoted that would name the file.
+            let help = self.help.as_ref().map(|help| format!("\n  help: {help}"));
+            return format!("{}: {self}{}\n", self.file, help.unwrap_or_default());
         };
         let mut report = String::new();
         let handler = GraphicalReportHandler::new_themed(theme)
@@ -100,6 +111,23 @@ impl Diagnostic for Problem {
         let label = LabeledSpan::new(Some("here".into()), start, length);
         Some(Box::new(std::iter::once(label)))
     }
+}
+
+/// The same text, as far as it is no command to a terminal and its lines are no longer than can be shown.
+fn printable(text: &Arc<String>) -> Arc<String> {
+    let is_command = |c: char| c.is_control() && c != '\n' || is_hidden(c);
+    let is_long = |line: &str| line.len() > LONGEST_LINE;
+    if !text.contains(is_command) && !text.lines().any(is_long) {
+        return Arc::clone(text);
+    }
+    let mut shown = String::new();
+    for line in text.split_inclusive('\n') {
+        let start = line.trim_end_matches('\n').chars().take(LONGEST_LINE);
+        // One for one: places in the text stay what they are.
+        shown.extend(start.map(|c| if is_command(c) { '?' } else { c }));
+        shown.push('\n');
+    }
+    Arc::new(shown)
 }
 
 /// Everything that is wrong with a course; at least one problem.

@@ -1,5 +1,13 @@
 //! Questions with one right answer, and a reason for every wrong one.
 
+use sha2::{Digest, Sha256};
+
+use super::figure::{Condition, Figure, Outputs};
+use super::quantity::RunName;
+
+/// Wrong numbers after which the way to the right one is told.
+pub const TRIES: usize = 3;
+
 /// A question; its wording is the step's text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quiz {
@@ -7,19 +15,33 @@ pub enum Quiz {
     Number(Number),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     pub text: String,
     pub correct: bool,
+    /// What has to be true of a command's output for this to be the right one; the correct one is right where none is.
+    pub when: Option<Condition>,
     pub because: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
+    /// Not a number as long as it has to be read in a command's output.
     pub answer: f64,
+    pub read: Option<Figure>,
     /// Largest accepted difference as a share of the answer.
     pub tolerance: f64,
     pub unit: String,
+    /// The way to the answer.
+    pub because: String,
+    /// Wrong numbers that are easily come by.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A wrong number with the thought that leads to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mistake {
+    pub value: f64,
     pub because: String,
 }
 
@@ -50,36 +72,107 @@ impl Answer {
 }
 
 impl Quiz {
-    /// None when the answer is of the other sort, or no choice of this quiz.
+    /// None when the answer is of the other sort, or no choice of this quiz. A wrong number has a reason only where it is a
+    /// typical mistake; for others the way to the answer would give it away.
     pub fn mark(&self, answer: Answer) -> Option<Marked> {
         let (correct, because) = match (self, answer) {
             (Quiz::Choices(choices), Answer::Choice(index)) => {
                 let choice = choices.get(index)?;
-                (choice.correct, &choice.because)
+                (choice.correct, choice.because.as_str())
+            }
+            (Quiz::Number(number), Answer::Number(value)) if number.accepts(value) => {
+                (true, number.because.as_str())
             }
             (Quiz::Number(number), Answer::Number(value)) => {
-                let difference = (value - number.answer).abs();
-                let most = number.tolerance * number.answer.abs();
-                (difference <= most, &number.because)
+                let mistake = number.mistake(value);
+                (false, mistake.map_or("", |mistake| &mistake.because))
             }
             _ => return None,
         };
         Some(Marked {
             answer,
             correct,
-            because: because.clone(),
+            because: because.trim().into(),
         })
     }
 
-    /// The right answer.
+    /// The right answer; none as long as it depends on an output.
     pub fn solution(&self) -> Option<Answer> {
         match self {
             Quiz::Choices(choices) => choices
                 .iter()
                 .position(|choice| choice.correct)
                 .map(Answer::Choice),
-            Quiz::Number(number) => Some(Answer::Number(number.answer)),
+            Quiz::Number(number) => {
+                (!number.answer.is_nan()).then_some(Answer::Number(number.answer))
+            }
         }
+    }
+
+    /// The step whose output decides what is right; none where the question itself does.
+    pub fn asks_of(&self) -> Option<&RunName> {
+        match self {
+            Quiz::Choices(choices) => choices
+                .iter()
+                .find_map(|choice| choice.when.as_ref()?.figures().next())
+                .map(|figure| &figure.step),
+            Quiz::Number(number) => number.read.as_ref().map(|figure| &figure.step),
+        }
+    }
+
+    /// The same with what is right read from the outputs it asks of; none as long as they are missing, or do not say.
+    pub fn resolved(&self, outputs: &dyn Outputs) -> Option<Quiz> {
+        let mut quiz = self.clone();
+        match &mut quiz {
+            Quiz::Choices(choices) if self.asks_of().is_some() => {
+                let mut holds = None;
+                for (index, choice) in choices.iter().enumerate() {
+                    if let Some(when) = &choice.when
+                        && when.holds(outputs)?
+                    {
+                        holds.get_or_insert(index);
+                    }
+                }
+                if let Some(right) = holds {
+                    for (index, choice) in choices.iter_mut().enumerate() {
+                        choice.correct = index == right;
+                    }
+                }
+            }
+            Quiz::Number(number) => {
+                if let Some(figure) = &number.read {
+                    number.answer = figure.number(outputs)?;
+                }
+            }
+            Quiz::Choices(_) => {}
+        }
+        Some(quiz)
+    }
+
+    /// The choices in the order this learner sees them: mixed, and the same whenever they are shown.
+    pub fn order(&self, learner: &str, question: &RunName) -> Vec<usize> {
+        let Quiz::Choices(choices) = self else {
+            return Vec::new();
+        };
+        let mut order: Vec<usize> = (0..choices.len()).collect();
+        order.sort_by_cached_key(|index| {
+            Sha256::digest(format!("{learner}\n{question}\n{index}")).to_vec()
+        });
+        order
+    }
+}
+
+impl Number {
+    fn accepts(&self, value: f64) -> bool {
+        (value - self.answer).abs() <= self.tolerance * self.answer.abs()
+    }
+
+    fn mistake(&self, value: f64) -> Option<&Mistake> {
+        // Somebody who rounds a wrong number made the same mistake.
+        let is_near = |mistake: &&Mistake| {
+            (value - mistake.value).abs() <= self.tolerance.max(0.01) * mistake.value.abs()
+        };
+        self.mistakes.iter().find(is_near)
     }
 }
 
@@ -91,9 +184,14 @@ mod tests {
     fn a_number_is_right_within_its_tolerance_and_never_when_it_is_none() {
         let quiz = Quiz::Number(Number {
             answer: 200.0,
+            read: None,
             tolerance: 0.05,
             unit: String::new(),
             because: "so".into(),
+            mistakes: vec![Mistake {
+                value: 100.0,
+                because: "half of it".into(),
+            }],
         });
         for (value, correct) in [
             (200.0, true),
@@ -109,6 +207,9 @@ mod tests {
                 "{value}"
             );
         }
+        let because = |value| quiz.mark(Answer::Number(value)).unwrap().because;
+        assert_eq!(because(99.5), "half of it");
+        assert_eq!(because(300.0), "", "the way would be the answer");
         assert_eq!(quiz.mark(Answer::Choice(0)), None);
         assert!(quiz.mark(quiz.solution().unwrap()).unwrap().correct);
     }
@@ -118,6 +219,7 @@ mod tests {
         let choice = |correct, because: &str| Choice {
             text: String::new(),
             correct,
+            when: None,
             because: because.into(),
         };
         let quiz = Quiz::Choices(vec![choice(false, "no"), choice(true, "yes")]);

@@ -48,7 +48,7 @@ steps:
       - text: One slow step moves the mean, but hardly the median.
         correct: true
         because: The median only asks how many steps were slower, not by how much.
-      - text: The median is easier to compute.
+      - text: The median needs no sorting, so it is much easier to compute.
         because: It needs sorting; the mean is the easier one.
 "#
     )

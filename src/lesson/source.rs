@@ -1,9 +1,12 @@
 //! Where a course comes from: the one inside the program, or a folder.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
+
+use crate::base::foreign;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/lessons");
 
@@ -39,6 +42,11 @@ impl Source {
                 .map(|file| file.contents().to_vec())
                 .ok_or_else(|| "the built-in course has no such file".to_string())?,
             Source::Folder(folder) => read_file(&folder.join(path))?,
+        };
+        // Editors on Windows put a mark in front of a text.
+        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(text) => text.to_vec(),
+            None => bytes,
         };
         String::from_utf8(bytes).map_err(|error| {
             format!(
@@ -112,13 +120,10 @@ fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let bytes = fs::metadata(path)
-        .map_err(|error| format!("cannot be read: {error}"))?
-        .len();
-    if bytes > MOST_BYTES {
-        return Err(format!(
-            "has {bytes} bytes; a course file has at most {MOST_BYTES}"
-        ));
-    }
-    fs::read(path).map_err(|error| format!("cannot be read: {error}"))
+    foreign::read(path, MOST_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => {
+            format!("is too large: a course file has at most {MOST_BYTES} bytes")
+        }
+        _ => format!("cannot be read: {error}"),
+    })
 }

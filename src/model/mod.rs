@@ -15,9 +15,9 @@ pub(crate) use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, Norm, Preci
 pub(crate) use part::Part;
 pub use recipe::Recipe;
 pub(crate) use recipe::{
-    Attention, Backward, Initialisation, KeyValue, Operations, Projection, Swiglu,
+    Attention, Backward, HostRead, Initialisation, KeyValue, OperandTypes, Operations, Projection,
+    Swiglu,
 };
-#[cfg(test)]
 pub(crate) use rotary::ROTARY_BASE;
 pub(crate) use rotary::rotary_table;
 pub(crate) use weights::{Matrix, Weights};

@@ -96,6 +96,30 @@ pub enum Backward {
     Missing,
 }
 
+/// What the host reads back from the device within a step.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostRead {
+    #[default]
+    None,
+    /// Every gradient, for a norm that nobody looks at.
+    Gradients,
+}
+
+/// In which type matrix products get their operands.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperandTypes {
+    #[default]
+    Asked,
+    /// f32, whatever was asked for.
+    Single,
+}
+
+fn usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// How a target carries the model out. What older event streams do not say was the same for every target then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
@@ -112,6 +136,10 @@ pub struct Recipe {
     pub initialisation: Initialisation,
     #[serde(default)]
     pub backward: Backward,
+    #[serde(default, skip_serializing_if = "usual")]
+    pub host_read: HostRead,
+    #[serde(default, skip_serializing_if = "usual")]
+    pub operands: OperandTypes,
     /// Whether burn may fuse neighbouring operations into one kernel.
     pub graph_fusion: bool,
 }
@@ -127,6 +155,8 @@ impl Recipe {
         key_value: KeyValue::Shared,
         initialisation: Initialisation::Small,
         backward: Backward::Complete,
+        host_read: HostRead::None,
+        operands: OperandTypes::Asked,
         graph_fusion: false,
     };
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::command::{Command, HELP, parse};
 use super::show::Page;
+use crate::base::foreign::{plain, plain_lines};
 use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::run::Processes;
 use crate::session::event::StepRef;
@@ -86,7 +87,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     fn carry_out(&mut self, command: Command) -> Result<Then, TutorError> {
         match command {
             Command::Quit => {
-                self.say("Everything is kept. Until next time.")?;
+                // What is not kept was just said, with its reason.
+                if self.with(Session::finish)?.is_some() {
+                    self.say("Everything is kept. Until next time.")?;
+                }
                 return Ok(Then::Leave);
             }
             Command::Help => self.say(HELP)?,
@@ -115,7 +119,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 }
             }
             Command::Hint => self.hint()?,
-            Command::Check => self.check()?,
+            Command::Check => drop(self.check()?),
             Command::Run(flags) => self.run(flags)?,
             Command::Recording(speed) => self.play(speed)?,
             Command::Import(path) => self.import(&path)?,
@@ -208,14 +212,14 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     pub(super) fn say(&mut self, text: &str) -> Result<(), TutorError> {
-        writeln!(self.output, "{text}")
+        writeln!(self.output, "{}", plain_lines(text))
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))
     }
 
     /// A line of the learner's; none when the input has ended.
     fn ask(&mut self, prompt: &str) -> Result<Option<String>, TutorError> {
-        write!(self.output, "{prompt}")
+        write!(self.output, "{}", plain_lines(prompt))
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))?;
         let mut line = String::new();
@@ -235,7 +239,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let notices = self.with(Session::poll_notices)?.unwrap_or_default();
         notices.iter().try_for_each(|notice| {
             let text = notice.to_string();
-            self.say(&text.replace(char::is_control, " "))
+            self.say(&plain(&text))
         })
     }
 
@@ -245,10 +249,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             return self.say("Nobody has written to you.");
         }
         messages.iter().try_for_each(|message| {
-            self.say(&format!(
+            self.say(&plain(&format!(
                 "{}, {}: {}",
                 message.from, message.time, message.text
-            ))
+            )))
         })
     }
 

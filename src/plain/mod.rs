@@ -44,11 +44,11 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     };
     let result = dialogue.hold();
     watch.done();
-    session.close();
+    let kept = session.close().map_err(TutorError::from);
     match result {
         // Whoever closed the output has read enough.
-        Err(TutorError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        Err(TutorError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => kept,
+        result => result.and(kept),
     }
 }
 

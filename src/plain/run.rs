@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
 use crate::analysis::metric::Statistic;
-use crate::lesson::{Course, Runs, StepKind};
+use crate::lesson::case::Deed;
+use crate::lesson::{Case, Runs, Step, StepKind};
 use crate::profiler::read::import;
-use crate::recording::{Library, Recording, RecordingError};
+use crate::recording::{Library, RecordingError, label};
 use crate::run::play::Speed;
-use crate::run::{Control, Line, RunSpec, Start, Told, supervise};
+use crate::run::{Control, Line, Start, Told, supervise};
+use crate::session::case::Standing;
+use crate::session::learning::Checked;
 use crate::train::event::Body;
+use crate::tutor::job::{Recorded, own_flags, recorded, tape};
 use crate::tutor::profile::{folder_for, note_profile, prepare, tables};
-use crate::tutor::recordings::of_step;
-use crate::tutor::{Ending, TutorError, gpu, say};
+use crate::tutor::turns::{self, Turn};
+use crate::tutor::{Ending, Job, TutorError, gpu, say};
 
 /// Between two lines about steps: a screen reader reads them all.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);
@@ -25,40 +29,75 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// Starts the step's run, with other flags if some are given.
     pub(super) fn run(&mut self, flags: Option<Vec<String>>) -> Result<(), TutorError> {
         let course = Arc::clone(&self.course);
-        let Some((target, own)) = self.step_run(&course) else {
-            return self.say("This step starts no run.");
+        let Some((_, step)) = self.current(&course) else {
+            return Ok(());
         };
-        let spec = RunSpec::parse(target, flags.as_deref().unwrap_or(own));
-        let start = spec.map(|spec| self.options.launcher.run(&spec));
-        self.see(target, start.map_err(Into::into), None, Speed::Real)
+        let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
+        let mut checked = self.start(&flags)?;
+        // Until the effect is decided, or this machine is too restless for it.
+        while let Some(turn) = self.turn(step, &checked)? {
+            match turn {
+                Turn::Enough(words) => return self.say(&words),
+                Turn::Again {
+                    at,
+                    flags: earlier,
+                    round,
+                } => {
+                    self.say(&format!(
+                        "Not decided yet: both once more, in turns (round {round})."
+                    ))?;
+                    let here = self.at.replace(at);
+                    let before = self.start(&earlier);
+                    self.at = here;
+                    before?;
+                    checked = self.start(&flags)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&self, step: &Step, checked: &[Checked]) -> Result<Option<Turn>, TutorError> {
+        let Some(at) = &self.at else {
+            return Ok(None);
+        };
+        let measured = self.measured()?;
+        self.state(|state| turns::next(&self.course, state, &measured, at, step, checked))
+    }
+
+    /// Starts what the step starts, with these flags.
+    pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<Checked>, TutorError> {
+        let course = Arc::clone(&self.course);
+        let job = self.current(&course).and_then(|(_, step)| Job::of(step));
+        let Some(job) = job else {
+            self.say("This step starts no run.")?;
+            return Ok(Vec::new());
+        };
+        let start = job.start(&self.options, flags);
+        self.see(job.name(), start.map_err(Into::into), None, Speed::Real)
     }
 
     /// Plays the recording of the step's run.
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
         let course = Arc::clone(&self.course);
-        let Some((target, _)) = self.step_run(&course) else {
+        let job = self.current(&course).and_then(|(_, step)| Job::of(step));
+        let Some(job) = job else {
             return self.say("Recordings are played at a step that starts a run.");
         };
-        let found = self.recording().and_then(|found| match found {
-            Some((library, recording)) => Ok(Some((library.tape(&recording)?, recording))),
+        let found = self.recording(self.measured_last()?);
+        let found = found.and_then(|(library, recorded)| match recorded {
+            Some(recorded) => Ok(Some((tape(&library, &recorded.id)?, recorded))),
             None => Ok(None),
         });
         match found {
             Ok(None) => self.say("There is no recording of this run."),
             Err(error) => self.say(&format!("{error}. {}", error.remedy())),
-            Ok(Some((tape, recording))) => {
-                self.say(&recording.label())?;
-                let origin = recording.origin();
-                self.see(target, Ok(Start::Recording(tape)), Some(&origin), speed)
+            Ok(Some((tape, recorded))) => {
+                self.say(&label(&recorded.origin))?;
+                let start = Ok(Start::Recording(tape));
+                self.see(job.name(), start, Some(&recorded.origin), speed)
+                    .map(drop)
             }
-        }
-    }
-
-    /// Target and flags of a step that starts a run.
-    fn step_run<'c>(&self, course: &'c Course) -> Option<(&'c str, &'c [String])> {
-        match &self.current(course)?.1.kind {
-            StepKind::Run { target, flags, .. } => Some((target, flags)),
-            _ => None,
         }
     }
 
@@ -69,7 +108,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         start: anyhow::Result<Start>,
         origin: Option<&str>,
         speed: Speed,
-    ) -> Result<(), TutorError> {
+    ) -> Result<Vec<Checked>, TutorError> {
         let control = self.processes.control();
         control.set_speed(speed);
         let ended = start.and_then(|start| self.tell(target, &start, origin, &control));
@@ -87,10 +126,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         if ending.is_success() {
             return self.check();
         }
-        match ending.stderr.is_empty() {
-            true => Ok(()),
-            false => self.say(&format!("Its last lines:\n{}", ending.stderr)),
+        if !ending.stderr.is_empty() {
+            self.say(&format!("Its last lines:\n{}", ending.stderr))?;
         }
+        Ok(Vec::new())
     }
 
     fn tell(
@@ -139,25 +178,43 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
 
     /// What to say of a recording at a step that starts a run; nothing where there is a GPU, or no recording.
     pub(super) fn offer(&self) -> String {
-        match self.recording() {
-            Ok(Some((_, recording))) if !gpu::may_be_found(&self.options) => format!(
-                "\nNo GPU was found on this machine; `recording` plays {} {} instead ({}).",
-                recording.target,
-                recording.config,
-                recording.label()
+        let deed = Some(Deed::Measure(0));
+        match self.recording(deed) {
+            Ok((_, Some(recorded))) if !gpu::may_be_found(&self.options) => format!(
+                "\nNo GPU was found on this machine; `recording` plays {} instead ({}).",
+                recorded.what,
+                label(&recorded.origin)
             ),
             _ => String::new(),
         }
     }
 
-    /// The recording of the step's run.
-    fn recording(&self) -> Result<Option<(Library, Recording)>, RecordingError> {
+    /// What was recorded of the step; of an investigation, of this deed.
+    fn recording(&self, deed: Option<Deed>) -> Result<(Library, Option<Recorded>), RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
-        let found = self.current(&self.course).and_then(|(_, step)| {
-            let (_, flags) = self.step_run(&self.course)?;
-            of_step(&library, step, flags).cloned()
-        });
-        Ok(found.map(|recording| (library, recording)))
+        let step = self.current(&self.course).map(|(_, step)| step);
+        let found = step.and_then(|step| recorded(&library, step, own_flags(step), deed));
+        Ok((library, found))
+    }
+
+    /// The first measurement of an investigation that was not taken yet: what `recording` plays there.
+    fn measured_last(&self) -> Result<Option<Deed>, TutorError> {
+        let Some((_, step)) = self.current(&self.course) else {
+            return Ok(None);
+        };
+        let StepKind::Investigate(case) = &step.kind else {
+            return Ok(None);
+        };
+        let standing = self.standing(case)?;
+        let left = (0..case.measurements.len()).find(|index| !standing.taken.contains(index));
+        let fix = standing.suspect.map(Deed::Fix);
+        Ok(left.map(Deed::Measure).or(fix))
+    }
+
+    /// How far the case that is open is.
+    pub(super) fn standing(&self, case: &Case) -> Result<Standing, TutorError> {
+        let progress = self.progress()?;
+        self.state(|state| Standing::of(case, &progress, state))
     }
 
     /// The runs of a comparison, a metric a line.
@@ -229,6 +286,6 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         self.say(&tables(&found))?;
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
         self.with(|session| note_profile(session, at, target, command))?;
-        self.check()
+        self.check().map(drop)
     }
 }

@@ -1,16 +1,23 @@
 //! One step: said, answered, checked.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
 use super::dialogue::{Dialogue, Then};
 use super::show::Page;
+use crate::lesson::case::Deed;
 use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{StepKind, live};
+use crate::lesson::{Case, Outputs, RunName, Runs, Step, StepKind, live};
+use crate::recording::label;
+use crate::session::event::StepRef;
+use crate::session::kernel::{self, Tried};
+use crate::session::learning::Checked;
 use crate::session::progress::progress;
 use crate::session::state::Status;
-use crate::tutor::outcome::Shown;
-use crate::tutor::{TutorError, say};
+use crate::tutor::job::own_flags;
+use crate::tutor::{Job, TutorError, output, say};
+use crate::workbench::Exercise;
 
 impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// Turns to the step that is open and says it.
@@ -22,6 +29,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let state = match self.progress()?.status {
             Status::Done => ", done",
             Status::Skipped(_) => ", skipped",
+            Status::Open if step.optional => ", may be left out",
             Status::Open => "",
         };
         self.with(|session| session.enter(lesson, step))?;
@@ -34,10 +42,66 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             lesson.steps.len(),
             step.title
         ))?;
-        let text = live::fill(&step.text, &lesson.id, &self.measured()?);
+        let text = self.filled(&step.text, &lesson.id)?;
         self.say(&Page::new(&self.options).markdown(&text))?;
         let asked = self.what_is_asked(&step.kind)?;
         self.say(&format!("\n{asked}"))
+    }
+
+    /// A text with its figures filled in.
+    fn filled(&self, text: &str, lesson: &str) -> Result<String, TutorError> {
+        let measured = self.measured()?;
+        Ok(live::fill(text, lesson, &measured, &measured))
+    }
+
+    /// The choices of the open question in the order this learner sees them.
+    fn order(&self, quiz: &Quiz) -> Result<Vec<usize>, TutorError> {
+        let at = self.at.clone().unwrap_or_else(|| StepRef::new("", ""));
+        let name = RunName {
+            lesson: at.lesson,
+            step: at.step,
+        };
+        self.state(|state| quiz.order(&state.identity, &name))
+    }
+
+    /// What is known of a case, and what can be done about it.
+    fn case(&self, case: &Case) -> Result<String, TutorError> {
+        let standing = self.standing(case)?;
+        let lesson = self.at.as_ref().map_or("", |at| &at.lesson);
+        let mut text = String::new();
+        for evidence in standing.evidence(case) {
+            let filled = self.filled(evidence, lesson)?;
+            let _ = writeln!(text, "{}\n", Page::new(&self.options).markdown(&filled));
+        }
+        let (count, missing) = (standing.measurements, standing.missing(case));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Measurements taken: {count}. {missing}");
+        for (letter, item) in ('a'..).zip(standing.menu(case)) {
+            let done = if item.done { " (done)" } else { "" };
+            let _ = writeln!(text, "{letter}) {}{done}", item.text);
+        }
+        let _ = write!(text, "Type a letter.{}", self.offer());
+        Ok(text)
+    }
+
+    /// What the command of this step said.
+    fn said(&self) -> Result<String, TutorError> {
+        let Some(at) = &self.at else {
+            return Ok(String::new());
+        };
+        let name = RunName {
+            lesson: at.lesson.clone(),
+            step: at.step.clone(),
+        };
+        let measured = self.measured()?;
+        let lines = measured
+            .document(&name)
+            .map(|document| output::lines(document, 78));
+        let origin = measured.recorded(&name).map(label);
+        let origin = origin.map_or(String::new(), |origin| format!(" ({origin})"));
+        Ok(lines.map_or(String::new(), |lines| {
+            format!("It says{origin}:\n{}\n", lines.join("\n"))
+        }))
     }
 
     fn what_is_asked(&self, kind: &StepKind) -> Result<String, TutorError> {
@@ -49,7 +113,9 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                     .unwrap_or_else(|| "Type your guess, a number.".into())
             }
             StepKind::Quiz(Quiz::Choices(choices)) => {
-                let choices = ('a'..).zip(choices);
+                let order = self.order(&Quiz::Choices(choices.clone()))?;
+                let ordered = order.iter().filter_map(|index| choices.get(*index));
+                let choices = ('a'..).zip(ordered);
                 let lines = choices.map(|(letter, choice)| format!("{letter}) {}\n", choice.text));
                 lines.chain(["Type a letter.".into()]).collect()
             }
@@ -57,22 +123,38 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 "Type a number.".into()
             }
             StepKind::Quiz(Quiz::Number(number)) => format!("Type a number, in {}.", number.unit),
-            StepKind::Run { target, flags, .. } => {
-                let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
+            StepKind::Investigate(case) => self.case(case)?,
+            StepKind::Run { .. } | StepKind::Command { .. } => {
+                let course = Arc::clone(&self.course);
+                let step = self.current(&course).map(|(_, step)| step);
+                let line = step.and_then(|step| Some(Job::of(step)?.line(own_flags(step))));
+                let said = self.said()?;
                 let then = match progress.status {
                     Status::Done => "goes on; `run` runs it again",
                     _ => "starts it",
                 };
                 let offer = self.offer();
                 format!(
-                    "Run: tinyllama-tutor run {target} {flags}\nEnter {then}; `run` with flags changes them.{offer}"
+                    "{said}Run: {}\nEnter {then}; `run` with flags changes them.{offer}",
+                    line.unwrap_or_default()
                 )
             }
             StepKind::Compare { .. } => self.comparison(kind)?,
             StepKind::Profile { .. } => self.profile_command(kind),
-            StepKind::Kernel { file } => {
-                let path = self.options.place.workbench().join(file);
-                format!("File: {}. `check` when it is ready.", path.display())
+            StepKind::Kernel { exercise } => {
+                let path = self.options.place.workbench().join(exercise.file_name());
+                let heads = exercise
+                    .launches
+                    .iter()
+                    .map(|launch| exercise.signature(launch));
+                format!(
+                    "{}\n{}\n\nYour file: {}\nEnter writes it where it is not there yet, and then checks it; no GPU is needed.",
+                    exercise.text.trim_end(),
+                    heads
+                        .map(|head| format!("\n    {head}"))
+                        .collect::<String>(),
+                    path.display()
+                )
             }
             StepKind::Reflect => match progress.reflection.filter(|text| !text.is_empty()) {
                 Some(text) => format!("You wrote: {text}\nType it anew, or Enter goes on."),
@@ -93,6 +175,12 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 self.run(None)?;
                 Ok(Then::Stay)
             }
+            StepKind::Command { .. } => {
+                self.run(None)?;
+                let said = self.said()?;
+                self.stay(said.trim_end())
+            }
+            StepKind::Investigate(_) => self.stay("This step waits for a letter of its list."),
             StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect => {
                 self.stay("This step waits for your answer; `hint` helps, `skip` goes on without.")
             }
@@ -100,7 +188,11 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 self.check()?;
                 self.go_on()
             }
-            StepKind::Profile { .. } | StepKind::Kernel { .. } => {
+            StepKind::Kernel { .. } => {
+                self.check()?;
+                Ok(Then::Stay)
+            }
+            StepKind::Profile { .. } => {
                 self.stay("This step is not done; `skip` goes on without it.")
             }
             StepKind::Read => self.go_on(),
@@ -122,18 +214,14 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 }
                 None => format!("`{text}` is no number."),
             },
-            StepKind::Quiz(quiz) => match understand(quiz, text) {
+            StepKind::Investigate(case) => return self.investigate(at, step, case, text),
+            StepKind::Quiz(quiz) => match understand(quiz, &self.order(quiz)?, text) {
                 Some(answer) => {
-                    let marked = self.with(|session| session.answer(at, quiz, answer))?;
+                    let marked = self.with(|session| session.answer(at, &course, step, answer))?;
                     match marked.flatten() {
-                        Some(marked) if marked.correct => {
-                            format!("Right. {}", marked.because.trim())
-                        }
-                        Some(_) if matches!(quiz, Quiz::Number(_)) => {
-                            "Not so. Try again, or ask for a hint.".into()
-                        }
-                        Some(marked) => format!("Not so. {}", marked.because.trim()),
-                        None => "That is none of the choices.".into(),
+                        Some(marked) if marked.correct => format!("Right. {}", marked.because),
+                        Some(marked) => format!("Not so. {}", marked.because),
+                        None => "This question is about what a command says: run it first.".into(),
                     }
                 }
                 None if matches!(quiz, Quiz::Number(_)) => "Type a number.".into(),
@@ -146,6 +234,30 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             _ => format!("`{text}` is not understood; `help` lists what is."),
         };
         self.stay(&words)
+    }
+
+    /// Does what a letter of a case's list stands for.
+    fn investigate(
+        &mut self,
+        at: StepRef,
+        step: &Step,
+        case: &Case,
+        text: &str,
+    ) -> Result<Then, TutorError> {
+        let menu = self.standing(case)?.menu(case);
+        let item = place(text).and_then(|place| menu.get(place));
+        let Some(item) = item else {
+            return self.stay("Type the letter of a line.");
+        };
+        match item.deed {
+            Deed::Suspect(index) => {
+                let id = case.suspects.get(index).map(|suspect| suspect.id.as_str());
+                self.with(|session| session.suspect(at, step, id.unwrap_or_default()))?;
+            }
+            deed => drop(self.start(&case.flags_of(deed).unwrap_or_default())?),
+        }
+        let told = self.case(case)?;
+        self.stay(&told)
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
@@ -165,39 +277,76 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         }
     }
 
-    pub(super) fn check(&mut self) -> Result<(), TutorError> {
+    pub(super) fn check(&mut self) -> Result<Vec<Checked>, TutorError> {
         let course = Arc::clone(&self.course);
         let Some((lesson, step)) = self.current(&course) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
+        if let (StepKind::Kernel { exercise }, Some(at)) = (&step.kind, self.at.clone()) {
+            self.check_kernel(exercise, at)?;
+            return Ok(Vec::new());
+        }
         let outcomes = self.with(|session| session.check(&course, lesson, step))?;
-        for (check, outcome) in step.checks.iter().zip(outcomes.unwrap_or_default()) {
-            let shown = Shown::new(check, &outcome);
-            self.say(&format!(
-                "{}: {}. {}",
-                shown.check,
-                shown.words(),
-                shown.text
-            ))?;
+        let outcomes = outcomes.unwrap_or_default();
+        for checked in &outcomes {
+            let words = checked.words();
+            self.say(&format!("{}: {words}. {}", checked.check, checked.text))?;
         }
         self.say(match self.progress()?.status {
             Status::Done => "This step is done. Enter goes on.",
             _ => "This step is not done yet.",
+        })?;
+        Ok(outcomes)
+    }
+}
+
+impl<I: BufRead, O: Write> Dialogue<I, O> {
+    /// The learner's kernel: begun where there is no file yet, else checked.
+    fn check_kernel(&mut self, exercise: &'static Exercise, at: StepRef) -> Result<(), TutorError> {
+        let tried = match kernel::begun(exercise, &self.options.place.workbench()) {
+            Ok((path, true)) => {
+                let path = path.display();
+                return self.say(&format!(
+                    "{path} is written. Open it in an editor, then Enter checks it."
+                ));
+            }
+            Ok((path, false)) => {
+                self.say("Checking ...")?;
+                Tried::on_stand_in(exercise, &path)
+            }
+            Err(error) => Err(error),
+        };
+        let tried = match tried {
+            Ok(tried) => tried,
+            Err(error) => return self.say(&format!("{error:#}")),
+        };
+        self.with(|session| session.check_kernel(at, &tried))?;
+        self.say(&tried.lines().join("\n"))?;
+        self.say(match tried.checked.passed {
+            true => "\nThis step is done. Enter goes on.",
+            false => "\nThis step is not done yet.",
         })
     }
 }
 
 /// A letter, or a number counted from 1, for a choice; a number for a number.
-fn understand(quiz: &Quiz, text: &str) -> Option<Answer> {
-    let Quiz::Choices(choices) = quiz else {
-        return say::number(text).map(Answer::Number);
-    };
+fn understand(quiz: &Quiz, order: &[usize], text: &str) -> Option<Answer> {
+    match quiz {
+        Quiz::Choices(_) => Some(Answer::Choice(*order.get(place(text)?)?)),
+        Quiz::Number(_) => say::number(text).map(Answer::Number),
+    }
+}
+
+/// The place in a list that a letter, or a number counted from 1, stands for.
+fn place(text: &str) -> Option<usize> {
     let mut letters = text.trim_end_matches([')', '.']).chars();
     let letter = letters.next()?.to_ascii_lowercase();
-    let index = match letter.to_digit(10) {
+    let place = match letter.to_digit(10) {
         Some(digit) => digit.checked_sub(1)?,
         None => u32::from(letter).checked_sub(u32::from('a'))?,
     };
-    let index = usize::try_from(index).ok()?;
-    (letters.next().is_none() && index < choices.len()).then_some(Answer::Choice(index))
+    letters
+        .next()
+        .is_none()
+        .then_some(usize::try_from(place).ok()?)
 }

@@ -3,11 +3,13 @@
 //! A folder of recordings has an `INDEX.yaml`, a list of entries, and for each entry `ID.jsonl.gz`: the stream as the run
 //! printed it. Whatever shows a figure of a recording says so with its [`label`].
 
+pub mod documents;
 mod error;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
 use include_dir::{Dir, include_dir};
@@ -18,8 +20,9 @@ use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
 
 pub use self::error::RecordingError;
+use crate::base::foreign;
 use crate::run::spec::{Flag, split};
-use crate::run::{Line, Tape, read_line};
+use crate::run::{FinishedRun, Line, Measurements, Tape, read_line};
 use crate::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/recordings");
@@ -105,13 +108,7 @@ pub fn label(origin: &str) -> String {
 impl Recording {
     /// `NVIDIA H200, 21 November 2026`: what a session notes for a run that was played.
     pub fn origin(&self) -> String {
-        format!(
-            "{}, {} {} {}",
-            self.machine,
-            self.date.day(),
-            self.date.month(),
-            self.date.year()
-        )
+        origin(&self.machine, self.date)
     }
 
     pub fn label(&self) -> String {
@@ -145,7 +142,9 @@ impl Source {
             source,
         };
         match self {
-            Source::Folder(folder) => fs::read(folder.join(file)).map_err(failed),
+            Source::Folder(folder) => {
+                foreign::read(&folder.join(file), foreign::MOST_BYTES).map_err(failed)
+            }
             Source::BuiltIn => BUILT_IN
                 .get_file(file)
                 .map(|file| file.contents().to_vec())
@@ -221,6 +220,25 @@ impl Library {
             .max_by_key(|recording| (recording.config == config, recording.date))
     }
 
+    /// What a built-in recording measured; none where there is none of this id.
+    pub fn built_in(id: &str) -> Option<(Measurements, String)> {
+        static HEARD: Mutex<BTreeMap<String, (Measurements, String)>> = Mutex::new(BTreeMap::new());
+        let mut heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        if !heard.contains_key(id) {
+            let library = Library::load(Source::BuiltIn).ok()?;
+            let recording = library.find(id).ok()?;
+            let tape = library.tape(recording).ok()?;
+            let mut run = FinishedRun::default();
+            for (_, line) in &tape.lines {
+                if let Line::Event(event) = read_line(line) {
+                    run.hear(&event);
+                }
+            }
+            heard.insert(id.into(), (run.measurements, recording.origin()));
+        }
+        heard.get(id).cloned()
+    }
+
     /// Its stream, to be played. A remark follows the first line as a note that says it is about the recording.
     ///
     /// # Errors
@@ -267,8 +285,16 @@ impl Library {
     }
 }
 
-fn understand(entry: Entry) -> Result<Recording, String> {
+fn origin(machine: &str, date: Date) -> String {
+    format!("{machine}, {} {} {}", date.day(), date.month(), date.year())
+}
+
+fn parse_date(text: &str) -> Result<Date, String> {
     const DATE: StaticFormatDescription = format_description!("[year]-[month]-[day]");
+    Date::parse(text, DATE).map_err(|_| format!("`{text}` is no date like 2026-11-21"))
+}
+
+fn understand(entry: Entry) -> Result<Recording, String> {
     // The id is a file's name.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if entry.id.is_empty() || !entry.id.chars().all(plain) {
@@ -278,8 +304,7 @@ fn understand(entry: Entry) -> Result<Recording, String> {
         .target
         .parse()
         .map_err(|_| format!("there is no target `{}`", entry.target))?;
-    let date = Date::parse(&entry.date, DATE)
-        .map_err(|_| format!("`{}` is no date like 2026-11-21", entry.date))?;
+    let date = parse_date(&entry.date)?;
     Ok(Recording {
         id: entry.id,
         target,

@@ -1,25 +1,35 @@
 //! From a session's files to a [`Report`].
 
-mod ceilings;
+pub(super) mod ceilings;
 mod lessons;
 mod predictions;
 mod profiles;
 mod runs;
 mod warnings;
 
-use std::fs;
+use std::collections::BTreeMap;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::anonymous;
-use super::document::{Chain, CourseName, FORMAT, LessonReport, Report, SessionFacts, Totals};
+use super::document::{
+    Chain, CourseName, FORMAT, KernelReport, LessonReport, Report, SessionFacts, Totals,
+};
 use super::ratios;
+use crate::base::foreign;
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
 use crate::session::event::{Event, Record};
 use crate::session::runs::MeasuredRuns;
-use crate::session::{Place, Scan, SessionError, State, scan};
+use crate::session::runs::events_file;
+use crate::session::state::{KernelAttempt, KernelDid};
+use crate::session::{MOST_LOG_BYTES, Place, Scan, SessionError, State, scan};
+
+/// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
+pub const MOST_STREAM_BYTES: u64 = 4 << 20;
+/// All streams of a report together.
+const MOST_STREAMS_BYTES: usize = 64 << 20;
 
 /// What goes into a report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +72,7 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
         predictions: predictions::collect(&state, course, &measured),
         stages: ratios::stages(&runs),
         profiles: profiles::collect(&state, &files),
+        kernels: state.kernels.iter().map(kernel).collect(),
         lessons,
         devices,
         runs,
@@ -70,18 +81,14 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
             records: scan.records.len(),
             last_hash: scan.last_hash.clone(),
             lines: Some(log_lines(place, &scan)?),
+            streams: Some(streams(place, &state)),
         },
     };
     report.warnings = warnings::collect(&report, &scan);
     if options.anonymous {
-        anonymous::strip(&mut report, place);
+        anonymous::strip(&mut report);
     }
     Ok(report)
-}
-
-/// The progress that a log alone tells, without the files of its runs: what a hand-in is compared with.
-pub(super) fn progress(state: &State, course: &Course) -> Vec<LessonReport> {
-    lessons::collect(state, course, &MeasuredRuns::default())
 }
 
 pub(super) fn now() -> String {
@@ -140,10 +147,27 @@ fn totals(lessons: &[LessonReport], course: &Course) -> Totals {
     }
 }
 
+/// The event streams of all runs that have one, so that a reader can derive what the report says of them.
+fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
+    let mut room = MOST_STREAMS_BYTES;
+    let stream = |id: &String| {
+        let path = events_file(&place.runs(), id);
+        if !path.exists() {
+            return None;
+        }
+        let bytes = foreign::read(&path, MOST_STREAM_BYTES).ok();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.filter(|text| text.len() <= room);
+        room -= text.as_ref().map_or(0, String::len);
+        Some((id.clone(), text))
+    };
+    state.runs.keys().filter_map(stream).collect()
+}
+
 /// The log as it is, up to the records that were read: what is torn or written meanwhile is left out.
 fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
     let path = place.events();
-    let bytes = fs::read(&path).map_err(|source| SessionError::Io {
+    let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(|source| SessionError::Io {
         action: "reading",
         path,
         source,
@@ -155,4 +179,31 @@ fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
     Ok(lines
         .map(|line| String::from_utf8_lossy(line).into_owned())
         .collect())
+}
+
+fn kernel(attempt: &KernelAttempt) -> KernelReport {
+    let mut report = KernelReport {
+        exercise: attempt.exercise.clone(),
+        time: attempt.time.clone(),
+        sha256: attempt.sha256.clone(),
+        ..KernelReport::default()
+    };
+    match &attempt.did {
+        KernelDid::Checked { passed, findings } => {
+            report.passed = Some(*passed);
+            report.findings.clone_from(findings);
+        }
+        KernelDid::Timed {
+            device,
+            milliseconds,
+            gigabytes_per_s,
+            gigaflops_per_s,
+        } => {
+            report.device = Some(device.clone());
+            report.milliseconds = Some(*milliseconds);
+            report.gigabytes_per_s = Some(*gigabytes_per_s);
+            report.gigaflops_per_s = Some(*gigaflops_per_s);
+        }
+    }
+    report
 }

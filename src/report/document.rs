@@ -39,9 +39,42 @@ pub struct Report {
     /// The newest complete run of each debugging stage, in the order of the stages.
     pub stages: Vec<StageRow>,
     pub profiles: Vec<ProfileReport>,
+    /// Attempts at kernels of the workbench, oldest first.
+    #[serde(default)]
+    pub kernels: Vec<KernelReport>,
     /// What a reader should know before believing the figures.
     pub warnings: Vec<String>,
     pub chain: Chain,
+}
+
+/// One attempt at a kernel: a check, or a time on a GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelReport {
+    pub exercise: String,
+    pub time: String,
+    /// SHA-256 of the file as it was.
+    pub sha256: String,
+    /// Of a check.
+    pub passed: Option<bool>,
+    /// Kinds of what was wrong.
+    pub findings: Vec<String>,
+    /// Of a time; the rest is null where it was a check.
+    pub device: Option<String>,
+    pub milliseconds: Option<f64>,
+    pub gigabytes_per_s: Option<f64>,
+    pub gigaflops_per_s: Option<f64>,
+}
+
+impl KernelReport {
+    /// What came of it, in words.
+    pub fn outcome(&self) -> String {
+        match (self.passed, self.milliseconds, self.gigabytes_per_s) {
+            (Some(true), ..) => "passed".into(),
+            (Some(false), ..) => self.findings.join(", "),
+            (None, Some(ms), Some(rate)) => format!("{ms:.4} ms, {rate:.0} GB/s"),
+            _ => "not reported".into(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +166,13 @@ pub struct StepReport {
     pub hints: usize,
     pub hints_of: usize,
     pub answers: Vec<AnswerReport>,
+    /// Of a question that was answered: `first try`, `later`, or `not yet`.
+    #[serde(default)]
+    pub marked: Option<String>,
+    #[serde(default)]
+    pub case: Option<CaseReport>,
+    #[serde(default)]
+    pub command: Option<CommandReport>,
     pub checks: Vec<CheckReport>,
     pub reflection: Option<String>,
     pub runs: Vec<String>,
@@ -145,6 +185,33 @@ pub struct AnswerReport {
     /// The answer in words.
     pub text: String,
     pub correct: bool,
+}
+
+/// An investigation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseReport {
+    /// Who was suspected, oldest first, each with the runs made before.
+    pub suspicions: Vec<String>,
+    /// What it cost.
+    pub measurements: usize,
+    /// Fixes that were run, oldest first.
+    pub fixes: Vec<String>,
+    pub solved: bool,
+}
+
+/// What a command of the tutor said last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandReport {
+    /// Its run's id; its files lie in the folder of this name.
+    pub run: String,
+    /// The command line, quoted for a shell.
+    pub command: String,
+    /// The machine it was recorded on, where it was not run here.
+    pub recording: Option<String>,
+    /// The document; null where its files are gone.
+    pub document: Option<serde_json::Value>,
+    /// SHA-256 of the document.
+    pub sha256: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -355,4 +422,8 @@ pub struct Chain {
     pub last_hash: String,
     /// The lines of `events.jsonl` as they are; null in an anonymous report, since they carry names.
     pub lines: Option<Vec<String>>,
+    /// The event stream of each run that has one, by the run's id; null for one that is too large. Null altogether in an
+    /// anonymous report.
+    #[serde(default)]
+    pub streams: Option<BTreeMap<String, Option<String>>>,
 }

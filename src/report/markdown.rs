@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::document::{LessonReport, Report};
 use super::words::{self, moment, plural};
+use crate::base::foreign::{code, markdown};
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
@@ -24,32 +25,40 @@ fn write_all(out: &mut String, report: &Report) -> fmt::Result {
     stages(out, report)?;
     work(out, report)?;
     profiles(out, report)?;
+    questions(out, report)?;
+    cases(out, report)?;
+    commands(out, report)?;
     checks(out, report)?;
+    kernels(out, report)?;
     reflections(out, report)?;
     foot(out, report)
 }
 
 fn head(out: &mut String, report: &Report) -> fmt::Result {
     let who = report.learner.as_deref().unwrap_or("(name left out)");
-    writeln!(out, "# Session report: {}\n", text(who))?;
+    writeln!(out, "# Session report: {}\n", markdown(who))?;
     if let Some(course) = &report.course {
         writeln!(
             out,
             "- Course: {} ({})",
-            text(&course.title),
-            text(&course.version)
+            markdown(&course.title),
+            markdown(&course.version)
         )?;
     }
     let session = &report.session;
     writeln!(
         out,
         "- From {} to {}",
-        moment(&session.begun),
-        moment(&session.last)
+        markdown(&moment(&session.begun)),
+        markdown(&moment(&session.last))
     )?;
-    writeln!(out, "- Tutor: {}", session.tutor_versions.join(", "))?;
+    writeln!(
+        out,
+        "- Tutor: {}",
+        markdown(&session.tutor_versions.join(", "))
+    )?;
     for device in &report.devices {
-        writeln!(out, "- {}", text(&words::device(device)))?;
+        writeln!(out, "- {}", markdown(&words::device(device)))?;
     }
     let totals = &report.totals;
     writeln!(
@@ -71,7 +80,7 @@ fn list(out: &mut String, title: &str, items: &[String]) -> fmt::Result {
     }
     writeln!(out, "## {title}\n")?;
     for item in items {
-        writeln!(out, "- {}", text(item))?;
+        writeln!(out, "- {}", markdown(item))?;
     }
     writeln!(out)
 }
@@ -84,7 +93,7 @@ fn table(
     writeln!(out, "| {} |", head.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(head.len()))?;
     for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
+        let cells: Vec<String> = row.iter().map(|cell| markdown(cell)).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     writeln!(out)
@@ -114,6 +123,65 @@ fn progress(out: &mut String, report: &Report) -> fmt::Result {
     table(out, &head, report.lessons.iter().map(row))
 }
 
+/// Questions, each counted once.
+fn questions(out: &mut String, report: &Report) -> fmt::Result {
+    let marked = |wanted: &str| {
+        let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
+        steps
+            .filter(|step| step.marked.as_deref() == Some(wanted))
+            .count()
+    };
+    let (first, later, open) = (marked("first try"), marked("later"), marked("not yet"));
+    if first + later + open == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "## Questions\n\n{first} right at first try, {later} later, {open} not yet.\n"
+    )
+}
+
+fn cases(out: &mut String, report: &Report) -> fmt::Result {
+    let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
+    let cases = steps.filter_map(|step| Some((step, step.case.as_ref()?)));
+    let rows: Vec<Vec<String>> = cases
+        .map(|(step, case)| words::case_row(&step.title, case))
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "## Investigations\n")?;
+    table(out, &words::CASE_HEAD, rows)
+}
+
+/// Which commands were run; what they said is in the JSON document.
+fn commands(out: &mut String, report: &Report) -> fmt::Result {
+    let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
+    let commands: Vec<_> = steps
+        .filter_map(|step| Some((step, step.command.as_ref()?)))
+        .collect();
+    if commands.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "## Commands\n\nWhat each said is in the JSON document.\n"
+    )?;
+    for (step, command) in commands {
+        let origin = command.recording.as_ref();
+        let origin = origin.map_or(String::new(), |origin| {
+            format!(" (recording: {})", markdown(origin))
+        });
+        writeln!(
+            out,
+            "- {}: {}{origin}",
+            markdown(&step.title),
+            code(&command.command)
+        )?;
+    }
+    writeln!(out)
+}
+
 fn predictions(out: &mut String, report: &Report) -> fmt::Result {
     if report.predictions.is_empty() {
         return Ok(());
@@ -135,18 +203,13 @@ fn runs(out: &mut String, report: &Report) -> fmt::Result {
     )?;
     writeln!(out, "{}\n", words::RATIO_NOTE)?;
     for run in &report.runs {
-        writeln!(
-            out,
-            "- `{}`: `{}`",
-            run.id,
-            words::printable(&run.command).replace('`', "'")
-        )?;
+        writeln!(out, "- {}: {}", code(&run.id), code(&run.command))?;
         let remarks = run
             .recording
             .iter()
             .map(|machine| format!("Recording of {machine}."));
         for remark in remarks.chain(run.error.clone()).chain(run.warnings.clone()) {
-            writeln!(out, "  - {}", text(&remark))?;
+            writeln!(out, "  - {}", markdown(&remark))?;
         }
     }
     writeln!(out)
@@ -181,10 +244,15 @@ fn work(out: &mut String, report: &Report) -> fmt::Result {
         .rev()
         .filter_map(|run| Some((run, run.work.as_ref()?)));
     for (run, work) in counted.take(words::MOST_ROOFLINES) {
-        writeln!(out, "## Work of {} ({})\n", run.target, run.id)?;
+        writeln!(
+            out,
+            "## Work of {} ({})\n",
+            markdown(&run.target),
+            markdown(&run.id)
+        )?;
         table(out, &words::WORK_HEAD, words::work_rows(work))?;
-        writeln!(out, "{}\n", text(&words::ceilings(work)))?;
-        writeln!(out, "{}\n", text(&work.source))?;
+        writeln!(out, "{}\n", markdown(&words::ceilings(work)))?;
+        writeln!(out, "{}\n", markdown(&work.source))?;
     }
     Ok(())
 }
@@ -194,8 +262,8 @@ fn profiles(out: &mut String, report: &Report) -> fmt::Result {
         writeln!(
             out,
             "## Profile of {} ({})\n",
-            text(&profile.run),
-            text(&profile.folder)
+            markdown(&profile.run),
+            markdown(&profile.folder)
         )?;
         table(
             out,
@@ -203,7 +271,7 @@ fn profiles(out: &mut String, report: &Report) -> fmt::Result {
             profile.hotspots.iter().map(words::hotspot_row),
         )?;
         for note in &profile.notes {
-            writeln!(out, "{}\n", text(note))?;
+            writeln!(out, "{}\n", markdown(note))?;
         }
     }
     Ok(())
@@ -233,6 +301,27 @@ fn checks(out: &mut String, report: &Report) -> fmt::Result {
     table(out, &["Check", "Verdict", "Missed", "Measured"], rows)
 }
 
+fn kernels(out: &mut String, report: &Report) -> fmt::Result {
+    if report.kernels.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = report
+        .kernels
+        .iter()
+        .map(|attempt| {
+            let device = attempt.device.clone().unwrap_or_default();
+            vec![
+                attempt.exercise.clone(),
+                moment(&attempt.time),
+                attempt.outcome(),
+                device,
+            ]
+        })
+        .collect();
+    writeln!(out, "## Kernels written\n")?;
+    table(out, &["Kernel", "Time", "Outcome", "Device"], rows)
+}
+
 fn reflections(out: &mut String, report: &Report) -> fmt::Result {
     let steps = report
         .lessons
@@ -246,9 +335,14 @@ fn reflections(out: &mut String, report: &Report) -> fmt::Result {
         if std::mem::take(&mut first) {
             writeln!(out, "## Reflections\n")?;
         }
-        writeln!(out, "### {}: {}\n", text(&lesson.title), text(&step.title))?;
+        writeln!(
+            out,
+            "### {}: {}\n",
+            markdown(&lesson.title),
+            markdown(&step.title)
+        )?;
         for line in reflection.lines() {
-            writeln!(out, "> {}", text(line))?;
+            writeln!(out, "> {}", markdown(line))?;
         }
         writeln!(out)?;
     }
@@ -260,40 +354,10 @@ fn foot(out: &mut String, report: &Report) -> fmt::Result {
     list(out, "Damaged lines", &report.session.damaged_lines)?;
     writeln!(
         out,
-        "---\n\nWritten {} by tinyllama-tutor {}. {} records; hash of the last: `{}`.",
-        moment(&report.written),
-        report.program,
+        "---\n\nWritten {} by tinyllama-tutor {}. {} records; hash of the last: {}.",
+        markdown(&moment(&report.written)),
+        markdown(&report.program),
         report.chain.records,
-        report.chain.last_hash
+        code(&report.chain.last_hash)
     )
-}
-
-/// Text that stays text: on one line, with nothing in it taken for a table, HTML or emphasis.
-fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.trim().chars() {
-        match c {
-            '\n' | '\r' | '\t' => out.push(' '),
-            '|' | '<' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_learner_wrote_cannot_become_markup() {
-        assert_eq!(
-            text("a|b <script>\n# [x](y)"),
-            "a\\|b \\<script> \\# \\[x\\](y)"
-        );
-    }
 }

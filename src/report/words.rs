@@ -1,6 +1,8 @@
 //! Values in words, the same in every format.
 
-use super::document::{Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work};
+use super::document::{
+    CaseReport, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
+};
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
 use crate::base::roofline::Ceiling;
@@ -11,11 +13,6 @@ use crate::session::event::RunExit;
 
 /// What stands for a figure that a backend cannot report.
 pub use crate::base::units::NOT_REPORTED;
-
-/// A text on one line, without anything that a terminal would take for a command.
-pub fn printable(text: &str) -> String {
-    text.replace(char::is_control, " ")
-}
 
 pub fn milliseconds(value: Option<f64>) -> String {
     value.map_or(NOT_REPORTED.into(), |value| match value {
@@ -174,6 +171,23 @@ pub fn prediction_row(guess: &Prediction) -> Vec<String> {
             .clone()
             .unwrap_or_else(|| "not measured yet".into()),
         guess.ratio.map_or("-".into(), times),
+    ]
+}
+
+pub const CASE_HEAD: [&str; 5] = ["Case", "Suspected", "Measurements", "Fixes run", "Verdict"];
+
+pub fn case_row(title: &str, case: &CaseReport) -> Vec<String> {
+    let list = |items: &[String]| match items.is_empty() {
+        true => "-".to_string(),
+        false => items.join(", then "),
+    };
+    let verdict = if case.solved { "solved" } else { "open" };
+    vec![
+        title.to_string(),
+        list(&case.suspicions),
+        case.measurements.to_string(),
+        list(&case.fixes),
+        verdict.into(),
     ]
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +47,38 @@ impl fmt::Display for RunExit {
     }
 }
 
+/// What is written for one.
+impl FromStr for RunExit {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let status = text.strip_prefix("exit status: ");
+        let status = status.and_then(|code| code.parse().ok());
+        let number = text.strip_prefix("signal ");
+        let number = number.and_then(|rest| rest.split(' ').next());
+        let signal = number.and_then(|number| number.parse().ok());
+        let known = status.map(RunExit::Status);
+        known.or(signal.map(RunExit::Signal)).ok_or(())
+    }
+}
+
 /// `signal 9 (KILL)`.
 pub fn signal_name(signal: i32) -> String {
     let name = signal_hook::low_level::signal_name(signal)
         .map(|name| name.trim_start_matches("SIG"))
         .map_or(String::new(), |name| format!(" ({name})"));
     format!("signal {signal}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_reads_back_as_it_is_written() {
+        for exit in [RunExit::Status(0), RunExit::Status(143), RunExit::Signal(9)] {
+            assert_eq!(exit.to_string().parse(), Ok(exit));
+        }
+        assert_eq!("lost".parse::<RunExit>(), Err(()));
+    }
 }

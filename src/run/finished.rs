@@ -1,8 +1,7 @@
 //! What a run reported: heard while it went, or read once from its files.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +13,7 @@ use super::line::{Line, read_line};
 use super::measurements::Measurements;
 use super::metric::{Metric, Statistic};
 use crate::base::file::hexadecimal;
+use crate::base::foreign::Lines;
 use crate::train::event::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 
 /// A run's event stream, in its folder.
@@ -87,16 +87,15 @@ impl FinishedRun {
             energy: record.and_then(|record| record.energy),
             ..FinishedRun::default()
         };
-        let mut stream = BufReader::new(File::open(stream_of(path))?);
+        let mut stream = Lines::open(&stream_of(path))?;
         let mut digest = Sha256::new();
         let mut line = Vec::new();
-        while stream.read_until(b'\n', &mut line)? > 0 {
+        while stream.next_into(&mut line)? {
             digest.update(&line);
             if let Line::Event(event) = read_line(String::from_utf8_lossy(&line).trim_end()) {
                 run.hear(&event);
                 see(&event);
             }
-            line.clear();
         }
         run.sha256 = hexadecimal(&digest.finalize());
         Ok(run)

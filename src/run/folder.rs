@@ -1,6 +1,6 @@
 //! The files of a run: `runs/ID/` with `run.json`, `events.jsonl` and `stderr.log`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,10 +13,15 @@ use sha2::{Digest, Sha256};
 use super::energy::RunEnergy;
 use super::finished::{EVENTS, FinishedRun};
 use super::line::{Line, read_line};
-use crate::base::file::{hexadecimal, replace};
+use crate::base::file::{create_private, create_private_file, hexadecimal, replace};
+use crate::base::foreign;
 use crate::train::event::{Failure, Hello, Summary};
 
 const RECORD: &str = "run.json";
+const MOST_RECORD_BYTES: u64 = 16 << 20;
+
+/// A run's error stream, in its folder.
+pub const STDERR: &str = "stderr.log";
 
 /// Where progress and runs are kept: `$XDG_STATE_HOME/tinyllama-tutor`.
 ///
@@ -36,7 +41,7 @@ pub fn state_folder() -> Result<PathBuf> {
 /// # Errors
 /// What the file system says.
 pub fn check_writable(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    create_private(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     tempfile::NamedTempFile::new_in(folder)
         .with_context(|| format!("cannot write in {}", folder.display()))?;
     Ok(())
@@ -62,7 +67,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// That of the run whose folder this is; none where there is no such file, or one of something else.
     pub fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(RECORD)).ok()?).ok()
+        foreign::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
     }
 }
 
@@ -87,7 +92,7 @@ impl RunFolder {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let runs = root.join("runs");
-        fs::create_dir_all(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
+        create_private(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
         let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());
         let path = tempfile::Builder::new()
             .prefix(&prefix)
@@ -97,7 +102,7 @@ impl RunFolder {
             .keep();
         let events = path.join(EVENTS);
         let folder = RunFolder {
-            events: File::create(&events)
+            events: create_private_file(&events)
                 .with_context(|| format!("cannot write {}", events.display()))?,
             digest: Sha256::new(),
             command,
@@ -122,7 +127,7 @@ impl RunFolder {
 
     /// Where the child's error stream goes.
     pub fn stderr_path(&self) -> PathBuf {
-        self.run.path.join("stderr.log")
+        self.run.path.join(STDERR)
     }
 
     /// Keeps a line as the child printed it, notes what it says of the run, and understands it.

@@ -25,4 +25,4 @@ pub use measurements::Measurements;
 pub use metric::{Metric, Statistic, Unit};
 pub use spec::{RunSpec, UsageError};
 pub use start::{Launcher, Start, Tape};
-pub use supervise::{Ended, Told, supervise};
+pub use supervise::{Ended, Told, last_words, supervise};

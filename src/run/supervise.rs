@@ -1,6 +1,5 @@
 //! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -16,10 +15,11 @@ use super::control::{Control, Going, signal_group};
 use super::energy::EnergyMeter;
 use super::exit::RunExit;
 use super::finished::FinishedRun;
-use super::folder::RunFolder;
+use super::folder::{RunFolder, STDERR};
 use super::line::Line;
 use super::play::Player;
 use super::start::Start;
+use crate::base::file::create_private_file;
 use crate::profiler::live::GpuStatus;
 
 /// How long a child may take to end after it was asked to.
@@ -177,8 +177,8 @@ impl Process {
             .split_first()
             .ok_or_else(|| anyhow!("nothing to start"))?;
         let stderr = folder.stderr_path();
-        let stderr =
-            File::create(&stderr).with_context(|| format!("cannot write {}", stderr.display()))?;
+        let stderr = create_private_file(&stderr)
+            .with_context(|| format!("cannot write {}", stderr.display()))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -274,6 +274,11 @@ fn hand_on(stdout: ChildStdout, lines: &SyncSender<std::io::Result<Vec<u8>>>) {
 }
 
 /// The last `count` lines of a file; empty when it cannot be read.
+/// The last lines that a kept run wrote to its error stream.
+pub fn last_words(folder: &Path) -> String {
+    tail(&folder.join(STDERR), STDERR_LINES)
+}
+
 fn tail(path: &Path, count: usize) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

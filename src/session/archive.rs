@@ -12,18 +12,33 @@ use tar::{Archive, Builder, EntryType, Header};
 use super::error::SessionError;
 use super::log;
 use super::place::Place;
-use crate::base::file;
+use crate::base::{file, foreign};
 
 /// What belongs to a session; the lock and the cache do not travel.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
 
 /// An archive that unpacks to more is refused.
-const MOST_BYTES: u64 = 4 << 30;
+const MOST_BYTES: u64 = 1 << 30;
+/// More files and folders than a session ever has.
+const MOST_ENTRIES: usize = 100_000;
+/// Deepest path: `runs/ID/profiles/NAME/...`
+const DEEPEST: usize = 12;
+/// Longest path, which an archive may give in a piece of its own.
+const LONGEST_PATH: u64 = 1 << 12;
 
 /// Writes the session to a new `.tar.gz`. An existing file is not overwritten.
 pub fn export(place: &Place, to: &Path) -> Result<(), SessionError> {
+    let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
+    let written = write(place, file, to);
+    if written.is_err() {
+        // Half an archive would stand in the way of the next try.
+        drop(fs::remove_file(to));
+    }
+    written
+}
+
+fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
     let io = |action| SessionError::io(action, to);
-    let file = File::create_new(to).map_err(io("creating"))?;
     let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
     for part in PARTS {
         add(&mut archive, &place.folder, Path::new(part))?;
@@ -76,10 +91,8 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
 /// Everything is unpacked and read beside the place first: a bad archive leaves nothing behind.
 pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionError> {
     if place.events().exists() {
-        let why = "there is a session already; move it away or import under another name".into();
-        return Err(SessionError::NoSession {
+        return Err(SessionError::Exists {
             path: place.folder.clone(),
-            why,
         });
     }
     let parent = place.folder.parent().unwrap_or(Path::new("."));
@@ -91,8 +104,8 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
     unpack(from, unpacked.path())?;
     let scan = log::scan(&unpacked.path().join("events.jsonl"))?;
     if scan.records.is_empty() {
-        let why = "the archive holds no events".into();
-        return Err(SessionError::NoSession {
+        let why = "it holds no events".into();
+        return Err(SessionError::NoExport {
             path: from.to_path_buf(),
             why,
         });
@@ -114,12 +127,32 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
 
 fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
     let io = |action| SessionError::io(action, from);
-    let refuse = |why: String| SessionError::NoSession {
+    let refuse = |why: String| SessionError::NoExport {
         path: from.to_path_buf(),
         why,
     };
-    let mut archive = Archive::new(GzDecoder::new(File::open(from).map_err(io("opening"))?));
+    let open = || {
+        let file = foreign::open(from).map_err(io("opening"))?;
+        // Headers and padding come on top of what the files hold.
+        Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
+    };
+    // Pieces that say something about the next one are read whole by whoever understands them: first without.
+    let mut raw = open()?;
     let mut bytes = 0;
+    for (count, entry) in raw.entries().map_err(io("reading"))?.raw(true).enumerate() {
+        let entry = entry.map_err(io("reading"))?;
+        let (kind, size) = (entry.header().entry_type(), entry.size());
+        bytes += size;
+        if bytes > MOST_BYTES || count >= MOST_ENTRIES {
+            return Err(refuse("it unpacks to more than a session can hold".into()));
+        }
+        let is_long_name = kind == EntryType::GNULongName && size <= LONGEST_PATH;
+        if !(is_long_name || matches!(kind, EntryType::Regular | EntryType::Directory)) {
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            return Err(refuse(format!("`{path}` does not belong in a session")));
+        }
+    }
+    let mut archive = open()?;
     for entry in archive.entries().map_err(io("reading"))? {
         let mut entry = entry.map_err(io("reading"))?;
         let path = entry.path().map_err(io("reading"))?.into_owned();
@@ -133,10 +166,6 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
                 path.display()
             )));
         }
-        bytes += entry.size();
-        if bytes > MOST_BYTES {
-            return Err(refuse("it unpacks to more than a session can hold".into()));
-        }
         entry.unpack_in(to).map_err(io("unpacking"))?;
     }
     Ok(())
@@ -149,5 +178,6 @@ fn belongs(path: &Path) -> bool {
         return false;
     };
     PARTS.iter().any(|part| first == *part)
+        && path.components().count() <= DEEPEST
         && components.all(|component| matches!(component, Component::Normal(_)))
 }

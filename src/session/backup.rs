@@ -10,6 +10,7 @@ use super::event::{Event, Scope};
 use super::log::{now, replace, replace_json};
 use super::place::{check_name, create_private};
 use super::store::Session;
+use crate::base::foreign;
 
 const MANIFEST: &str = "backup.json";
 
@@ -132,12 +133,12 @@ impl Session {
 
 fn read_manifest(folder: &Path) -> Result<Manifest, SessionError> {
     let path = folder.join(MANIFEST);
-    let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
-    serde_json::from_slice(&text).map_err(|error| SessionError::io("reading", &path)(error.into()))
+    foreign::read_json(&path, foreign::MOST_BYTES).map_err(SessionError::io("reading", &path))
 }
 
 fn copy(from: &Path, to: &Path, file: &str) -> Result<(), SessionError> {
     let (from, to) = (from.join(file), to.join(file));
-    let content = fs::read(&from).map_err(SessionError::io("reading", &from))?;
+    let content =
+        foreign::read(&from, foreign::MOST_BYTES).map_err(SessionError::io("reading", &from))?;
     replace(&to, &content)
 }

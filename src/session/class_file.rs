@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::SessionError;
 use super::log::replace_json;
 use super::place::Place;
+use crate::base::foreign;
 
 /// No learner can be called this: names do not begin with a dot.
 const NAME: &str = ".class.json";
@@ -69,7 +70,7 @@ pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
     if !found.is_file() || found.len() > MOST_BYTES || found.uid() != owner {
         return Ok(None);
     }
-    let text = fs::read(&path).map_err(SessionError::io("reading", &path))?;
+    let text = foreign::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
     // A file of a newer program, or a damaged one, must not stop a learner.
     Ok(serde_json::from_slice(&text).ok())
 }

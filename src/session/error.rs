@@ -21,18 +21,37 @@ pub enum SessionError {
     },
     #[error("{} is no session: {why}", path.display())]
     NoSession { path: PathBuf, why: String },
+    #[error("{} holds a session already", path.display())]
+    Exists { path: PathBuf },
+    #[error("{} is no exported session: {why}", path.display())]
+    NoExport { path: PathBuf, why: String },
     #[error("`{name}` cannot be a learner's name: {rule}")]
     Name { name: String, rule: &'static str },
     #[error("no folder for sessions: {why}")]
     NoPlace { why: String },
+    #[error("no session in a class: {why}")]
+    NoClass { why: String },
     #[error("this cannot be recorded, because it would not read back: {0}")]
     NotRecordable(String),
     #[error("there is no backup `{0}`")]
     NoBackup(String),
+    #[error("every reset was restored already, or there was none")]
+    NothingToRestore,
     #[error("backup `{0}` was restored already")]
     AlreadyRestored(String),
     #[error("{} belongs to another user, number {owner}", path.display())]
     NotYours { path: PathBuf, owner: u32 },
+    #[error("{} is not where this tutor opened it: the folder was removed or moved", path.display())]
+    Gone { path: PathBuf },
+    #[error("{} not kept: {source}", match events {
+        0 => "what was done since the tutor was opened is".to_string(),
+        1 => "1 event is".to_string(),
+        events => format!("{events} events are"),
+    })]
+    NotKept {
+        events: usize,
+        source: Box<SessionError>,
+    },
     #[error("{action} {}: {source}", path.display())]
     Io {
         action: &'static str,
@@ -57,6 +76,7 @@ impl SessionError {
             SessionError::Name { .. }
                 | SessionError::NotRecordable(_)
                 | SessionError::NoBackup(_)
+                | SessionError::NothingToRestore
                 | SessionError::AlreadyRestored(_)
         )
     }
@@ -65,22 +85,41 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             SessionError::Held { .. } => {
-                "Close it there first, or use a session of your own with --learner NAME.".into()
+                "Close it there first. For a second session beside it, set XDG_STATE_HOME to another folder; in a class, \
+                 take another name with --learner NAME."
+                    .into()
             }
             SessionError::LockUnsupported { .. } => "The file system does not support locks, as some network file systems do \
                  not. Set XDG_STATE_HOME to a folder on a local disk, or ask for locks to be enabled."
                 .into(),
             SessionError::NewerFormat { .. } => "Update tinyllama-tutor; nothing was changed.".into(),
-            SessionError::NoSession { .. } => "Nothing was changed. `session verify` says more.".into(),
+            SessionError::NoSession { .. } => "`tinyllama-tutor` begins one. `tinyllama-tutor session path` says where yours is looked for; \
+                 --class DIR and --learner NAME name another."
+                .into(),
+            SessionError::Exists { path } => format!(
+                "Nothing was changed. Move {} away first, or set XDG_STATE_HOME to another folder; in a class, import under \
+                 another name with --learner NAME.",
+                path.display()
+            ),
+            SessionError::NoExport { .. } => "Nothing was changed. `session export FILE` writes one.".into(),
             SessionError::Name { .. } => "Give another name with --learner.".into(),
             SessionError::NoPlace { .. } => "Set HOME, or XDG_STATE_HOME, to a folder you may write to.".into(),
+            SessionError::NoClass { .. } => {
+                "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
+            }
             SessionError::NotRecordable(_) => "Enter a finite number.".into(),
-            SessionError::NoBackup(_) | SessionError::AlreadyRestored(_) => {
-                "`session show` lists the backups.".into()
+            SessionError::NoBackup(_)
+            | SessionError::NothingToRestore
+            | SessionError::AlreadyRestored(_) => {
+                "Nothing was changed. `session show` lists the backups and which of them were restored.".into()
             }
             SessionError::NotYours { .. } => "A session is written by its learner alone. Use a name of your own with \
                  --learner NAME, or ask whoever owns the folder to remove it."
                 .into(),
+            SessionError::Gone { .. } => "Put the folder back where it was, while the tutor is open: what is not saved yet is written with the next step. \
+                 Ended now, it is lost."
+                .into(),
+            SessionError::NotKept { .. } => "It is lost; what was saved before is not. Make room, or put the folder back, before you go on.".into(),
             SessionError::Io { path, source, .. } => io_remedy(source.kind(), path),
         }
     }

@@ -101,6 +101,9 @@ pub enum Event {
         version: String,
         learner: String,
         host: String,
+        /// Of no other session: two that begin in the same second on machines of the same name differ by it.
+        #[serde(default)]
+        session: String,
     },
     /// First record of a log that replaced a longer one.
     Compacted {
@@ -153,6 +156,11 @@ pub enum Event {
         answer: f64,
         correct: bool,
     },
+    /// Names who is to blame, in an investigation.
+    Suspected {
+        at: StepRef,
+        suspect: String,
+    },
     HintShown {
         at: StepRef,
         hint: u32,
@@ -203,6 +211,23 @@ pub enum Event {
     Solved {
         at: StepRef,
         by: String,
+    },
+    /// A learner's kernel was checked: outside of the course where `at` is none. `findings` holds their kinds.
+    KernelChecked {
+        at: Option<StepRef>,
+        exercise: String,
+        passed: bool,
+        findings: Vec<String>,
+        sha256: String,
+    },
+    /// A learner's kernel was timed on a GPU.
+    KernelTimed {
+        exercise: String,
+        device: String,
+        milliseconds: f64,
+        gigabytes_per_s: f64,
+        gigaflops_per_s: f64,
+        sha256: String,
     },
     /// The class is asked to work on this lesson; none sets it free.
     Pinned {

@@ -13,6 +13,7 @@ use super::order::{Action, FORMAT, Notice, Order, SolvedRun};
 use super::place::{Place, check_name, create_folder};
 use super::runs::events_file;
 use super::store::Session;
+use crate::base::foreign;
 
 /// A larger file is no order.
 const MOST_BYTES: u64 = 16 << 20;
@@ -43,7 +44,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     Ok(name)
 }
 
-/// A name for an order. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
+/// A name for an order or a session. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
 pub fn new_name() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -76,15 +77,11 @@ pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
 
 /// Reads an order; the error says in words why it is none.
 fn read(path: &Path) -> Result<Order, String> {
-    let found = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is no file".into());
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if is_link {
+        return Err("it is a link".into());
     }
-    if found.len() > MOST_BYTES {
-        return Err(format!("it has {} bytes", found.len()));
-    }
-    let text = fs::read(path).map_err(|error| error.to_string())?;
-    let order: Order = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let order: Order = foreign::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
     match order.format {
         FORMAT => Ok(order),
         newer => Err(format!(

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::error::SessionError;
 use super::event::{Event, StepRef};
+use super::kernel::Tried;
 use super::progress::is_complete;
+use super::runs::MeasuredRuns;
 use super::state::{CheckResult, Status};
 use super::store::Session;
-use crate::lesson::quiz::{Answer, Marked, Quiz};
-use crate::lesson::{Course, Lesson, Outcome, Step, StepKind, Verdict};
+use crate::lesson::quiz::{Answer, Marked, Quiz, TRIES};
+use crate::lesson::{Check, Course, Expect, Lesson, Step, StepKind, Undecided, Verdict};
 
 /// A longer pause is a break, whatever the learner looks at: only this much of it counts as attention.
 pub const LONGEST_LOOK: Duration = Duration::from_secs(120);
@@ -22,15 +24,88 @@ pub struct HintStage {
     pub text: String,
 }
 
-impl Session {
-    /// Turns to a step. Reading is done once it was turned to.
-    pub fn enter(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
-        let at = StepRef::new(&lesson.id, &step.id);
-        self.record(Event::StepEntered { at: at.clone() })?;
-        if matches!(step.kind, StepKind::Read) {
-            return self.complete(at);
+/// A check's verdict with its words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// Id of the check.
+    pub check: String,
+    pub required: bool,
+    pub verdict: Verdict,
+    /// What was measured, or stands in the document.
+    pub value: Option<f64>,
+    pub text: String,
+    /// Whether more rounds could decide it.
+    pub wants_more: bool,
+}
+
+impl Checked {
+    /// `passed`, or `not yet (not required here)`.
+    pub fn words(&self) -> String {
+        let name = self.verdict.name();
+        if self.required || self.verdict == Verdict::Passed {
+            name.to_string()
+        } else {
+            format!("{name} (not required here)")
         }
-        Ok(())
+    }
+}
+
+/// Every check of a step, on the runs and documents so far.
+fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
+    let of_run = |check: &Check| {
+        let outcome = check.evaluate(measured);
+        Checked {
+            check: check.id.clone(),
+            required: check.required,
+            verdict: outcome.verdict,
+            value: outcome.value,
+            text: outcome.explain(check),
+            wants_more: matches!(
+                outcome.undecided,
+                Some(
+                    Undecided::Spread {
+                        further_steps: Some(_)
+                    } | Undecided::TooLittle(_)
+                )
+            ),
+        }
+    };
+    let of_document = |expect: &Expect| {
+        let found = expect.evaluate(measured);
+        Checked {
+            check: expect.id.clone(),
+            required: expect.required,
+            verdict: found.verdict,
+            value: found.value,
+            text: expect.explain(&found),
+            wants_more: false,
+        }
+    };
+    match &step.kind {
+        StepKind::Command { expects, .. } => expects.iter().map(of_document).collect(),
+        _ => step.checks.iter().map(of_run).collect(),
+    }
+}
+
+impl Session {
+    /// Turns to a step that is shown whole: a text is read with it.
+    pub fn enter(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
+        self.turn_to(lesson, step)?;
+        self.read(lesson, step)
+    }
+
+    /// Turns to a step.
+    pub fn turn_to(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
+        let at = StepRef::new(&lesson.id, &step.id);
+        self.record(Event::StepEntered { at })
+    }
+
+    /// The end of a step's text was seen: where that is all there is to do, the step is done.
+    pub fn read(&mut self, lesson: &Lesson, step: &Step) -> Result<(), SessionError> {
+        match step.kind {
+            StepKind::Read => self.complete(StepRef::new(&lesson.id, &step.id)),
+            _ => Ok(()),
+        }
     }
 
     /// Adds attention a step got, by a clock that cannot be set.
@@ -49,14 +124,23 @@ impl Session {
         self.complete(at)
     }
 
-    /// Marks an answer; a right one completes the step. None when it is no answer to this quiz.
+    /// Marks an answer; a right one completes the step, and a wrong one comes with a reason, or else with a hint, and after
+    /// [`TRIES`] numbers with the way to the right one. None when it is no answer to this quiz, or what is right depends on a
+    /// command that was not run yet.
     pub fn answer(
         &mut self,
         at: StepRef,
-        quiz: &Quiz,
+        course: &Course,
+        step: &Step,
         answer: Answer,
     ) -> Result<Option<Marked>, SessionError> {
-        let Some(marked) = quiz.mark(answer) else {
+        let StepKind::Quiz(quiz) = &step.kind else {
+            return Ok(None);
+        };
+        let Some(quiz) = self.resolved(course, quiz)? else {
+            return Ok(None);
+        };
+        let Some(mut marked) = quiz.mark(answer) else {
             return Ok(None);
         };
         self.record(Event::Answered {
@@ -66,8 +150,58 @@ impl Session {
         })?;
         if marked.correct {
             self.complete(at)?;
+        } else if let Quiz::Number(number) = &quiz {
+            let wrong = self.state().progress(&at).answers;
+            let wrong = wrong.iter().filter(|given| !given.correct).count();
+            if marked.because.is_empty() {
+                marked.because = self.help(at, step)?;
+            }
+            if wrong >= TRIES {
+                let way = number.because.trim();
+                marked.because = format!("{}\n\nThe way to the answer: {way}", marked.because);
+            }
         }
         Ok(Some(marked))
+    }
+
+    /// A question with what is right filled in; none as long as the command it asks of was not run.
+    pub(super) fn resolved(
+        &self,
+        course: &Course,
+        quiz: &Quiz,
+    ) -> Result<Option<Quiz>, SessionError> {
+        if quiz.asks_of().is_none() {
+            return Ok(Some(quiz.clone()));
+        }
+        Ok(quiz.resolved(&self.measured(course)?))
+    }
+
+    /// The next hint, or the last one again where all were given.
+    fn help(&mut self, at: StepRef, step: &Step) -> Result<String, SessionError> {
+        let text = match self.next_hint(at, step)? {
+            Some(hint) => hint.text,
+            None => step
+                .hints
+                .last()
+                .map_or(String::new(), |hint| hint.text.clone()),
+        };
+        Ok(text.trim().to_string())
+    }
+
+    /// Names who is to blame in an investigation.
+    pub fn suspect(&mut self, at: StepRef, step: &Step, suspect: &str) -> Result<(), SessionError> {
+        self.record(Event::Suspected {
+            at: at.clone(),
+            suspect: suspect.into(),
+        })?;
+        self.complete_if(at, step)
+    }
+
+    fn complete_if(&mut self, at: StepRef, step: &Step) -> Result<(), SessionError> {
+        if is_complete(step, &self.state().progress(&at), self.state()) {
+            self.complete(at)?;
+        }
+        Ok(())
     }
 
     /// Keeps a reflection; an empty one leaves the step open.
@@ -89,29 +223,32 @@ impl Session {
         course: &Course,
         lesson: &Lesson,
         step: &Step,
-    ) -> Result<Vec<Outcome>, SessionError> {
+    ) -> Result<Vec<Checked>, SessionError> {
         let at = StepRef::new(&lesson.id, &step.id);
-        let runs = self.measured(course)?;
-        let outcomes: Vec<Outcome> = step
-            .checks
-            .iter()
-            .map(|check| check.evaluate(&runs))
-            .collect();
-        let checked = step
-            .checks
-            .iter()
-            .zip(&outcomes)
-            .map(|(check, outcome)| Event::Checked {
-                at: at.clone(),
-                check: check.id.clone(),
-                verdict: outcome.verdict,
-                value: outcome.value,
-            });
-        self.record_all(checked.collect())?;
-        if is_complete(step, &self.state().progress(&at), self.state()) {
-            self.complete(at)?;
+        let checked = self.outcomes(course, step)?;
+        let events = checked.iter().map(|checked| Event::Checked {
+            at: at.clone(),
+            check: checked.check.clone(),
+            verdict: checked.verdict,
+            value: checked.value,
+        });
+        self.record_all(events.collect())?;
+        self.complete_if(at, step)?;
+        Ok(checked)
+    }
+
+    /// Notes a check of the learner's kernel; one that passed completes the step.
+    pub fn check_kernel(&mut self, at: StepRef, tried: &Tried) -> Result<(), SessionError> {
+        self.record(tried.event(Some(at.clone())))?;
+        match tried.checked.passed {
+            true => self.complete(at),
+            false => Ok(()),
         }
-        Ok(outcomes)
+    }
+
+    /// What the checks of a step say of the runs so far; nothing is noted.
+    pub fn outcomes(&self, course: &Course, step: &Step) -> Result<Vec<Checked>, SessionError> {
+        Ok(evaluate(step, &self.measured(course)?))
     }
 
     /// The next stage of help; none when there is no more.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::SessionError;
 use super::log::now;
 use super::place::host_name;
+use crate::base::foreign;
 
 /// Who has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +42,9 @@ impl fmt::Display for Holder {
     }
 }
 
+/// More is no holder.
+const MOST_BYTES: u64 = 1 << 12;
+
 /// Held until dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -59,14 +64,15 @@ fn acquire_with(
         .read(true)
         .write(true)
         .create(true)
+        .mode(0o600)
         .truncate(false)
         .open(path);
     let mut file = open.map_err(SessionError::io("opening", path))?;
     match try_lock(&file) {
         Ok(()) => {
             let before = read_holder(&mut file);
-            write_holder(&mut file, &Holder::this_process())
-                .map_err(SessionError::io("writing", path))?;
+            // Who holds it is for others to read; the lock itself needs no room on a full disk.
+            drop(write_holder(&mut file, &Holder::this_process()));
             Ok((Lock { file }, before))
         }
         Err(TryLockError::WouldBlock) => {
@@ -88,7 +94,7 @@ fn acquire_with(
 
 /// Who holds the session in `folder` right now; none when nobody does.
 pub fn holder(path: &Path) -> Option<Holder> {
-    let mut file = File::open(path).ok()?;
+    let mut file = foreign::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => read_holder(&mut file),
         _ => None,
@@ -97,7 +103,7 @@ pub fn holder(path: &Path) -> Option<Holder> {
 
 fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,7 +13,13 @@ use super::chain::{self, START};
 use super::error::SessionError;
 use super::event::{Event, FORMAT, Record};
 use super::place::create_private;
-use crate::base::file;
+use crate::base::{file, foreign};
+
+/// A larger log is not read: no session of this program comes near.
+pub const MOST_LOG_BYTES: u64 = 256 << 20;
+
+/// Damaged lines that are told one by one.
+const MOST_DAMAGE: usize = 1000;
 
 /// The time now, in UTC and RFC 3339, to the second.
 pub(super) fn now() -> String {
@@ -51,7 +58,7 @@ pub struct Scan {
 
 /// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
-    let bytes = match fs::read(path) {
+    let bytes = match foreign::read(path, MOST_LOG_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(SessionError::io("reading", path)(error)),
@@ -70,6 +77,7 @@ fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
         ..Scan::default()
     };
     let mut after_damage = false;
+    let mut more = 0;
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let content = line.strip_suffix(b"\n");
         let damage = |why: String| Damage {
@@ -104,6 +112,16 @@ fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
             }
         }
         scan.whole_bytes += line.len();
+        // A file of something else has as many damaged lines as lines.
+        more += scan
+            .damage
+            .drain(scan.damage.len().min(MOST_DAMAGE)..)
+            .count();
+    }
+    if more > 0 {
+        let line = bytes.split(|byte| *byte == b'\n').count();
+        let why = format!("{more} more lines are damaged");
+        scan.damage.push(Damage { line, why });
     }
     Ok(scan)
 }
@@ -147,6 +165,7 @@ impl Log {
             .read(true)
             .append(true)
             .create(true)
+            .mode(0o600)
             .open(path)
             .map_err(io("opening"))?;
         let mut bytes = scan.whole_bytes as u64;
@@ -182,6 +201,7 @@ impl Log {
 
     /// Writes `events` and returns when they are on the disk. After a failure the file is as it was before.
     pub fn append(&mut self, events: &[Event]) -> Result<Vec<Record>, SessionError> {
+        self.check_in_place()?;
         let mut lines = String::new();
         let mut last_hash = self.last_hash.clone();
         let mut records = Vec::with_capacity(events.len());
@@ -203,6 +223,33 @@ impl Log {
         self.last_hash = last_hash;
         self.next += records.len() as u64;
         Ok(records)
+    }
+
+    /// Whether the file that is written is still the one that the next tutor will find.
+    pub fn check_in_place(&self) -> Result<(), SessionError> {
+        let same = |found: fs::Metadata| {
+            let own = self.file.metadata()?;
+            Ok((found.dev(), found.ino()) == (own.dev(), own.ino()))
+        };
+        match fs::metadata(&self.path).and_then(same) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.gone()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Err(self.gone())
+            }
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    fn gone(&self) -> SessionError {
+        SessionError::Gone {
+            path: self.path.clone(),
+        }
     }
 
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {

@@ -6,11 +6,14 @@
 
 pub mod archive;
 pub mod backup;
+pub mod case;
 pub mod chain;
 pub mod class_file;
 pub mod error;
 pub mod event;
 pub mod inbox;
+pub mod kept;
+pub mod kernel;
 pub mod learning;
 pub mod lock;
 mod log;
@@ -25,7 +28,7 @@ pub mod verify;
 pub use error::SessionError;
 pub use event::{Event, Record};
 pub use lock::Holder;
-pub use log::{Damage, Scan, scan, scan_text};
+pub use log::{Damage, MOST_LOG_BYTES, Scan, scan, scan_text};
 pub use order::{Action, Notice, Order};
 pub use place::Place;
 pub use state::State;

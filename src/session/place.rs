@@ -1,9 +1,12 @@
 //! Where a session lies, and which names may become part of a path.
 
 use std::env;
+use std::ffi::CStr;
 use std::fs::{self, DirBuilder, Permissions};
+use std::mem::MaybeUninit;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::ptr;
 
 use super::error::SessionError;
 use crate::run::folder::state_folder;
@@ -22,9 +25,7 @@ impl Place {
     pub fn find(class: Option<&Path>, learner: Option<&str>) -> Result<Self, SessionError> {
         let learner = match learner {
             Some(name) => name.to_string(),
-            None => env::var("USER")
-                .or_else(|_| env::var("LOGNAME"))
-                .unwrap_or_else(|_| "learner".into()),
+            None => user_name(),
         };
         check_name(&learner)?;
         let folder = match class {
@@ -144,6 +145,40 @@ fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// What the environment or else the password database calls this user; a user without a name goes by the number.
+fn user_name() -> String {
+    let named = |name: &str| env::var(name).ok().filter(|name| !name.is_empty());
+    named("USER")
+        .or_else(|| named("LOGNAME"))
+        .or_else(password_name)
+        .unwrap_or_else(|| format!("user-{}", user()))
+}
+
+fn password_name() -> Option<String> {
+    let mut entry = MaybeUninit::<libc::passwd>::uninit();
+    let mut found = ptr::null_mut();
+    let mut buffer = vec![0; 1 << 16];
+    // SAFETY: every pointer is to memory that outlives the call, and the length is the buffer's.
+    let error = unsafe {
+        libc::getpwuid_r(
+            user(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
+    if error != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the entry was found, so its name is a string in the buffer, which is still there.
+    let name = unsafe { CStr::from_ptr((*found).pw_name) };
+    name.to_str()
+        .ok()
+        .map(str::to_string)
+        .filter(|name| !name.is_empty())
+}
+
 /// Refuses what could leave a folder or be mistaken for something else in it.
 pub fn check_name(name: &str) -> Result<(), SessionError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
@@ -208,12 +243,12 @@ fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {
     // A mistyped class must not become a new, empty one.
     if !class.is_dir() {
         let why = format!("the class folder {} does not exist", class.display());
-        return Err(SessionError::NoPlace { why });
+        return Err(SessionError::NoClass { why });
     }
     let folder = class.join(learner);
     // Others may write to a class folder: a link there could lead a learner's files anywhere.
     match fs::symlink_metadata(&folder) {
-        Ok(found) if !found.is_dir() => Err(SessionError::NoPlace {
+        Ok(found) if !found.is_dir() => Err(SessionError::NoClass {
             why: format!("{} is no folder", folder.display()),
         }),
         _ => Ok(folder),

@@ -1,5 +1,6 @@
 //! What is open, what is done, and what comes next: the course's rules applied to a learner's state.
 
+use super::case::Standing;
 use super::event::{RunExit, StepRef};
 use super::state::{State, Status, StepProgress};
 use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
@@ -68,12 +69,22 @@ pub fn progress(state: &State, lesson: &Lesson) -> LessonProgress {
         .count();
     LessonProgress {
         finished: done + skipped,
-        of: lesson.steps.len(),
+        // What may be left out counts once something was done about it.
+        of: lesson
+            .steps
+            .iter()
+            .filter(|step| !step.optional || is_finished(state, lesson, step))
+            .count(),
         skipped,
         minutes: steps.iter().map(|step| step.seconds).sum::<f64>() / 60.0,
         attempts: steps.iter().map(|step| step.attempts).sum(),
         hints: steps.iter().map(|step| step.hints.len()).sum(),
     }
+}
+
+fn is_finished(state: &State, lesson: &Lesson, step: &Step) -> bool {
+    let progress = state.step(&lesson.id, &step.id);
+    progress.is_some_and(|progress| progress.status != Status::Open)
 }
 
 /// Whether every required check of a step was met when it was last evaluated.
@@ -84,14 +95,28 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
             .get(id)
             .is_some_and(|result| result.verdict == Verdict::Passed)
     };
-    step.checks
-        .iter()
-        .filter(|check| check.required)
-        .all(|check| passed(&check.id))
+    step.checked()
+        .filter(|(_, required)| *required)
+        .all(|(id, _)| passed(id))
 }
 
 /// Whether a step's kind, its checks and what was done leave nothing to do.
 pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool {
+    has_what_is_asked(step, progress, state) && checks_passed(step, progress)
+}
+
+/// Whether the records of a step that is called done hold what doing it leaves behind. Of steps that are done by what is
+/// entered, checks come afterwards and do not take that back.
+pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
+    match step.kind {
+        StepKind::Predict { .. } | StepKind::Quiz(_) | StepKind::Reflect | StepKind::Read => {
+            has_what_is_asked(step, progress, state)
+        }
+        _ => is_complete(step, progress, state),
+    }
+}
+
+fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> bool {
     let ran = || {
         let finished = |id: &String| {
             state
@@ -101,19 +126,19 @@ pub fn is_complete(step: &Step, progress: &StepProgress, state: &State) -> bool 
         };
         progress.runs.iter().any(finished)
     };
-    let asked_for = match &step.kind {
+    match &step.kind {
         StepKind::Read | StepKind::Compare { .. } => true,
         StepKind::Predict { .. } => progress.prediction.is_some(),
-        StepKind::Run { .. } => ran(),
+        StepKind::Run { .. } | StepKind::Command { .. } => ran(),
+        StepKind::Investigate(case) => Standing::of(case, progress, state).is_solved(case),
         StepKind::Profile { .. } => progress.attempts > 0,
         StepKind::Quiz(_) => progress.answers.iter().any(|answer| answer.correct),
-        StepKind::Kernel { .. } => !step.checks.is_empty(),
+        StepKind::Kernel { .. } => progress.kernel_passed,
         StepKind::Reflect => progress
             .reflection
             .as_ref()
             .is_some_and(|text| !text.is_empty()),
-    };
-    asked_for && checks_passed(step, progress)
+    }
 }
 
 /// The first unfinished step of the lesson the class is pinned to, else of the first open lesson; none when everything
@@ -128,7 +153,7 @@ pub fn next(course: &Course, state: &State) -> Option<StepRef> {
 
 /// The first unfinished step of a lesson.
 pub fn unfinished(state: &State, lesson: &Lesson) -> Option<StepRef> {
-    let steps = lesson.steps.iter();
+    let steps = lesson.steps.iter().filter(|step| !step.optional);
     let mut steps = steps.map(|step| StepRef::new(&lesson.id, &step.id));
     steps.find(|at| state.progress(at).status == Status::Open)
 }

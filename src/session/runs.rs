@@ -1,13 +1,18 @@
 //! Measurements of the runs a learner started, by step.
 
 use std::collections::HashMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::error::SessionError;
 use super::state::{Run, State};
-use crate::lesson::{Course, RunName, Runs, StepKind};
+use crate::lesson::case::{Deed, fix_of};
+use crate::lesson::course::FIXED;
+use crate::lesson::{Course, Outputs, RunName, Runs, Step, StepKind};
 use crate::run::finished::EVENTS;
 use crate::run::{FinishedRun, FinishedRuns, Measurements, RunExit};
 
@@ -29,9 +34,15 @@ pub(super) fn known(
     runs.get(run).map_err(unreadable)
 }
 
-/// Measurements of every run step of a course.
+/// A command's document that has more is none of this program's.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Measurements of every run step of a course, and documents of every command step.
 #[derive(Debug, Default)]
-pub struct MeasuredRuns(HashMap<RunName, Repeats>);
+pub struct MeasuredRuns {
+    runs: HashMap<RunName, Repeats>,
+    outputs: HashMap<RunName, Value>,
+}
 
 /// Runs of one step under the same circumstances.
 #[derive(Debug, Default)]
@@ -40,52 +51,130 @@ struct Repeats {
     runs: Vec<Arc<FinishedRun>>,
     /// Where and when they were recorded; none where they were made here.
     recorded: Option<String>,
+    /// Of the runs, in the same order; they begin with the time.
+    ids: Vec<String>,
 }
 
 impl MeasuredRuns {
     /// Of each step the newest finished run counts, with the earlier ones that had the same command on the same machine.
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
-        let mut measured = HashMap::new();
+        let mut measured = Self::default();
         for lesson in course.lessons() {
-            let steps = lesson.steps.iter();
-            for step in steps.filter(|step| matches!(step.kind, StepKind::Run { .. })) {
-                let repeats = repeats(state, &lesson.id, &step.id);
-                let newest = repeats.last();
-                let recorded = newest.and_then(|(_, run)| run.recording.clone());
-                let runs = repeats
-                    .iter()
-                    .filter_map(|(id, _)| known(runs, id).transpose())
-                    .collect::<Result<_, _>>()?;
-                let name = RunName {
-                    lesson: lesson.id.clone(),
-                    step: step.id.clone(),
-                };
-                measured.insert(name, Repeats { runs, recorded });
+            for step in &lesson.steps {
+                for (name, wanted) in names(&lesson.id, step) {
+                    let repeats = repeats(state, &lesson.id, &step.id, wanted);
+                    if matches!(step.kind, StepKind::Command { .. })
+                        && let Some((id, _)) = repeats.last()
+                        && let Some(output) = output(&runs.folder().join(id))
+                    {
+                        measured.outputs.insert(name.clone(), output);
+                    }
+                    let newest = repeats.last();
+                    let recorded = newest.and_then(|(_, run)| run.recording.clone());
+                    let mut found = Repeats {
+                        recorded,
+                        ..Repeats::default()
+                    };
+                    for (id, _) in &repeats {
+                        if let Some(run) = known(runs, id)? {
+                            found.runs.push(run);
+                            found.ids.push((*id).to_string());
+                        }
+                    }
+                    measured.runs.insert(name, found);
+                }
             }
         }
-        Ok(Self(measured))
+        Ok(measured)
+    }
+}
+
+/// Which of a step's runs count under a name.
+type Wanted<'a> = Box<dyn Fn(&Run) -> bool + 'a>;
+
+/// The names under which a step's runs are known: those of an investigation with its fix apart from the others.
+fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
+    let name = |id: String| RunName {
+        lesson: lesson.into(),
+        step: id,
+    };
+    let all: Wanted = Box::new(|_| true);
+    match &step.kind {
+        StepKind::Investigate(case) => {
+            let is_fixed = |run: &Run| match case.deed_of(&run.command) {
+                Some(deed) => matches!(deed, Deed::Fix(_)),
+                None => fix_of(&run.command).is_some(),
+            };
+            let guilty = case.guilty().map_or("", |suspect| suspect.fix.as_str());
+            let of_guilty = move |run: &Run| match case.deed_of(&run.command) {
+                Some(Deed::Fix(index)) => case.suspects[index].fix == guilty,
+                _ => false,
+            };
+            vec![
+                (name(step.id.clone()), Box::new(move |run| !is_fixed(run))),
+                (name(format!("{}{FIXED}", step.id)), Box::new(of_guilty)),
+            ]
+        }
+        StepKind::Run { .. } | StepKind::Command { .. } => vec![(name(step.id.clone()), all)],
+        _ => Vec::new(),
+    }
+}
+
+/// The document that a command left as its stream.
+fn output(folder: &Path) -> Option<Value> {
+    let stream = File::open(folder.join(EVENTS)).ok()?;
+    serde_json::from_reader(BufReader::new(stream.take(MOST_BYTES))).ok()
+}
+
+impl Outputs for MeasuredRuns {
+    fn document(&self, name: &RunName) -> Option<&Value> {
+        self.outputs.get(name)
     }
 }
 
 impl Runs for MeasuredRuns {
     fn of(&self, name: &RunName) -> Vec<&Measurements> {
-        let repeats = self.0.get(name).into_iter();
+        let repeats = self.runs.get(name).into_iter();
         let runs = repeats.flat_map(|repeats| &repeats.runs);
         runs.map(|run| &run.measurements).collect()
     }
 
+    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+        let ids = |name| self.runs.get(name).map_or(&[][..], |repeats| &repeats.ids);
+        alternating(ids(above), ids(below))
+    }
+
     fn recorded(&self, name: &RunName) -> Option<&str> {
-        self.0.get(name)?.recorded.as_deref()
+        self.runs.get(name)?.recorded.as_deref()
     }
 }
 
+/// How many pairs, counted from the newest back, came one after the other.
+fn alternating(a: &[String], b: &[String]) -> usize {
+    let pairs = a.iter().rev().zip(b.iter().rev());
+    // Within a round the order may be either, but a round ends before the next begins.
+    let mut later: Option<&String> = None;
+    pairs
+        .take_while(|(a, b)| {
+            let in_order = later.is_none_or(|later| *a < later && *b < later);
+            later = Some(a.min(b));
+            in_order
+        })
+        .count()
+}
+
 /// The finished runs of a step with the newest one's command, oldest first.
-fn repeats<'a>(state: &'a State, lesson: &str, step: &str) -> Vec<(&'a str, &'a Run)> {
+fn repeats<'a>(
+    state: &'a State,
+    lesson: &str,
+    step: &str,
+    wanted: Wanted,
+) -> Vec<(&'a str, &'a Run)> {
     let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
     let finished = ids.iter().rev().filter_map(|id| {
         let run = state.runs.get(id)?;
-        (run.exit == Some(RunExit::SUCCESS)).then_some((id.as_str(), run))
+        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id.as_str(), run))
     });
     let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
     let mut newest = None;
@@ -95,4 +184,24 @@ fn repeats<'a>(state: &'a State, lesson: &str, step: &str) -> Vec<(&'a str, &'a 
         .collect();
     same.reverse();
     same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_pairs_that_do_not_overlap_with_the_next() {
+        let ids = |ids: &[u32]| ids.iter().map(|id| format!("{id:03}")).collect::<Vec<_>>();
+        for (a, b, rounds) in [
+            (vec![1, 3, 5], vec![2, 4, 6], 3),
+            (vec![2, 3, 6], vec![1, 4, 5], 3),
+            // Three of one, then three of the other: the last pair alone stands together.
+            (vec![1, 2, 3], vec![4, 5, 6], 1),
+            (vec![1, 2, 3, 5], vec![4, 6], 2),
+            (vec![1], vec![], 0),
+        ] {
+            assert_eq!(alternating(&ids(&a), &ids(&b)), rounds, "{a:?} {b:?}");
+        }
+    }
 }

@@ -11,6 +11,9 @@ use crate::lesson::Verdict;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub learner: String,
+    /// What tells this session from all others: learner, machine and time of its beginning.
+    #[serde(default)]
+    pub identity: String,
     /// Title and version of the course last opened.
     pub course: Option<(String, String)>,
     /// Where the learner was last.
@@ -23,6 +26,9 @@ pub struct State {
     pub runs: BTreeMap<String, Run>,
     pub backups: BTreeMap<String, Backup>,
     pub messages: Vec<Message>,
+    /// Attempts at kernels, oldest first.
+    #[serde(default)]
+    pub kernels: Vec<KernelAttempt>,
     /// The lesson the class works on.
     #[serde(default)]
     pub pinned: Option<String>,
@@ -52,6 +58,9 @@ pub struct StepProgress {
     pub prediction: Option<f64>,
     pub answers: Vec<AnswerGiven>,
     pub reflection: Option<String>,
+    /// Of an investigation, oldest first.
+    #[serde(default)]
+    pub suspicions: Vec<Suspicion>,
     /// Last verdict of each check.
     pub checks: BTreeMap<String, CheckResult>,
     /// Oldest first.
@@ -59,6 +68,36 @@ pub struct StepProgress {
     /// Who did the step for the learner.
     #[serde(default)]
     pub solved_by: Option<String>,
+    /// The learner's kernel passed its check here.
+    #[serde(default)]
+    pub kernel_passed: bool,
+}
+
+/// One attempt at a kernel of the workbench.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelAttempt {
+    pub exercise: String,
+    pub time: String,
+    /// Of the file as it was.
+    pub sha256: String,
+    #[serde(flatten)]
+    pub did: KernelDid,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelDid {
+    Checked {
+        passed: bool,
+        /// Kinds of what was wrong.
+        findings: Vec<String>,
+    },
+    Timed {
+        device: String,
+        milliseconds: f64,
+        gigabytes_per_s: f64,
+        gigaflops_per_s: f64,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +115,14 @@ pub struct AnswerGiven {
     /// A number, or the position of a choice.
     pub answer: f64,
     pub correct: bool,
+}
+
+/// Who was thought to be to blame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicion {
+    pub suspect: String,
+    /// Runs made before it was named.
+    pub after_runs: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -155,7 +202,10 @@ impl State {
 
     fn apply_event(&mut self, event: &Event, time: &str) {
         match event {
-            Event::Created { learner, .. } => self.learner.clone_from(learner),
+            Event::Created { learner, host, .. } => {
+                self.learner.clone_from(learner);
+                self.identity = format!("{learner} {host} {time}");
+            }
             Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
                 Ok(earlier) => *self = earlier,
                 Err(error) => self.notes.push(format!(
@@ -231,6 +281,15 @@ impl State {
                     correct: *correct,
                 });
             }
+            Event::Suspected { at, suspect } => {
+                let step = self.at(at);
+                let after_runs = step.runs.len();
+                step.attempts += 1;
+                step.suspicions.push(Suspicion {
+                    suspect: suspect.clone(),
+                    after_runs,
+                });
+            }
             Event::HintShown { at, hint } => drop(self.at(at).hints.insert(*hint)),
             Event::Reflected { at, text } => self.at(at).reflection = Some(text.clone()),
             Event::StepDone { at } => self.at(at).status = Status::Done,
@@ -263,6 +322,46 @@ impl State {
                 step.status = Status::Done;
                 step.solved_by = Some(by.clone());
             }
+            Event::KernelChecked {
+                at,
+                exercise,
+                passed,
+                findings,
+                sha256,
+            } => {
+                if let Some(at) = at {
+                    let step = self.at(at);
+                    step.attempts += 1;
+                    step.kernel_passed |= passed;
+                }
+                self.kernels.push(KernelAttempt {
+                    exercise: exercise.clone(),
+                    time: time.into(),
+                    sha256: sha256.clone(),
+                    did: KernelDid::Checked {
+                        passed: *passed,
+                        findings: findings.clone(),
+                    },
+                });
+            }
+            Event::KernelTimed {
+                exercise,
+                device,
+                milliseconds,
+                gigabytes_per_s,
+                gigaflops_per_s,
+                sha256,
+            } => self.kernels.push(KernelAttempt {
+                exercise: exercise.clone(),
+                time: time.into(),
+                sha256: sha256.clone(),
+                did: KernelDid::Timed {
+                    device: device.clone(),
+                    milliseconds: *milliseconds,
+                    gigabytes_per_s: *gigabytes_per_s,
+                    gigaflops_per_s: *gigaflops_per_s,
+                },
+            }),
             Event::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
             Event::Ordered { order, events } => {
                 for event in events {

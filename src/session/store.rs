@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::chain::{self, START};
 use super::error::SessionError;
 use super::event::{Event, FORMAT, Record, RunExit, StepRef};
+use super::inbox::new_name;
 use super::lock::{self, Lock};
 use super::log::{self, Damage, Log};
 use super::place::{Place, check_name, host_name};
@@ -37,6 +38,7 @@ impl Session {
     pub fn open(place: Place) -> Result<Self, SessionError> {
         place.create()?;
         let (lock, crashed) = lock::acquire(&place.lock())?;
+        place.share(&place.lock())?;
         let scan = log::scan(&place.events())?;
         let (log, repaired) = Log::open(&place.events(), &scan, &place.backups())?;
         place.share(&place.events())?;
@@ -71,8 +73,12 @@ impl Session {
             .chain(crashed)
             .chain(lost)
             .collect();
-        session.record_all(found)?;
-        Ok(session)
+        let is_new = scan.records.is_empty();
+        match session.record_all(found) {
+            // A full disk must not keep a learner from looking; what is not written yet counts as unsaved.
+            Err(error) if is_new || !matches!(error, SessionError::Io { .. }) => Err(error),
+            _ => Ok(session),
+        }
     }
 
     fn created(&self) -> Event {
@@ -81,6 +87,7 @@ impl Session {
             version: env!("CARGO_PKG_VERSION").into(),
             learner: self.place.learner.clone(),
             host: host_name(),
+            session: new_name(),
         }
     }
 
@@ -150,12 +157,26 @@ impl Session {
 
     /// Notes that a tutor with this course is at work.
     pub fn opened(&mut self, course: &str, course_version: &str) -> Result<(), SessionError> {
-        self.record(Event::Opened {
+        let opened = Event::Opened {
             version: env!("CARGO_PKG_VERSION").into(),
             host: host_name(),
             pid: std::process::id(),
             course: course.into(),
             course_version: course_version.into(),
+        };
+        match self.record(opened) {
+            // As in [`Session::open`].
+            Err(SessionError::Io { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether everything is kept where the next tutor will find it; what could be written by now is.
+    pub fn finish(&mut self) -> Result<(), SessionError> {
+        let finished = self.save().and_then(|()| self.log.check_in_place());
+        finished.map_err(|source| SessionError::NotKept {
+            events: self.unsaved(),
+            source: Box::new(source),
         })
     }
 

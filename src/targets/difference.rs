@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::{Passage, Target};
-use crate::model::{Attention, Backward, Initialisation, KeyValue, Operations, Projection, Swiglu};
+use crate::model::{
+    Attention, Backward, HostRead, Initialisation, KeyValue, OperandTypes, Operations, Projection,
+    Swiglu,
+};
 use crate::train::Synchronize;
 
 /// One setting in which two targets differ.
@@ -143,6 +146,29 @@ const SETTINGS: &[Setting] = &[
         name: "matrix products",
         words: |target| target.engine.words().products,
         passages: |_| &[],
+    },
+    Setting {
+        name: "operands",
+        words: |target| match target.recipe.operands {
+            OperandTypes::Asked => "in the type that `--dtype` asks for",
+            OperandTypes::Single => "in f32, whatever `--dtype` asks for",
+        },
+        passages: |_| &[passage!("src/targets/autodiff/mod.rs", "    fn engine(")],
+    },
+    Setting {
+        name: "reads by the host",
+        words: |target| match target.recipe.host_read {
+            HostRead::None => "the loss, after the clock was read",
+            HostRead::Gradients => {
+                "every gradient in every step, for a norm that nobody looks at; each read waits for the device"
+            }
+        },
+        passages: |_| {
+            &[passage!(
+                "src/targets/autodiff/mod.rs",
+                "    fn read_gradients("
+            )]
+        },
     },
     Setting {
         name: "neighbouring operations",

@@ -15,7 +15,10 @@ macro_rules! passage {
 }
 
 pub(crate) mod autodiff;
+pub(crate) mod case1;
+pub(crate) mod case2;
 pub(crate) mod difference;
+pub(crate) mod fixes;
 pub(crate) mod gradient_check;
 pub(crate) mod stage1;
 pub(crate) mod stage2;
@@ -52,6 +55,8 @@ pub const ALL: &[Target] = &[
     stage4::TARGET,
     stage5::TARGET,
     stage6::TARGET,
+    case1::TARGET,
+    case2::TARGET,
 ];
 
 /// Something `run` can train.
@@ -79,6 +84,8 @@ pub enum Kind {
     Version,
     /// Of the debugging scenario, each with one mistake less than the one before.
     Stage,
+    /// A mistake of its own, to be found by its symptom.
+    Case,
 }
 
 /// A way to carry steps out.

@@ -51,6 +51,7 @@ pub fn options_of(target: Target) -> Options {
         sample: 0,
         trace: None,
         count_work: true,
+        kernels: vec![],
     }
 }
 

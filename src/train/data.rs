@@ -18,11 +18,9 @@ const DATA_STREAM: u64 = 1;
 /// Why a text cannot be trained on.
 #[derive(Debug, Error)]
 pub enum DataError {
-    #[error("cannot read {path}: {source}")]
-    Unreadable {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    // Not called `source`: a chain of errors would name it twice.
+    #[error("cannot read {path}: {why}")]
+    Unreadable { path: PathBuf, why: std::io::Error },
     #[error("{path} is empty: training needs at least {needed} bytes (--seq-len + 1)")]
     Empty { path: PathBuf, needed: usize },
     #[error(
@@ -100,9 +98,9 @@ impl Data {
                 vocabulary: config.vocabulary,
             });
         }
-        let bytes = std::fs::read(path).map_err(|source| DataError::Unreadable {
+        let bytes = std::fs::read(path).map_err(|why| DataError::Unreadable {
             path: path.into(),
-            source,
+            why,
         })?;
         let needed = config.sequence_length + 1;
         check_text(path, &bytes, needed)?;

@@ -1,7 +1,9 @@
 //! What fixes a run, and how it may end.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use burn::tensor::FloatDType;
 use tinyllama_kernels::adamw::Hyperparameters;
@@ -112,6 +114,34 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// Whether work per part is reported.
     pub count_work: bool,
+    /// Kernels that take the place of the target's own; v4 on a GPU.
+    pub kernels: Vec<KernelInPlace>,
+}
+
+/// Grid, block, and bytes of local memory.
+pub type LaunchShape = ([u32; 3], [u32; 3], u32);
+
+/// A launch for sizes by name.
+type ShapeOf = Arc<dyn Fn(&[(&str, usize)]) -> anyhow::Result<LaunchShape> + Send + Sync>;
+
+/// Somebody's kernel in place of one of the target's.
+#[derive(Clone)]
+pub struct KernelInPlace {
+    /// What it carries out: `rmsnorm`, `swiglu`, `cross-entropy` or `adamw`.
+    pub operation: String,
+    pub entry: String,
+    pub file: PathBuf,
+    /// HIP C++ that nvrtc takes too.
+    pub source: String,
+    pub shape: ShapeOf,
+}
+
+impl fmt::Debug for KernelInPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KernelInPlace")
+            .field(&self.operation)
+            .finish()
+    }
 }
 
 impl Options {

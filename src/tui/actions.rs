@@ -7,13 +7,16 @@ use super::keys::{Action, Area, Binding, Key, KeyMap};
 use super::message::Effect;
 use super::model::{Here, Model};
 use super::panel::PanelAction;
-use super::panels::{PANELS, help};
-use super::update::act::{act, check, edit, flags, hint, quit, redraw, shell, skip, suspend, view};
+use super::panels::{PANELS, help, welcome};
+use super::update::act::{
+    act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, suspend, view,
+};
+use super::update::navigate::{forward, through_outline, through_step};
 use super::update::navigate::{next, open_row, outline, previous, proceed};
-use super::update::navigate::{through_outline, through_step};
 use super::update::palette::find;
 use super::update::play::{faster, play, slower};
 use super::update::profile::{import, in_terminal};
+use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
 
@@ -49,41 +52,60 @@ const LINES: &[Motion] = &[(Up, "up k", "line up"), (Down, "down j", "line down"
 
 const PAGES: &[Motion] = &[
     (PageUp, "pageup ctrl-b b", "page up"),
-    (PageDown, "pagedown ctrl-f space", "page down"),
+    (PageDown, "space pagedown ctrl-f", "page down"),
     (Top, "home g", "to the top"),
     (Bottom, "end G", "to the end"),
 ];
 
-static TABLES: [Table; 5] = [
+/// What can be done with a text, a step's or a page's.
+const READING: &[Deed] = &[
+    (Search, "/", "search the text", Any(search)),
+    (NextMatch, ">", "next match", Any(next_match)),
+    (PreviousMatch, "<", "previous match", Any(previous_match)),
+    (Follow, "L", "follow a link", Any(follow)),
+    (Explain, "w", "explain a word", Any(explain)),
+];
+
+static TABLES: [Table; 6] = [
     Table {
         area: Area::Step,
-        deeds: &[&[
-            (Act, "enter", "do what the step asks", Step(act)),
-            (Back, "esc", "to the outline", Any(outline)),
-            (Next, "n right", "next step", Step(next)),
-            (Previous, "p left", "previous step", Step(previous)),
-            (Hint, "h", "hint", Step(hint)),
-            (View, "v tab", "figures", Step(view)),
-            (Flags, "f", "change flags", Step(flags)),
-            (Stop, "x", "stop the run", Any(ask_to_stop)),
-            (Play, "r", "play a recording", Step(play)),
-            (Faster, "+", "play faster", Any(faster)),
-            (Slower, "-", "play slower", Any(slower)),
-            (Check, "c", "check again", Step(check)),
-            (Edit, "e", "edit", Step(edit)),
-            (Import, "i", "import a file", Step(import)),
-            (Terminal, "t", "run with the terminal", Step(in_terminal)),
-            (Skip, "s", "skip with a note", Step(skip)),
-            (Search, "/", "search the text", Step(search)),
-            (NextMatch, ">", "next match", Any(next_match)),
-            (PreviousMatch, "<", "previous match", Any(previous_match)),
-        ]],
-        motions: &[LINES, PAGES],
+        deeds: &[
+            &[
+                (Act, "enter", "do what the step asks", Step(act)),
+                (Forward, "space", "page down, then next step", Step(forward)),
+                (Again, "a", "run again", Step(again)),
+                (Back, "esc", "to the outline", Any(outline)),
+                (Next, "n right", "next step", Step(next)),
+                (Previous, "p left", "previous step", Step(previous)),
+                (Hint, "h", "hint", Step(hint)),
+                (View, "v tab", "figures", Step(view)),
+                (Flags, "f", "change flags", Step(flags)),
+                (Stop, "x", "stop the run", Any(ask_to_stop)),
+                (Play, "r", "play a recording", Step(play)),
+                (Faster, "+", "play faster", Any(faster)),
+                (Slower, "-", "play slower", Any(slower)),
+                (Check, "c", "check again", Step(check)),
+                (Edit, "e", "edit", Step(edit)),
+                (Import, "i", "import a file", Step(import)),
+                (Terminal, "t", "run with the terminal", Step(in_terminal)),
+                (Skip, "s", "skip with a note", Step(skip)),
+            ],
+            READING,
+        ],
+        motions: &[
+            LINES,
+            &[
+                (PageUp, "pageup ctrl-b b", "page up"),
+                (PageDown, "pagedown ctrl-f", "page down"),
+                (Top, "home g", "to the top"),
+                (Bottom, "end G", "to the end"),
+            ],
+        ],
         moved: through_step,
     },
     Table {
         area: Area::Panel,
-        deeds: &[&[(Close, "v esc", "back to the text", Any(close))]],
+        deeds: &[&[(Close, "esc v", "back to the text", Any(close))]],
         motions: &[
             &[
                 (NextSection, "tab", "next section"),
@@ -117,7 +139,16 @@ static TABLES: [Table; 5] = [
     },
     Table {
         area: Area::Page,
-        deeds: &[&[(Close, "esc enter", "close", Any(close))]],
+        deeds: &[&[(Close, "esc enter", "close", Any(close))], READING],
+        motions: &[LINES, PAGES],
+        moved: panel,
+    },
+    Table {
+        area: Area::Welcome,
+        deeds: &[&[
+            (Begin, "enter", "train the model now", Any(welcome::begin)),
+            (Close, "esc", "all lessons", Any(close)),
+        ]],
         motions: &[LINES, PAGES],
         moved: panel,
     },
@@ -131,6 +162,7 @@ static TABLES: [Table; 5] = [
             ],
             PANELS,
             &[
+                (Doctor, "D", "what this machine has", Any(doctor)),
                 (Shell, "!", "a shell; `exit` returns", Any(shell)),
                 (Redraw, "ctrl-l", "draw everything again", Any(redraw)),
                 (

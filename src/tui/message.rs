@@ -8,6 +8,7 @@ use crossterm::event::Event;
 use super::desk::{Desk, Work};
 use super::highlight::Highlighter;
 use super::panel::Panel;
+use super::run_view::RunView;
 use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::live::GpuStatus;
@@ -17,11 +18,12 @@ use crate::run::Line;
 use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
+use crate::session::kernel::Tried;
 use crate::session::learning::HintStage;
 use crate::session::runs::MeasuredRuns;
-use crate::tutor::Ending;
 use crate::tutor::outcome::Shown;
 use crate::tutor::profile::Prepared;
+use crate::tutor::{Ending, Job};
 
 /// A run of this tutor, from when it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,7 +65,11 @@ pub enum Message {
         run: Option<String>,
         ending: Ending,
     },
+    /// The last run of a step, read from its files.
+    RunRead(Box<ReadRun>),
     Profile(StepRef, ProfileMessage),
+    /// A learner's kernel was saved and checked, or could not be.
+    Kernel(StepRef, Result<Box<Tried>, String>),
     /// The editor was closed; the text is that of a reflection.
     Edited(StepRef, Result<String, String>),
     /// A panel was asked for, and its files were read.
@@ -75,6 +81,17 @@ pub enum Message {
     Continued,
     /// The program that had the terminal has ended.
     Back,
+}
+
+/// A run of an earlier day.
+#[derive(Debug)]
+pub struct ReadRun {
+    pub at: StepRef,
+    /// Its id in the session.
+    pub run: String,
+    pub target: String,
+    pub view: RunView,
+    pub ending: Ending,
 }
 
 /// From the profiler of a profile step.
@@ -95,9 +112,15 @@ pub enum ProfileMessage {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Enter(StepRef),
+    /// The end of its text was seen.
+    Read(StepRef),
+    /// What its checks said of the runs there are, without noting anything.
+    Look(StepRef),
     Spend(StepRef, f64),
     Predict(StepRef, f64),
     Answer(StepRef, Answer),
+    /// Names the suspect of this id.
+    Suspect(StepRef, String),
     Reflect(StepRef, String),
     Check(StepRef),
     Hint(StepRef),
@@ -120,6 +143,8 @@ pub enum Request {
         at: StepRef,
         command: Vec<String>,
     },
+    /// A learner's kernel was checked.
+    Tried(StepRef, Box<Tried>),
     /// Read what earlier runs measured.
     Measure,
 }
@@ -142,8 +167,13 @@ pub enum News {
     None,
     /// A step was skipped.
     Skipped(StepRef),
-    Marked(StepRef, Marked),
+    /// None where what is right depends on a command that was not run yet.
+    Marked(StepRef, Option<Marked>),
     Checked {
+        at: StepRef,
+        outcomes: Vec<Shown>,
+    },
+    Looked {
         at: StepRef,
         outcomes: Vec<Shown>,
     },
@@ -165,7 +195,7 @@ pub enum Effect {
     Session(Request),
     StartRun {
         id: RunId,
-        target: String,
+        job: Job,
         flags: Vec<String>,
     },
     /// Plays a recording as the run.
@@ -198,6 +228,8 @@ impl Effect {
 #[derive(Clone, Debug, PartialEq)]
 pub enum HandOver {
     Shell,
+    /// This program with these words, which prints and ends.
+    Command(Vec<String>),
     /// `$EDITOR` on the text of a reflection.
     Write {
         at: StepRef,

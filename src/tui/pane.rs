@@ -86,6 +86,27 @@ impl<'a> Pane<'a> {
         markdown::render(text, self.area.width, self.theme, self.highlighter)
     }
 
+    /// Reverses every place where a word stands.
+    pub fn mark(&mut self, word: &str) {
+        let wanted: Vec<String> = word.to_lowercase().chars().map(|c| c.to_string()).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        for row in self.area.rows() {
+            let cells = (row.left()..row.right()).map(|x| (x, row.y));
+            let cells = cells.map(|place| self.buffer[place].symbol().to_lowercase());
+            let cells: Vec<String> = cells.collect();
+            for (start, window) in cells.windows(wanted.len()).enumerate() {
+                if window == wanted.as_slice() {
+                    let x = row.x + u16::try_from(start).unwrap_or(0);
+                    let width = u16::try_from(wanted.len()).unwrap_or(0);
+                    let style = self.theme.selection();
+                    self.buffer.set_style(Rect::new(x, row.y, width, 1), style);
+                }
+            }
+        }
+    }
+
     /// Says why there is nothing to see.
     pub fn remark(&mut self, text: &str) {
         self.put_text(text, self.theme.muted());

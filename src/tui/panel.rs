@@ -77,6 +77,17 @@ pub trait Panel: fmt::Debug + Send {
     /// What can be done now, most useful first. Scrolling by lines and pages goes without saying.
     fn commands(&self) -> Vec<Command>;
 
+    /// What is read in it, as Markdown; none where it is no text.
+    fn text(&self) -> Option<&str> {
+        None
+    }
+
+    /// Goes to the next or the last place where `text` stands, none meaning what was searched for before. Says which of how
+    /// many it is; none where there is none.
+    fn search(&mut self, _text: Option<&str>, _forward: bool) -> Option<(usize, usize)> {
+        None
+    }
+
     /// Lines above and below what was drawn last, for its frame.
     fn hidden(&self) -> (usize, usize) {
         (0, 0)

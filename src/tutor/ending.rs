@@ -6,7 +6,7 @@ use crate::train::event::Failure;
 const WRONG_FLAGS: &str = "The flags were not understood: change them and run it again.";
 
 /// A run that is over, for its learner.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
     /// None where the program could not even be started.
     pub exit: Option<RunExit>,
@@ -16,6 +16,8 @@ pub struct Ending {
     pub remedy: Option<String>,
     /// Last lines of the error stream; empty where it is silent.
     pub stderr: String,
+    /// Whether somebody asked it to end.
+    pub stopped: bool,
 }
 
 impl Ending {
@@ -34,7 +36,40 @@ impl Ending {
             words,
             remedy,
             stderr: ended.stderr.clone(),
+            stopped: ended.stopped,
         }
+    }
+
+    /// Of a run of an earlier day, from what its files say; `exit` is none where it never came to an end.
+    pub fn kept(exit: Option<RunExit>, failure: Option<&Failure>, stderr: String) -> Self {
+        let exit = exit.unwrap_or(RunExit::Lost);
+        let stopped = matches!(
+            exit,
+            RunExit::Status(130 | 143) | RunExit::Signal(libc::SIGINT | libc::SIGTERM)
+        ) && failure.is_none();
+        let (words, remedy) = match exit {
+            RunExit::SUCCESS => ("The run ended as planned.".into(), None),
+            _ if stopped => ("The run was stopped.".into(), None),
+            RunExit::Lost => (
+                "The tutor ended before this run did: what it measured until then is kept.".into(),
+                Some("Start it again.".into()),
+            ),
+            exit => failed(exit, failure, &stderr),
+        };
+        Self {
+            exit: Some(exit),
+            words,
+            remedy,
+            stderr,
+            stopped,
+        }
+    }
+
+    /// What happened and what to do about it.
+    pub fn in_full(&self) -> String {
+        let remedy = self.remedy.iter().map(String::as_str);
+        let words = std::iter::once(self.words.as_str()).chain(remedy);
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// Of a run or a recording that could not be started, read or kept.
@@ -56,7 +91,7 @@ impl Ending {
             exit: None,
             words: format!("The {what}: {error:#}."),
             remedy: Some(remedy.into()),
-            stderr: String::new(),
+            ..Self::default()
         }
     }
 

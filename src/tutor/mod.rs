@@ -4,13 +4,18 @@
 pub mod ending;
 pub mod error;
 pub mod gpu;
+pub mod job;
 pub mod options;
 pub mod outcome;
+pub mod output;
+pub mod prepare;
 pub mod profile;
 pub mod recordings;
 pub mod say;
 pub mod signals;
+pub mod turns;
 
 pub use ending::Ending;
 pub use error::TutorError;
+pub use job::Job;
 pub use options::Options;

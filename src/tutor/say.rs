@@ -55,6 +55,14 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     Some(text)
 }
 
+/// `2026-11-22T17:42:17Z` as `2026-11-22 17:42 UTC`.
+pub fn moment(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time.to_owned(),
+    }
+}
+
 /// What a locked lesson needs, by title.
 pub fn requires(course: &Course, missing: &[String]) -> String {
     let titles: Vec<&str> = missing

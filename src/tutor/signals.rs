@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::run::Processes;
-use crate::session::Session;
+use crate::session::{Session, SessionError};
 
 /// A session that whoever ends the tutor can close; empty once it was.
 #[derive(Clone, Debug, Default)]
@@ -31,19 +31,25 @@ impl SharedSession {
     }
 
     /// Writes its cache and lets go of its lock. All acknowledged events are on the disk already.
-    pub fn close(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    ///
+    /// # Errors
+    /// When something that was done is not kept.
+    pub fn close(&self) -> Result<(), SessionError> {
+        close(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// The same where nobody is at it just now; true when nothing is left to wait for.
-    pub fn try_close(&self) -> bool {
+    /// The same where nobody is at it just now; none while somebody is.
+    pub fn try_close(&self) -> Option<Result<(), SessionError>> {
         match self.0.try_lock() {
-            Ok(mut session) => drop(session.take()),
-            Err(TryLockError::Poisoned(_)) => {}
-            Err(TryLockError::WouldBlock) => return false,
+            Ok(mut session) => Some(close(session.take())),
+            Err(TryLockError::Poisoned(_)) => Some(Ok(())),
+            Err(TryLockError::WouldBlock) => None,
         }
-        true
     }
+}
+
+fn close(session: Option<Session>) -> Result<(), SessionError> {
+    session.map_or(Ok(()), |mut session| session.finish())
 }
 
 /// What depends on the face of the tutor.
@@ -164,8 +170,10 @@ fn end(
         thread::spawn(move || processes.end(GRACE))
     };
     let until = Instant::now() + SAVING;
-    while !session.try_close() && Instant::now() < until {
+    let mut kept = session.try_close();
+    while kept.is_none() && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));
+        kept = session.try_close();
     }
     if signal != SIGHUP {
         let (done, restored) = mpsc::channel();
@@ -176,6 +184,9 @@ fn end(
             let _ = done.send(());
         });
         let _ = restored.recv_timeout(RESTORING);
+        if let Some(Err(error)) = &kept {
+            eprintln!("error: {error}\n       {}", error.remedy());
+        }
     }
     let _ = children.join();
     std::process::exit(128 + signal);

@@ -13,7 +13,7 @@ mod launch;
 mod reference;
 
 use launch::{Backward, Forward, backward, forward};
-use reference::{reference_backward, reference_forward};
+pub use reference::{reference_backward, reference_forward};
 
 use crate::kernel::{Budget, Content, Kernel, Role, Room, Sample};
 use crate::launch::F32;

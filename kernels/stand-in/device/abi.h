@@ -41,9 +41,11 @@ struct Runtime {
     // Shuffle: the value of lane `argument`, which is poison where that lane takes no part. Ballot: a bit for each lane
     // whose value is not zero; the lanes taking part in `active`.
     uint64_t (*wave)(const void *place, WaveOperation operation, uint64_t value, uint32_t argument, uint64_t *active);
-    // Called before every access to memory other than the lane's own stack.
-    void (*access)(const void *address, size_t bytes, Access access);
+    // Called before every access to memory other than the lane's own stack, with where in the code it is.
+    void (*access)(const void *address, size_t bytes, Access access, const void *place);
     void (*fail)(const char *message);
+    // An index outside an array whose size is part of its type, in line `line`.
+    void (*index)(uint32_t line, const char *array, int64_t index);
 };
 
 // One kernel of a module.
@@ -69,6 +71,6 @@ struct Module {
 };
 
 // Changes with every incompatible change above: a cached module of another version is compiled again.
-constexpr uint32_t ABI_VERSION = 4;
+constexpr uint32_t ABI_VERSION = 5;
 
 }  // namespace stand_in

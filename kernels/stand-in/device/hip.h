@@ -39,7 +39,7 @@ STAND_IN_INLINE void checked(const char *address, size_t bytes, Access access) {
         return address >= reinterpret_cast<const char *>(object) && address + bytes <= reinterpret_cast<const char *>(object + 1);
     };
     if (part_of(lane) || part_of(&hip_stand_in_grid) || part_of(&hip_stand_in_lane)) return;
-    hip_stand_in_runtime->access(address, bytes, access);
+    hip_stand_in_runtime->access(address, bytes, access, __builtin_return_address(0));
 }
 }  // namespace stand_in
 
@@ -164,7 +164,7 @@ STAND_IN_MEETING int __any(int vote) {
 #define STAND_IN_ATOMIC(name, result)                                                                       \
     template <class T>                                                                                      \
     static __attribute__((noinline)) STAND_IN_UNCHECKED T name(T *address, T value) {                                                           \
-        stand_in::hip_stand_in_runtime->access(address, sizeof(T), stand_in::Access::Atomic);               \
+        stand_in::hip_stand_in_runtime->access(address, sizeof(T), stand_in::Access::Atomic, STAND_IN_PLACE); \
         T old = *address;                                                                                   \
         *address = (result);                                                                                \
         return old;                                                                                         \
@@ -179,11 +179,27 @@ STAND_IN_ATOMIC(atomicMax, old < value ? value : old)
 STAND_IN_ATOMIC(atomicExch, value)
 template <class T>
 static __attribute__((noinline)) STAND_IN_UNCHECKED T atomicCAS(T *address, T compare, T value) {
-    stand_in::hip_stand_in_runtime->access(address, sizeof(T), stand_in::Access::Atomic);
+    stand_in::hip_stand_in_runtime->access(address, sizeof(T), stand_in::Access::Atomic, STAND_IN_PLACE);
     T old = *address;
     if (old == compare) *address = value;
     return old;
 }
+
+// Vectors.
+#define STAND_IN_VECTOR2(name, type, bytes)                                              \
+    struct __attribute__((aligned(bytes))) name {                                        \
+        type x, y;                                                                       \
+    };                                                                                   \
+    STAND_IN_INLINE name make_##name(type x, type y) { return {x, y}; }
+#define STAND_IN_VECTOR4(name, type)                                                     \
+    struct __attribute__((aligned(16))) name {                                           \
+        type x, y, z, w;                                                                 \
+    };                                                                                   \
+    STAND_IN_INLINE name make_##name(type x, type y, type z, type w) { return {x, y, z, w}; }
+STAND_IN_VECTOR2(float2, float, 8)
+STAND_IN_VECTOR2(int2, int, 8)
+STAND_IN_VECTOR4(float4, float)
+STAND_IN_VECTOR4(int4, int)
 
 #include "math.h"
 

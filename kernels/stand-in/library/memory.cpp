@@ -43,8 +43,23 @@ Shadowed &Shadowed::operator=(Shadowed &&other) noexcept {
     return *this;
 }
 
-std::string Shadowed::touch(const void *address, size_t bytes, Access access, const Moment &now, bool local) {
-    if (!shadow_) return {};
+std::string Clash::words() const {
+    const std::string at = std::to_string(byte);
+    switch (kind) {
+        case Kind::None: return {};
+        case Kind::Unwritten: return "reads memory that no thread of its block has written, byte " + at;
+        case Kind::OtherWork:
+            return std::string(name(access)) + " byte " + at + " that " + work + (written ? " wrote" : " read") + ", which nothing orders before it";
+        case Kind::Race:
+            return std::string(name(access)) + " byte " + at + " that thread " + std::to_string(thread) + (other_block ? " of another block" : "") +
+                   (written ? " wrote" : " read") + " with nothing in between to order them";
+    }
+    return {};
+}
+
+Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Moment &now, bool local, bool strict) {
+    Clash clash;
+    if (!shadow_) return clash;
     const size_t first = static_cast<size_t>(static_cast<const char *>(address) - start_);
     // Two accesses of one stretch between barriers are in no order, unless one thread made them or the wave met in
     // between. Blocks of one launch are in no order at all.
@@ -54,27 +69,30 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
         if (epoch != now.epoch || thread == now.thread) return false;
         return thread / now.wave_size != now.thread / now.wave_size || step == now.step;
     };
+    // Work that ran before, and need not have on a GPU.
+    auto other_work = [&](uint32_t epoch) { return !local && epoch && epoch < now.launch_epoch ? order().unordered(epoch) : nullptr; };
     for (size_t at = first; at < first + bytes; at++) {
         Shadow &shadow = shadow_[at];
-        if (local && access == Access::Read && shadow.written_in < now.block_epoch) {
-            return "reads local memory that no thread of its block has written, byte " + std::to_string(at);
-        }
-        // Work that ran before, and need not have on a GPU.
-        auto other_work = [&](uint32_t epoch) { return !local && epoch && epoch < now.launch_epoch ? order().unordered(epoch) : nullptr; };
-        if (const Operation *other = other_work(shadow.written_in)) {
-            return std::string(name(access)) + " byte " + std::to_string(at) + " that " + other->name + " wrote, which nothing orders before it";
-        }
-        if (const Operation *other = access == Access::Read ? nullptr : other_work(shadow.read_in)) {
-            return std::string(name(access)) + " byte " + std::to_string(at) + " that " + other->name + " read, which nothing orders before it";
-        }
-        const bool both_atomic = access == Access::Atomic && shadow.atomically;
-        if (shadow.written_in && !both_atomic && unordered(shadow.written_in, shadow.writer, shadow.writer_step)) {
-            return std::string(name(access)) + " byte " + std::to_string(at) + " that thread " + std::to_string(shadow.writer) +
-                   (shadow.written_in < now.block_epoch ? " of another block" : "") + " wrote with nothing in between to order them";
-        }
-        if (access != Access::Read && shadow.read_in && unordered(shadow.read_in, shadow.reader, shadow.reader_step)) {
-            return std::string(name(access)) + " byte " + std::to_string(at) + " that thread " + std::to_string(shadow.reader) +
-                   (shadow.read_in < now.block_epoch ? " of another block" : "") + " read with nothing in between to order them";
+        // The first clash of an access is told.
+        auto found = [&](Clash::Kind kind, bool written) -> Clash & {
+            const uint32_t epoch = written ? shadow.written_in : shadow.read_in;
+            return clash = {kind, access, written, epoch < now.block_epoch, written ? shadow.writer : shadow.reader,
+                            written ? shadow.writer_place : shadow.reader_place, at, ""};
+        };
+        if (!clash) {
+            const bool both_atomic = access == Access::Atomic && shadow.atomically;
+            const bool writes = access != Access::Read;
+            if (local ? access == Access::Read && shadow.written_in < now.block_epoch : strict && !shadow.written_in && access != Access::Write) {
+                found(Clash::Kind::Unwritten, true);
+            } else if (const Operation *wrote = other_work(shadow.written_in)) {
+                found(Clash::Kind::OtherWork, true).work = wrote->name.c_str();
+            } else if (const Operation *read = writes ? other_work(shadow.read_in) : nullptr) {
+                found(Clash::Kind::OtherWork, false).work = read->name.c_str();
+            } else if (shadow.written_in && !both_atomic && unordered(shadow.written_in, shadow.writer, shadow.writer_step)) {
+                found(Clash::Kind::Race, true);
+            } else if (writes && shadow.read_in && unordered(shadow.read_in, shadow.reader, shadow.reader_step)) {
+                found(Clash::Kind::Race, false);
+            }
         }
         if (access == Access::Read) {
             // The first reader other than the one about to write is what matters: keep it when there are several.
@@ -83,6 +101,7 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
                 shadow.read_in = now.epoch;
                 shadow.reader = now.thread;
                 shadow.reader_step = now.step;
+                shadow.reader_place = now.place;
                 shadow.many_readers = false;
             } else if (shadow.reader != now.thread) {
                 shadow.many_readers = true;
@@ -91,10 +110,11 @@ std::string Shadowed::touch(const void *address, size_t bytes, Access access, co
             shadow.written_in = now.epoch;
             shadow.writer = now.thread;
             shadow.writer_step = now.step;
+            shadow.writer_place = now.place;
             shadow.atomically = access == Access::Atomic;
         }
     }
-    return {};
+    return clash;
 }
 
 std::string DeviceMemory::touch(const void *address, size_t bytes, Access access) {
@@ -102,7 +122,7 @@ std::string DeviceMemory::touch(const void *address, size_t bytes, Access access
     Shadowed *allocation = checked && bytes > 0 ? find(address, bytes) : nullptr;
     if (!allocation) return {};
     const uint32_t epoch = order().next_epoch();
-    return allocation->touch(address, bytes, access, {epoch, epoch, epoch, 0, 1, 0}, false);
+    return allocation->touch(address, bytes, access, {epoch, epoch, epoch, 0, 1, 0, 0}, false).words();
 }
 
 size_t DeviceMemory::capacity() {

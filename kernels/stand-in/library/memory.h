@@ -23,6 +23,9 @@ struct Shadow {
     uint8_t reader_step = 0;
     bool atomically = false;
     bool many_readers = false;
+    // Where in the code: the lower half of the address.
+    uint32_t writer_place = 0;
+    uint32_t reader_place = 0;
 };
 
 // The moment of an access.
@@ -34,6 +37,23 @@ struct Moment {
     uint16_t thread;
     uint16_t wave_size;
     uint8_t step;
+    uint32_t place;
+};
+
+// What an access clashes with; converts to false where it does not.
+struct Clash {
+    enum class Kind : uint8_t { None, Unwritten, OtherWork, Race } kind = Kind::None;
+    Access access = Access::Read;
+    // What the other access was.
+    bool written = false;
+    bool other_block = false;
+    uint16_t thread = 0;
+    uint32_t place = 0;
+    size_t byte = 0;
+    const char *work = "";
+
+    explicit operator bool() const { return kind != Kind::None; }
+    std::string words() const;
 };
 
 // A stretch of memory with a shadow byte for byte.
@@ -52,8 +72,9 @@ class Shadowed {
         return at >= start_ && bytes <= bytes_ && at <= start_ + (bytes_ - bytes);
     }
     // Notes an access; the answer is what it clashes with, or empty. In `local` memory, which starts without a value in
-    // every block, a read before any write is a clash too.
-    std::string touch(const void *address, size_t bytes, Access access, const Moment &now, bool local);
+    // every block, a read before any write is a clash too; in other memory where `strict`.
+    Clash touch(const void *address, size_t bytes, Access access, const Moment &now, bool local, bool strict = false);
+    const Shadow *shadow(size_t byte) const { return shadow_ ? shadow_ + byte : nullptr; }
 
    private:
     char *start_ = nullptr;
@@ -63,11 +84,13 @@ class Shadowed {
 
 class DeviceMemory {
    public:
-    // HIP_STAND_IN_MEMORY. Little by default, because who touched it takes sixteen times as much of the host, and because
+    // HIP_STAND_IN_MEMORY. Little by default, because who touched it takes 24 times as much of the host, and because
     // programs measure bandwidth on what they find.
     static size_t capacity();
     // Null where the capacity does not suffice.
     void *allocate(size_t bytes);
+    // Memory that somebody else allocated, and frees.
+    void adopt(char *memory, size_t bytes) { allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Shadowed(memory, bytes)); }
     // False where `address` was not allocated here.
     bool release(void *address);
     // The allocation that holds all of `bytes` at `address`, or null.
@@ -76,6 +99,10 @@ class DeviceMemory {
     std::string touch(const void *address, size_t bytes, Access access);
     // Where `address` lies, in words.
     std::string describe(const void *address) const;
+    template <class F>
+    void each(F visit) const {
+        for (auto &[start, allocation] : allocations_) visit(allocation);
+    }
     size_t in_use() const { return in_use_; }
     size_t allocations() const { return allocations_.size(); }
 

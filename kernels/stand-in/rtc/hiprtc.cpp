@@ -241,7 +241,7 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
 
     std::vector<std::string> build = common;
     const std::string library = folder.file("module.so");
-    build.insert(build.end(), {"-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions",
+    build.insert(build.end(), {"-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-optimize-sibling-calls",
                                "-include", STAND_IN_DEVICE_HEADERS "/hip.h"});
     if (checked()) {
         // Every access calls a function of device/hip.h, a store after a load of the same place too; lanes' stacks are left

@@ -124,5 +124,3 @@ impl Database {
     }
 }
 
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,5 @@
 //! The figures of earlier runs, kept in a file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use thiserror::Error;
 
 use crate::analysis::MeasuredRun;
 use crate::analysis::comparison::{Made, circumstances};
+use crate::base::foreign;
 use crate::train::event::Hello;
 
 const VERSION: u32 = 1;
@@ -119,7 +119,8 @@ impl Baseline {
             path: path.to_path_buf(),
             why,
         };
-        let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+        let text = foreign::read_text(path, foreign::MOST_BYTES)
+            .map_err(|error| cannot(error.to_string()))?;
         let any: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| cannot(error.to_string()))?;
         match any.get("version").and_then(serde_json::Value::as_u64) {

@@ -1,3 +1,4 @@
+use super::baseline::BaselineError;
 use super::*;
 
 /// Runs around `ms`, each start off by a little, steps by less.

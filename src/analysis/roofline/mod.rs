@@ -9,7 +9,7 @@ mod points;
 
 pub use ceilings::{ceilings, named, product_units};
 pub use counters::{CounterCheck, against_counters};
-pub use points::{KernelWork, has_products, product_work};
+pub use points::{KernelWork, has_products};
 
 use super::MeasuredRun;
 use super::calibration::Calibration;

@@ -1,3 +1,4 @@
+use super::points::product_work;
 use super::*;
 use crate::analysis::calibration::tests::example;
 use crate::base::roofline::{Bound, Grain, Point, Source, svg, text};

@@ -1,7 +1,7 @@
 //! The diagram as SVG: by itself in a file, without script and font, or as a part of a page.
 
 use super::{Bound, Picture, Point, Roofline, Source};
-use crate::base::markup::Text;
+use crate::base::foreign::Html as Text;
 use crate::base::units::rate;
 
 /// Units of the drawing.

@@ -1,6 +1,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::finding::Further;
 use super::*;
 
 /// Step times around 10 ms: log-normal with 5 % noise, each step remembering `memory` of the one before, some outliers.

@@ -108,8 +108,13 @@ impl FromArgMatches for Flags {
 impl Flags {
     /// Behind `words`, in whose place they stand where both name the same flag.
     pub fn after(&self, words: &[&str]) -> Vec<String> {
+        let is_deterministic = self.words.iter().any(|word| word == "--deterministic");
         let before = words.iter().map(|word| (*word).to_string());
-        before.chain(self.words.iter().cloned()).collect()
+        before
+            // What is to be the same in every bit has to be compared.
+            .filter(|word| !(is_deterministic && word == "--repeatability=off"))
+            .chain(self.words.iter().cloned())
+            .collect()
     }
 
     /// What a flag was given.

@@ -39,6 +39,8 @@ pub enum InstructorCommand {
         #[arg(long)]
         watch: bool,
     },
+    /// The contest: everybody's best correct run, the fastest first
+    Ladder,
     /// One learner's session, as a report in Markdown
     Show { learner: String },
     /// Take back progress; a backup is kept

@@ -1,5 +1,6 @@
 //! Everyone in the class as lines, once or whenever something changed.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,8 +9,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Instructor;
+use crate::base::foreign::{Terminal, plain};
+use crate::base::units::number_or_not;
 use crate::cli::Exit;
 use crate::instructor::class::PERMISSIONS;
+use crate::instructor::ladder::ladder;
 use crate::instructor::view::{LearnerView, views};
 use crate::session::class_file;
 
@@ -48,14 +52,32 @@ impl Instructor<'_> {
         }
     }
 
+    pub fn ladder(&mut self) -> Result<Exit> {
+        let rungs = ladder(&mut self.class, &self.course)?;
+        let mut text = String::new();
+        for (place, rung) in (1..).zip(&rungs) {
+            let ms = number_or_not(rung.step_ms, 2);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{place:>3}. {:<16} {:>9.1} samples/s  {ms:>9} ms  {}",
+                rung.learner, rung.samples_per_s, rung.flags
+            );
+        }
+        if rungs.is_empty() {
+            text.push_str("Nobody has a correct run at the contest yet.");
+        }
+        self.print(&json!({ "ladder": rungs }), text.trim_end())
+    }
+
     fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
         let pin = class_file::read(self.class.folder())?.and_then(|pin| pin.lesson);
         if self.args.json {
             return self.print(&json!({ "learners": views, "pinned": pin }), "");
         }
-        let mut out = io::stdout().lock();
+        let mut out = Terminal(io::stdout().lock());
         if let Some(lesson) = pin {
-            writeln!(out, "The class is pinned to {lesson}.")?;
+            writeln!(out, "The class is pinned to {}.", plain(&lesson))?;
         }
         if views.is_empty() {
             writeln!(out, "Nobody has begun yet.")?;

@@ -12,6 +12,7 @@ pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, Recipient};
 use super::Exit;
 use super::session::say_error;
+use crate::base::foreign::{plain, plain_lines};
 use crate::base::locale;
 use crate::instructor::carry_out::newest_backup;
 use crate::instructor::class::PERMISSIONS;
@@ -52,17 +53,25 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
 /// Prints an error with what to do about it.
 fn say(error: anyhow::Error) -> Result<Exit> {
     if let Some(error) = error.downcast_ref::<ScopeError>() {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", plain(&error.to_string()));
         return Ok(Exit::Usage);
     }
     match error.downcast::<ClassError>() {
         Ok(ClassError::Session(error)) => say_error(error.into()),
         Ok(error @ ClassError::NoLearner { .. }) => {
-            eprintln!("error: {error}\n       {}", error.remedy());
+            eprintln!(
+                "error: {}\n       {}",
+                plain(&error.to_string()),
+                error.remedy()
+            );
             Ok(Exit::Usage)
         }
         Ok(error @ ClassError::Folder { .. }) => {
-            eprintln!("error: {error}\n       {}", error.remedy());
+            eprintln!(
+                "error: {}\n       {}",
+                plain(&error.to_string()),
+                error.remedy()
+            );
             Ok(Exit::Environment)
         }
         Err(other) => say_error(other),
@@ -83,6 +92,7 @@ impl Instructor<'_> {
         match command {
             InstructorCommand::List { watch: false } => self.list(),
             InstructorCommand::List { watch: true } => self.watch(),
+            InstructorCommand::Ladder => self.ladder(),
             InstructorCommand::Show { learner } => self.show(learner),
             InstructorCommand::Reset(reset) => {
                 let (scope, workbench) = scope::resolve(&reset.named(), &self.course)?;
@@ -130,7 +140,7 @@ impl Instructor<'_> {
         let mut out = io::stdout().lock();
         match self.args.json {
             true => writeln!(out, "{value:#}")?,
-            false => writeln!(out, "{text}")?,
+            false => writeln!(out, "{}", plain_lines(text))?,
         }
         Ok(Exit::Ok)
     }

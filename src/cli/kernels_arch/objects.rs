@@ -17,6 +17,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
     use anyhow::Context as _;
     use std::collections::BTreeSet;
     use std::fs;
+    use std::io::{self, Write as _};
     use tinyllama_kernels::source::variants;
 
     use crate::model::kernels::{TYPICAL, preset_sizes};
@@ -41,7 +42,12 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
             }
         }
     }
-    println!("{} code objects in {}", written.len(), folder.display());
+    writeln!(
+        io::stdout(),
+        "{} code objects in {}",
+        written.len(),
+        folder.display()
+    )?;
     Ok(Exit::Ok)
 }
 

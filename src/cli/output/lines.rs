@@ -118,8 +118,7 @@ fn hello_text(hello: &Hello) -> String {
     ];
     lines.push(match &hello.data {
         crate::train::event::DataSource::Synthetic => {
-            "  data: one batch of random tokens, repeated; memorising it is all there is to learn"
-                .into()
+            "  data: one batch of random tokens, repeated: it can only be memorised".into()
         }
         crate::train::event::DataSource::Text {
             path,

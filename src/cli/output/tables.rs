@@ -1,7 +1,11 @@
 //! The tables of the profile pass.
 
 use super::NOT_REPORTED;
+use crate::base::table::shortened;
 use crate::train::event::{Kernels, Parts};
+
+/// Columns of a kernel's name, so that a line has 80.
+const NAME: usize = 33;
 
 /// Kernels shown in the table for people; the event stream has all.
 const KERNELS_SHOWN: usize = 15;
@@ -10,7 +14,7 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
     let time = |ms: Option<f64>| ms.map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}"));
     let mut lines = vec![
         format!(
-            "\nKernels, per step over {} profiled step(s): {:.0} launches, {} ms of device time, {} ms from first to last",
+            "\nKernels, per step over {} profiled step(s): {:.0} launches,\n{} ms of device time, {} ms from first to last",
             kernels.steps,
             kernels.launches_per_step,
             time(kernels.device_ms_per_step),
@@ -19,17 +23,16 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
         format!("  {:>12} {:>9}  {:<20} kernel", "ms", "launches", "part"),
     ];
     for kernel in kernels.kernels.iter().take(KERNELS_SHOWN) {
+        let fused = kernel.fused_operations.filter(|count| *count > 1.0);
+        let fused = fused.map_or(String::new(), |count| format!(" ({count:.0} operations)"));
+        // Both ends of a name tell kernels apart; the event stream has all of it.
+        let room = NAME.saturating_sub(fused.len());
         lines.push(format!(
-            "  {:>12} {:>9.1}  {:<20} {}{}",
+            "  {:>12} {:>9.1}  {:<20} {}{fused}",
             time(kernel.device_ms_per_step),
             kernel.launches_per_step,
             kernel.part,
-            kernel.name,
-            kernel
-                .fused_operations
-                .filter(|operations| *operations > 1.0)
-                .map(|operations| format!(" ({operations:.0} operations)"))
-                .unwrap_or_default()
+            shortened(&kernel.name, room),
         ));
     }
     if kernels.kernels.len() > KERNELS_SHOWN {
@@ -44,7 +47,7 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
 pub(super) fn parts_text(parts: &Parts) -> String {
     let mut lines = vec![
         format!(
-            "\nWork per step, {}: {:.3} GFLOP, {:.3} GB at least; achieved {}",
+            "\nWork per step, {}:\n{:.3} GFLOP, {:.3} GB at least; achieved {}",
             parts.source,
             parts.flops_per_step / 1e9,
             parts.bytes_per_step / 1e9,

@@ -145,7 +145,7 @@ fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Res
                 remedy["trouble"].as_str().unwrap_or_default(),
                 remedy["remedy"].as_str().unwrap_or_default()
             );
-            push_wrapped(&mut text, &words, print::WIDTH);
+            push_wrapped(&mut text, &words, print::width());
         }
     }
     writeln!(text, "index in {}", path.display())?;

@@ -121,14 +121,18 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<S
         writeln!(text, "The figures below leave the damaged places out.")?;
     }
     for note in &import.profile.notes {
-        push_wrapped(&mut text, &format!("note: {note}"), print::WIDTH);
+        push_wrapped(&mut text, &format!("note: {note}"), print::width());
     }
     if import.profile.is_empty() {
-        writeln!(text, "Nothing to show: no file of a profiler was found.")?;
+        let why = match import.taken.is_empty() {
+            true => "no file of a profiler was found",
+            false => "what was read holds no rows",
+        };
+        writeln!(text, "Nothing to show: {why}.")?;
     }
     for table in report(&import.profile, parts, view.options()) {
         text.push('\n');
-        text.push_str(&table.render(print::WIDTH));
+        text.push_str(&table.render(print::width()));
     }
     Ok(text)
 }
@@ -142,6 +146,10 @@ fn write_export(
 ) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", to.display());
     let profile = &import.profile;
+    if !matches!(format, ExportFormat::Json) && !profile.has_records() {
+        let why = "nothing to export: there are only sums in it, and this export is of single launches and calls; profile with a trace, or take --export json";
+        return Err(UsageError(why.into()).into());
+    }
     match format {
         ExportFormat::Csv => {
             export::csv::write(profile, to).with_context(cannot)?;
@@ -172,7 +180,7 @@ pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<E
     if view.json {
         print::json(&export::json::comparison(&comparison))?;
     } else {
-        let mut text = comparison.table(view.rows).render(print::WIDTH);
+        let mut text = comparison.table(view.rows).render(print::width());
         for damage in imports.iter().flat_map(|import| &import.damage) {
             writeln!(text, "damaged  {damage}")?;
         }

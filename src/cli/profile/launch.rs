@@ -81,10 +81,10 @@ pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Re
     if as_json {
         print::json(&line_document(line))?;
     } else {
-        let mut text = line.explained(print::WIDTH);
+        let mut text = line.explained(print::width());
         text.push('\n');
         let shows = format!("It shows {}.", task.shows());
-        push_wrapped(&mut text, &shows, print::WIDTH);
+        push_wrapped(&mut text, &shows, print::width());
         print::out(&text)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -129,7 +129,7 @@ pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow:
         target: target(&task, args)?,
         launcher: launcher(args)?.words,
         folder,
-        name: args.target.clone(),
+        name: args.target.to_string(),
         architecture: args.arch.clone().or_else(sysfs::architecture_here),
         task,
     })
@@ -140,7 +140,7 @@ pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsStr
     let given = args.run_flags.iter().map(|word| word.to_string_lossy());
     // What `run` has against them is for the profiler to say.
     let flags = merged(task.run_flags().into_iter().map(Into::into).chain(given));
-    Ok(launcher(args)?.program_for(&args.target, flags))
+    Ok(launcher(args)?.program_for(args.target.name, flags))
 }
 
 fn launcher(args: &LaunchArgs) -> Result<Launcher, UsageError> {

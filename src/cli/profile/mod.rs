@@ -21,6 +21,7 @@ use crate::profiler::run::RunError;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::report::ReportOptions;
 use crate::run::UsageError;
+use crate::targets::{self, Target};
 
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
@@ -108,8 +109,8 @@ enum ProfileCommand {
 /// How to run a target under a profiler.
 #[derive(Debug, Args)]
 struct LaunchArgs {
-    /// What to profile: v1 to v4, stage1 to stage6.
-    target: String,
+    #[arg(help = targets::help("What to profile"))]
+    target: Target,
     /// Only prints the command line with each flag explained.
     #[arg(long)]
     print: bool,

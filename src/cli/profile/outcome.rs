@@ -82,8 +82,8 @@ impl Outcome {
             Ending::Killed(signal) => format!("{} was ended by signal {signal}.\n", self.tool),
         };
         for remedy in &self.finished.remedies {
-            push_wrapped(&mut text, remedy.trouble, print::WIDTH);
-            push_wrapped(&mut text, &format!("-> {}", remedy.remedy), print::WIDTH);
+            push_wrapped(&mut text, remedy.trouble, print::width());
+            push_wrapped(&mut text, &format!("-> {}", remedy.remedy), print::width());
         }
         if let Some(log) = &self.finished.log {
             writeln!(text, "log   {}", log.display())?;

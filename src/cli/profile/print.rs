@@ -3,8 +3,16 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Columns of a table when the width of the terminal is not known.
-pub const WIDTH: usize = 100;
+use crate::base::foreign::plain_lines;
+use crate::cli::analysis::Page;
+
+/// Columns of a table when the width of the terminal is not known, and at most.
+const WIDTH: usize = 100;
+
+/// Columns to print in.
+pub fn width() -> usize {
+    Page::default().width.min(WIDTH)
+}
 
 /// Exit codes of every command.
 const FAILED: u8 = 1;
@@ -15,8 +23,13 @@ pub fn exit_code(succeeded: bool) -> ExitCode {
     ExitCode::from(if succeeded { 0 } else { FAILED })
 }
 
-/// Writes to stdout; a reader that has gone, such as `head`, is no error.
+/// Writes words of others to stdout.
 pub fn out(text: &str) -> io::Result<()> {
+    write(&plain_lines(text))
+}
+
+/// A reader that has gone, such as `head`, is no error.
+fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -28,7 +41,7 @@ pub fn out(text: &str) -> io::Result<()> {
 }
 
 pub fn json(document: &serde_json::Value) -> anyhow::Result<()> {
-    Ok(out(&format!(
+    Ok(write(&format!(
         "{}\n",
         serde_json::to_string_pretty(document)?
     ))?)

@@ -38,7 +38,7 @@ pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
             }
             None => {
                 writeln!(text, "{tool}: not installed")?;
-                push_wrapped(&mut text, tool.how_to_install(), print::WIDTH);
+                push_wrapped(&mut text, tool.how_to_install(), print::width());
             }
         }
     }
@@ -49,8 +49,12 @@ pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 /// What a tool that is not there would show.
 pub fn not_installed(tool: Tool, shows: &str) -> String {
     let mut text = format!("\n{tool} is not installed here.\n");
-    push_wrapped(&mut text, tool.how_to_install(), print::WIDTH);
-    push_wrapped(&mut text, &format!("It would show {shows}."), print::WIDTH);
+    push_wrapped(&mut text, tool.how_to_install(), print::width());
+    push_wrapped(
+        &mut text,
+        &format!("It would show {shows}."),
+        print::width(),
+    );
     let about = tool.about();
     text.push_str(&format!("\nA sample, {}:\n", about.sample_from));
     for line in about.sample.lines() {
@@ -62,10 +66,10 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
 
 pub fn legacy() -> anyhow::Result<ExitCode> {
     let mut text = String::new();
-    push_wrapped(&mut text, WHY, print::WIDTH);
+    push_wrapped(&mut text, WHY, print::width());
     for step in MOVES {
         writeln!(text, "\n  {}\n  {}", step.old, step.new)?;
-        push_wrapped(&mut text, step.differs, print::WIDTH);
+        push_wrapped(&mut text, step.differs, print::width());
     }
     print::out(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
@@ -30,10 +30,6 @@ impl ModuleCache {
         Some(ModuleCache::new(
             strategy.cache_dir().join("tinyllama-tutor").join("modules"),
         ))
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The code kept under `key`; `None` where there is none or the file is damaged.
@@ -73,7 +69,7 @@ mod tests {
         cache.put("b", b"code of b");
         assert_eq!(cache.get("a").as_deref(), Some(&b"code of a"[..]));
 
-        let file = cache.folder().join("a");
+        let file = cache.folder.join("a");
         let mut bytes = fs::read(&file).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(&file, &bytes).unwrap();

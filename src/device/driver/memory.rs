@@ -176,11 +176,6 @@ pub struct Pinned<T: Plain> {
 }
 
 impl<T: Plain> Pinned<T> {
-    /// Numbers in it.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     pub fn bytes(&self) -> usize {
         self.count * size_of::<T>()
     }
@@ -191,12 +186,6 @@ impl<T: Plain> Pinned<T> {
         (0..self.count)
             .map(|index| unsafe { self.pointer.add(index).read_volatile() })
             .collect()
-    }
-
-    /// The number at `index`; `None` past the end.
-    pub fn get(&self, index: usize) -> Option<T> {
-        // SAFETY: as in `read`, and within the count.
-        (index < self.count).then(|| unsafe { self.pointer.add(index).read_volatile() })
     }
 
     /// Replaces what is in it. Copies to the device that are still in flight may see either.

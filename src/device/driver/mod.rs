@@ -45,10 +45,10 @@ pub use compile::Source;
 pub use error::{DriverError, Refusal, Result};
 pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
 pub use graph::{Graph, GraphContents};
-pub use handle::{DeviceMemory, Driver, MemoryUse, WorkCounts};
+pub use handle::Driver;
 pub(super) use loader::{explain, toolkits_named};
 pub use memory::{Address, Buffer, Pinned, Plain, Slice};
-pub use module::{Argument, Kernel, KernelAttributes, Launch, LaunchMode, Module};
+pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
 pub use properties::{Inventory, Properties, Vendor, inventory};
 pub use stream::{Event, Stream};
 

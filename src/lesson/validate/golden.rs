@@ -10,14 +10,14 @@ impl LessonCheck<'_> {
             number,
             flags,
             text,
-            file,
             import,
         } = &step.golden;
         let (needed, wanted, has) = match &step.kind {
             StepKind::Predict { .. } => (true, "number", number.is_some()),
-            StepKind::Run { editable, .. } => (*editable, "flags", flags.is_some()),
+            StepKind::Run { editable, .. } | StepKind::Command { editable, .. } => {
+                (*editable, "flags", flags.is_some())
+            }
             StepKind::Reflect => (true, "text", text.is_some()),
-            StepKind::Kernel { .. } => (true, "file", file.is_some()),
             StepKind::Profile { .. } => (true, "import", import.is_some()),
             _ => (false, "", false),
         };
@@ -25,7 +25,6 @@ impl LessonCheck<'_> {
             number.is_some(),
             flags.is_some(),
             text.is_some(),
-            file.is_some(),
             import.is_some(),
         ];
         let count = given.iter().filter(|given| **given).count();
@@ -50,9 +49,11 @@ impl LessonCheck<'_> {
         if number.is_some_and(|number| !number.is_finite()) {
             self.refuse_in_step(index, &[Part::Key("golden")], "the number is not finite");
         }
-        if let StepKind::Run { editable: true, .. } = step.kind
-            && step.checks.is_empty()
-        {
+        let is_goal = matches!(
+            step.kind,
+            StepKind::Run { editable: true, .. } | StepKind::Command { editable: true, .. }
+        );
+        if is_goal && step.checked().next().is_none() {
             self.refuse_in_step(
                 index,
                 &[],

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{id, is_id};
+use crate::lesson::case::Case;
 use crate::lesson::course::{Course, Lesson, Step, StepKind};
 use crate::lesson::file::File;
 use crate::lesson::impossible::{impossible, quiz_problems};
 use crate::lesson::live;
 use crate::lesson::locate::Part;
 use crate::lesson::problem::Problem;
-use crate::lesson::quantity::Quantity;
 use crate::targets;
 
 /// A lesson may take this much longer than planned before it is called too long.
@@ -111,14 +111,16 @@ impl LessonCheck<'_> {
         }
         for (h, hint) in step.hints.iter().enumerate() {
             if let Some(after) = &hint.after
-                && !checks.contains(after)
+                && !step.checked().any(|(id, _)| id == after)
             {
                 let path = [Part::Key("hints"), Part::Index(h), Part::Key("after")];
                 self.refuse_in_step(index, &path, format!("this step has no check `{after}`"));
             }
         }
         match &step.kind {
-            StepKind::Run { target, .. } | StepKind::Profile { target, .. }
+            StepKind::Run { target, .. }
+            | StepKind::Profile { target, .. }
+            | StepKind::Investigate(Case { target, .. })
                 if !targets::names().any(|known| known == target) =>
             {
                 let names: Vec<&str> = targets::names().collect();
@@ -130,9 +132,33 @@ impl LessonCheck<'_> {
             }
             StepKind::Predict { measure } => self.prediction(index, measure),
             StepKind::Compare { runs, .. } => self.compared(index, runs),
+            StepKind::Run {
+                against: Some(run), ..
+            } => {
+                let path = [Part::Key("steps"), Part::Index(index), Part::Key("against")];
+                if !self.is_made(run, index) {
+                    self.refuse(&path, format!("no run of this name comes before: `{run}`"));
+                }
+            }
+            StepKind::Command { expects, .. } => {
+                let mut ids = BTreeSet::new();
+                for (e, expect) in expects.iter().enumerate() {
+                    let at = [
+                        Part::Key("steps"),
+                        Part::Index(index),
+                        Part::Key("checks"),
+                        Part::Index(e),
+                    ];
+                    id(&expect.id, &mut ids, "check", self.file, &at, self.problems);
+                }
+            }
             StepKind::Quiz(quiz) => {
                 for (path, message) in quiz_problems(quiz) {
                     self.refuse_in_step(index, &path, message);
+                }
+                if let Some(of) = quiz.asks_of() {
+                    let path = [Part::Key("steps"), Part::Index(index)];
+                    self.output_before(index, of, &path);
                 }
             }
             _ => {}
@@ -141,12 +167,24 @@ impl LessonCheck<'_> {
 
     fn text(&mut self, index: usize, step: &Step) {
         let path = [Part::Key("text")];
-        for value in live::values(&step.text) {
-            match Quantity::parse(value, &self.lesson.id) {
-                Ok(quantity) => {
-                    let full = [&[Part::Key("steps"), Part::Index(index)], &path[..]].concat();
-                    self.measured_before(index, &quantity, &full);
+        let measurements = match &step.kind {
+            StepKind::Investigate(case) => &case.measurements[..],
+            _ => &[],
+        };
+        let shown = measurements.iter().map(|measurement| &measurement.shows);
+        let values: Vec<(&str, usize)> = live::values(&step.text)
+            .map(|value| (value, index))
+            // What a measurement shows is read after it.
+            .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
+            .collect();
+        for (value, end) in values {
+            let full = [&[Part::Key("steps"), Part::Index(index)], &path[..]].concat();
+            match live::Value::parse(value, &self.lesson.id) {
+                Ok(live::Value::Run(quantity)) => self.measured_before(end, &quantity, &full),
+                Ok(live::Value::Output(figure, _)) => {
+                    self.output_before(index, &figure.step, &full)
                 }
+                Ok(live::Value::Known(_)) => {}
                 Err(message) => {
                     self.refuse_in_step(index, &path, format!("`{{{{ {value} }}}}`: {message}"))
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lesson::LessonCheck;
-use crate::lesson::course::{Course, StepKind};
+use crate::lesson::course::{Course, FIXED, Step, StepKind};
 use crate::lesson::locate::Part;
 use crate::lesson::quantity::{Quantity, RunName};
 
@@ -39,17 +39,34 @@ impl LessonCheck<'_> {
         self.is_listed(lesson) && self.course.lesson(lesson).is_none()
     }
 
+    /// An output that is asked about is that of a command step before.
+    pub(super) fn output_before(&mut self, end: usize, of: &RunName, path: &[Part]) {
+        let steps = self.lesson.steps.get(..end).unwrap_or_default();
+        let here = steps.iter().filter(|step| step.id == of.step);
+        let mut here = here.filter(|_| of.lesson == self.lesson.id);
+        let elsewhere =
+            way(self.course, &self.lesson.id, &of.lesson).is_some() && of.lesson != self.lesson.id;
+        let step = match elsewhere {
+            true => self.course.step(&of.lesson, &of.step),
+            false => here.next(),
+        };
+        if !step.is_some_and(|step| matches!(step.kind, StepKind::Command { .. })) {
+            self.refuse(path, format!("no command step `{of}` comes before"));
+        }
+    }
+
     /// Every run of `quantity` must have been started before the step at `end`, here or in a required lesson.
     pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &[Part]) {
         let unreachable: Vec<RunName> = quantity
             .runs()
-            .filter(|run| !self.is_unread(&run.lesson) && !self.is_reachable(run, end))
+            .filter(|run| !self.is_made(run, end))
             .cloned()
             .collect();
         for run in unreachable {
-            let message = match self.course.step(&run.lesson, &run.step) {
+            let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
+            let message = match self.course.step(&run.lesson, id) {
                 None => format!("there is no step `{run}`"),
-                Some(step) if !matches!(step.kind, StepKind::Run { .. }) => {
+                Some(step) if !is_run(step, &run) => {
                     format!("step `{run}` is no run")
                 }
                 Some(_) if run.lesson == self.lesson.id => {
@@ -64,6 +81,11 @@ impl LessonCheck<'_> {
         }
     }
 
+    /// Whether a run of this name is made before, as far as can be said.
+    pub(super) fn is_made(&self, run: &RunName, end: usize) -> bool {
+        self.is_unread(&run.lesson) || self.is_reachable(run, end)
+    }
+
     fn is_reachable(&self, run: &RunName, end: usize) -> bool {
         let steps = if run.lesson == self.lesson.id {
             self.lesson.steps.get(..end).unwrap_or_default()
@@ -75,15 +97,13 @@ impl LessonCheck<'_> {
         } else {
             &[]
         };
-        steps
-            .iter()
-            .any(|step| step.id == run.step && matches!(step.kind, StepKind::Run { .. }))
+        steps.iter().any(|step| is_run(step, run))
     }
 
     pub(super) fn prediction(&mut self, index: usize, measure: &Quantity) {
         let answered_later = measure.runs().any(|run| {
             let later = self.lesson.steps.iter().skip(index + 1);
-            run.lesson == self.lesson.id && later.into_iter().any(|step| step.id == run.step)
+            run.lesson == self.lesson.id && later.into_iter().any(|step| is_run(step, run))
         });
         let path = [Part::Key("measure")];
         if !answered_later {
@@ -103,11 +123,19 @@ impl LessonCheck<'_> {
             self.refuse(&path, "comparing takes at least two runs");
         }
         for (i, run) in runs.iter().enumerate() {
-            if !self.is_unread(&run.lesson) && !self.is_reachable(run, index) {
+            if !self.is_made(run, index) {
                 let message = format!("no run of this name comes before: `{run}`");
                 self.refuse(&[&path[..], &[Part::Index(i)]].concat(), message);
             }
         }
+    }
+}
+
+/// Whether `step` makes the runs of this name.
+fn is_run(step: &Step, run: &RunName) -> bool {
+    match run.step.strip_suffix(FIXED) {
+        Some(id) => step.id == id && matches!(step.kind, StepKind::Investigate(_)),
+        None => step.id == run.step && step.kind.is_measured(),
     }
 }
 

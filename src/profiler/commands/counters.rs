@@ -46,8 +46,13 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
     for request in ["RDREQ", "RDREQ_32B", "WRREQ", "WRREQ_64B"] {
         counters.push(format!("{memory}_{request}_sum"));
     }
-    if is_mi300 {
-        counters.push("TCC_BUBBLE_sum".to_owned());
+    match architecture {
+        // There TCC_BUBBLE counts nothing, and reads of each size have a counter of their own.
+        "gfx950" => {
+            counters.extend(["TCC_EA0_RDREQ_64B_sum", "TCC_EA0_RDREQ_128B_sum"].map(str::to_owned))
+        }
+        _ if is_mi300 => counters.push("TCC_BUBBLE_sum".to_owned()),
+        _ => {}
     }
     if is_mi300 || is_mi200 {
         for kind in ["F16", "F32", "F64"] {
@@ -148,6 +153,17 @@ mod tests {
             wanted.sort();
             assert_eq!(all, wanted, "every counter is collected once");
         }
+    }
+
+    #[test]
+    fn reads_are_counted_by_what_each_gpu_counts_them_with() {
+        let asks = |gpu, counter: &str| {
+            default_counters(Some(gpu))
+                .iter()
+                .any(|name| name == counter)
+        };
+        assert!(asks("gfx950", "TCC_EA0_RDREQ_128B_sum") && !asks("gfx950", "TCC_BUBBLE_sum"));
+        assert!(asks("gfx942", "TCC_BUBBLE_sum") && !asks("gfx942", "TCC_EA0_RDREQ_128B_sum"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::profiler::show::derived::DERIVED;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
 use crate::profiler::show::launches::launch_overhead;
 use crate::profiler::show::parts::Parts;
+use crate::profiler::show::report::{Called, api_calls, marked};
 use crate::profiler::show::{copies, occupancy, roofline, timeline};
 
 /// Version of the document; it changes when a reader of the old one would misread the new one.
@@ -32,6 +33,18 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
             "bytes": copies.bytes,
             "bytes_per_s": copies.bandwidth(),
         })).collect::<Vec<_>>(),
+        "calls": called(&api_calls(profile)),
+        "markers": called(&marked(profile)),
+        "metrics": profile.metrics.iter().map(|metric| json!({
+            "table": metric.table,
+            "name": metric.name,
+            "kernel": metric.kernel,
+            "value": metric.value,
+            "unit": metric.unit,
+            "peak": metric.peak,
+            "percent_of_peak": metric.percent_of_peak,
+        })).collect::<Vec<_>>(),
+        "machine": profile.system,
         "counters": counter_values(profile),
         "occupancy": occupancies(profile),
         "roofline": {
@@ -49,6 +62,11 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
             })).collect::<Vec<_>>(),
         },
     })
+}
+
+fn called(calls: &[Called]) -> Vec<Value> {
+    let call = |(name, (calls, total_ns)): &Called| json!({"name": name, "calls": calls, "total_ns": total_ns});
+    calls.iter().map(call).collect()
 }
 
 fn hotspot(kernel: &Hotspot) -> Value {

@@ -76,6 +76,7 @@ impl Monitor {
         lock(&self.readings).last().cloned()
     }
 
+    #[cfg(test)]
     pub fn readings(&self) -> Vec<Reading> {
         lock(&self.readings).clone()
     }

@@ -79,6 +79,18 @@ impl From<&Process> for Process {
 }
 
 impl Profile {
+    /// Whether it holds single launches, calls, copies or counters, and not only sums of them.
+    pub fn has_records(&self) -> bool {
+        let any = [
+            self.dispatches.len(),
+            self.calls.len(),
+            self.copies.len(),
+            self.allocations.len(),
+            self.counters.len(),
+        ];
+        any.iter().any(|records| *records > 0)
+    }
+
     pub fn name_id(&mut self, name: &str) -> NameId {
         NameId(self.names.number_of(name))
     }

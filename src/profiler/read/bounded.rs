@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use super::damage::{Damage, Place};
+use crate::base::foreign;
 
 /// Bytes between two delimiters. Real names and messages stay far below.
 const LONGEST: usize = 8 << 20;
@@ -50,7 +51,7 @@ impl<R: Read> Read for LongestRun<R> {
 
 /// Opens a file that a profiler wrote: the one way to all of them.
 pub fn open(path: &Path) -> Result<File, Damage> {
-    File::open(path).map_err(|error| Damage::io(path, &error))
+    foreign::open(path).map_err(|error| Damage::io(path, &error))
 }
 
 /// The lines of a text with their numbers, without their ends; a line that is no UTF-8 or has no end is damage.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::base::foreign::plain;
+
 /// A place in a file. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -34,7 +36,7 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
+        write!(f, "{}", plain(&self.file.display().to_string()))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
             if let Some(column) = self.column {
@@ -42,7 +44,7 @@ impl fmt::Display for Place {
             }
         }
         match &self.name {
-            Some(name) => write!(f, " ({name})"),
+            Some(name) => write!(f, " ({})", plain(name)),
             None => Ok(()),
         }
     }
@@ -50,7 +52,7 @@ impl fmt::Display for Place {
 
 /// A file that does not say what its format promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}")]
+#[error("{place}: {}", plain(problem))]
 pub struct Damage {
     pub place: Place,
     /// What is wrong and, where it is known, what to do.

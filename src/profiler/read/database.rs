@@ -1,9 +1,12 @@
 //! SQLite databases: opened without the right to change them, their views read row by row.
 
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
+use serde_json::Value;
 
 use super::Reading;
 use super::damage::{Damage, Place};
@@ -12,8 +15,48 @@ use super::records::Records;
 
 /// A database; what it reads carries the name of the file.
 pub struct Database<'a> {
+    /// Closed before what it counts with goes.
     pub connection: Connection,
     path: &'a Path,
+    _work: Box<Work>,
+}
+
+/// How much SQLite may still compute: views come with the file, and one of a hundred bytes can count for ever.
+struct Work {
+    /// Calls left, each after [`Work::STEPS`] steps of SQLite's machine.
+    calls: u64,
+}
+
+impl Work {
+    const STEPS: i32 = 100_000;
+    /// Calls for any file, and bytes that allow for one more: ten steps a byte would do for the views of rocpd.
+    const LEAST: u64 = 2_000;
+    const BYTES: u64 = 400;
+    /// Longest text or blob.
+    const LONGEST: i32 = 8 << 20;
+
+    fn bound(connection: &Connection, bytes: u64) -> Box<Self> {
+        let mut work = Box::new(Work {
+            calls: Self::LEAST + bytes / Self::BYTES,
+        });
+        let counter: *mut Work = &raw mut *work;
+        // SAFETY: the handle is that of an open connection, which is closed before the counter goes: fields are dropped in
+        // their order. The callback runs on the thread that uses the connection.
+        unsafe {
+            let handle = connection.handle();
+            ffi::sqlite3_limit(handle, ffi::SQLITE_LIMIT_LENGTH, Self::LONGEST);
+            ffi::sqlite3_progress_handler(handle, Self::STEPS, Some(count), counter.cast());
+        }
+        work
+    }
+}
+
+/// Counts work; other than 0 interrupts it.
+unsafe extern "C" fn count(work: *mut c_void) -> c_int {
+    // SAFETY: the pointer that was registered with it, to a counter that outlives the connection.
+    let work = unsafe { &mut *work.cast::<Work>() };
+    work.calls = work.calls.saturating_sub(1);
+    c_int::from(work.calls == 0)
 }
 
 impl<'a> Database<'a> {
@@ -24,7 +67,13 @@ impl<'a> Database<'a> {
         // The views come with the file: they may compute, but call nothing that has an effect.
         let trust = connection.pragma_update(None, "trusted_schema", false);
         trust.map_err(sql)?;
-        Ok(Database { connection, path })
+        let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+        let work = Work::bound(&connection, bytes);
+        Ok(Database {
+            connection,
+            path,
+            _work: work,
+        })
     }
 
     fn strings(&self, query: &str, parameter: &str) -> rusqlite::Result<Vec<String>> {
@@ -78,6 +127,50 @@ impl<'a> Database<'a> {
     }
 }
 
+impl Database<'_> {
+    /// The first row of a view as texts by column, for facts that are read by people; 0 where there is no such view.
+    pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
+        let sql = |error| Damage::new(Place::file(self.path), explain(&error));
+        let columns = self
+            .strings("SELECT name FROM pragma_table_info(?1)", view)
+            .map_err(sql)?;
+        if columns.is_empty() {
+            return Ok(0);
+        }
+        let query = format!("SELECT * FROM \"{view}\" LIMIT 1");
+        let mut statement = self.connection.prepare(&query).map_err(sql)?;
+        let mut rows = statement.query([]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(0);
+        };
+        for (at, column) in columns.into_iter().enumerate() {
+            let text = match row.get_ref(at).map_err(sql)? {
+                ValueRef::Integer(number) => number.to_string(),
+                ValueRef::Real(number) => number.to_string(),
+                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                ValueRef::Null | ValueRef::Blob(_) => continue,
+            };
+            match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
+                // Facts of a version that keeps them as a document.
+                Ok(facts) => {
+                    let text = |value: &Value| {
+                        value
+                            .as_str()
+                            .map_or_else(|| value.to_string(), str::to_owned)
+                    };
+                    into.extend(
+                        facts
+                            .iter()
+                            .map(|(name, value)| (name.clone(), text(value))),
+                    );
+                }
+                Err(_) => drop(into.insert(column, text)),
+            }
+        }
+        Ok(1)
+    }
+}
+
 /// Names of all tables and views.
 pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
     let names = "SELECT name FROM sqlite_master WHERE type IN ('view', 'table') AND name <> ?1";
@@ -87,11 +180,14 @@ pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
 }
 
 fn explain(error: &rusqlite::Error) -> String {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, OperationInterrupted, TooBig};
     match error.sqlite_error_code() {
         Some(DatabaseCorrupt | NotADatabase) => format!(
             "the database is damaged ({error}); it was probably cut off: profile again, and let the program end by itself"
         ),
+        Some(OperationInterrupted | TooBig) => {
+            "its views compute more than any profile needs: this is no file of a profiler".into()
+        }
         _ => format!("cannot be read: {error}"),
     }
 }
@@ -145,6 +241,13 @@ impl fields::Row for Row<'_, '_> {
             ValueRef::Integer(number) => Ok(Some(number as f64)),
             ValueRef::Real(number) if number.is_finite() => Ok(Some(number)),
             _ => Err(self.problem(field, "is no finite number".to_owned())),
+        }
+    }
+
+    fn any_number(&self, field: Field) -> Result<Option<f64>, String> {
+        match self.value(field)? {
+            ValueRef::Real(number) => Ok(Some(number)),
+            _ => self.number(field),
         }
     }
 

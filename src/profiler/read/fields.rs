@@ -63,6 +63,7 @@ fields! {
     SubTable: "sub_table_name",
     Figure: "value_name",
     Unit: "unit",
+    Share: "percentage",
 }
 
 /// Whether some field goes by this name.
@@ -99,6 +100,10 @@ pub trait Row {
     fn text(&self, field: Field) -> Result<Option<&str>, Self::Problem>;
     fn whole(&self, field: Field) -> Result<Option<u64>, Self::Problem>;
     fn number(&self, field: Field) -> Result<Option<f64>, Self::Problem>;
+    /// A number that may be infinite or none.
+    fn any_number(&self, field: Field) -> Result<Option<f64>, Self::Problem> {
+        self.number(field)
+    }
     /// A time in nanoseconds.
     fn stamp(&self, field: Field) -> Result<Option<i64>, Self::Problem>;
     fn problem(&self, field: Field, problem: String) -> Self::Problem;

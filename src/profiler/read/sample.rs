@@ -19,6 +19,14 @@ const BINARIES: &[(&[u8], &str)] = &[
     ),
     (b"%PDF", "a PDF"),
     (
+        b"\xff\xfe",
+        "text in UTF-16: save it as UTF-8 and import the result",
+    ),
+    (
+        b"\xfe\xff",
+        "text in UTF-16: save it as UTF-8 and import the result",
+    ),
+    (
         b"\x28\xb5\x2f\xfd",
         "compressed with zstd: unpack it with unzstd and import the result",
     ),

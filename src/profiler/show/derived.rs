@@ -164,7 +164,8 @@ fn percent_of(a: f64, b: f64) -> Option<f64> {
 
 /// Bytes between L2 and memory in both directions.
 ///
-/// Read requests are of 32 or 64 bytes on MI200, and of 128 too on MI300 (`TCC_BUBBLE`); writes of 32 or 64. The formulas are
+/// Read requests are of 32 or 64 bytes on MI200, and of 128 too on MI300 (`TCC_BUBBLE`) and on MI350, where each size has
+/// its counter and `TCC_BUBBLE` stays 0; writes of 32 or 64. The formulas are
 /// those of rocprofiler's FETCH_SIZE and WRITE_SIZE, which report KiB and are taken where they were collected.
 pub fn memory_bytes(counter: Counters) -> Option<f64> {
     if let (Some(fetched), Some(written)) = (counter("FETCH_SIZE"), counter("WRITE_SIZE")) {
@@ -176,7 +177,7 @@ pub fn memory_bytes(counter: Counters) -> Option<f64> {
         (Some(all), Some(small)) => 64.0 * (all - small) + 32.0 * small,
         _ => {
             let (all, small) = (mi300("RDREQ")?, mi300("RDREQ_32B")?);
-            let large = counter("TCC_BUBBLE_sum")?;
+            let large = mi300("RDREQ_128B").or_else(|| counter("TCC_BUBBLE_sum"))?;
             128.0 * large + 64.0 * (all - large - small) + 32.0 * small
         }
     };
@@ -199,4 +200,31 @@ pub fn operations(counter: Counters) -> Option<f64> {
     // Only GPUs with 8-bit matrix instructions have this one.
     matrix += counter("SQ_INSTS_VALU_MFMA_MOPS_F8").unwrap_or(0.0);
     Some(64.0 * vector + 512.0 * matrix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_of_128_bytes_are_counted_where_the_gpu_counts_them() {
+        let counters = |name: &str| {
+            let known = [
+                ("TCC_EA0_RDREQ_sum", 100.0),
+                ("TCC_EA0_RDREQ_32B_sum", 10.0),
+                ("TCC_EA0_RDREQ_128B_sum", 50.0),
+                ("TCC_BUBBLE_sum", 0.0),
+                ("TCC_EA0_WRREQ_sum", 0.0),
+                ("TCC_EA0_WRREQ_64B_sum", 0.0),
+            ];
+            known
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| *value)
+        };
+        assert_eq!(
+            memory_bytes(&counters),
+            Some(128.0 * 50.0 + 64.0 * 40.0 + 32.0 * 10.0)
+        );
+    }
 }

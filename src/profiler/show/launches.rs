@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent, time};
-use crate::profiler::model::{Interval, ProcessId, Profile};
+use crate::profiler::model::{ApiCall, Interval, ProcessId, Profile};
 
 /// Median, spread and sum of a set of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -59,6 +59,12 @@ fn launches_a_kernel(function: &str) -> bool {
         || function == "hipGraphLaunch"
 }
 
+/// Whether a call is a mark the program set itself (ROCTx), which may bear any name.
+pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
+    let domain = profile.name(call.domain).to_ascii_uppercase();
+    domain.contains("MARKER") || domain.contains("ROCTX")
+}
+
 /// Whether a profile has times of launches or the calls that made them.
 pub fn is_told(profile: &Profile) -> bool {
     profile.is_timed() || !profile.calls.is_empty()
@@ -71,7 +77,7 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
     let launching: Vec<(ProcessId, Option<u64>, Interval)> = profile
         .calls
         .iter()
-        .filter(|call| launches_a_kernel(profile.name(call.function)))
+        .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)))
         .map(|call| (profile.lane(call.lane).process, call.correlation, call.time))
         .collect();
     LaunchOverhead {

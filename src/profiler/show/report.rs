@@ -1,11 +1,14 @@
 //! Everything a profile can answer, as tables.
 
+use std::collections::BTreeMap;
+
 use super::hotspots::{GroupBy, hotspots};
+use super::launches::is_marker;
 use super::parts::Parts;
 use super::{copies, counters, launches, occupancy, roofline, timeline};
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{figure, or_not_reported, percent, time};
-use crate::profiler::model::{InstructionSamples, Metric, Profile, Region, StatisticKind};
+use crate::profiler::model::{ApiCall, InstructionSamples, Metric, Profile, Region, StatisticKind};
 use crate::profiler::name;
 
 /// How much to show.
@@ -26,7 +29,11 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
     if launches::is_told(profile) {
         tables.push(launches::launch_overhead(profile).table());
     }
-    tables.extend([calls(profile, rows), copies::table(profile)]);
+    tables.extend([
+        calls(profile, rows),
+        markers(profile, rows),
+        copies::table(profile),
+    ]);
     tables.extend(counters::tables(profile, rows.min(5)));
     tables.extend([
         occupancy::table(profile, rows),
@@ -34,45 +41,110 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
         regions(profile, rows),
         metrics(profile, rows),
         instructions(profile, rows),
+        machine(profile, rows),
     ]);
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
 
+/// Name, calls and nanoseconds of what the host did.
+pub type Called<'a> = (&'a str, (u64, f64));
+
 /// API calls by time, from single calls or from the profiler's summary.
-pub fn calls(profile: &Profile, limit: usize) -> TextTable {
-    let mut sums: std::collections::BTreeMap<&str, (u64, f64)> = Default::default();
-    for call in &profile.calls {
+pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
+    let single = profile
+        .calls
+        .iter()
+        .filter(|call| !is_marker(profile, call));
+    let mut calls = by_name(profile, single);
+    if profile.calls.is_empty() {
+        let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+        for statistic in profile
+            .statistics
+            .iter()
+            .filter(|row| row.kind == StatisticKind::Api)
+        {
+            let entry = sums.entry(profile.name(statistic.name)).or_default();
+            entry.0 += statistic.calls;
+            entry.1 += statistic.total_ns;
+        }
+        calls = longest_first(sums);
+    }
+    calls
+}
+
+/// What the program marked itself, by time.
+pub fn marked(profile: &Profile) -> Vec<Called<'_>> {
+    by_name(
+        profile,
+        profile.calls.iter().filter(|call| is_marker(profile, call)),
+    )
+}
+
+fn by_name<'a>(profile: &'a Profile, calls: impl Iterator<Item = &'a ApiCall>) -> Vec<Called<'a>> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for call in calls {
         let entry = sums.entry(profile.name(call.function)).or_default();
         entry.0 += 1;
         entry.1 += call.time.duration() as f64;
     }
-    if profile.calls.is_empty() {
-        for statistic in &profile.statistics {
-            if statistic.kind == StatisticKind::Api {
-                let entry = sums.entry(profile.name(statistic.name)).or_default();
-                entry.0 += statistic.calls;
-                entry.1 += statistic.total_ns;
-            }
-        }
-    }
+    longest_first(sums)
+}
+
+fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<Called<'a>> {
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    Columns::of("Calls of the host", &sums)
+    sums
+}
+
+pub fn calls(profile: &Profile, limit: usize) -> TextTable {
+    called("Calls of the host", "function", &api_calls(profile), limit)
+}
+
+pub fn markers(profile: &Profile, limit: usize) -> TextTable {
+    called(
+        "Ranges that the program marked",
+        "range",
+        &marked(profile),
+        limit,
+    )
+}
+
+fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {
+    let columns = Columns::of(title, calls)
         .first(limit)
-        .left("function", |(function, _)| (*function).to_owned())
+        .left(what, |(name, _)| (*name).to_owned())
         .right("calls", |(_, (count, _))| count.to_string())
         .right("total", |(_, (_, total))| time(*total))
         .right("mean", |(_, (count, total))| {
             time(total / (*count).max(1) as f64)
-        })
-        .into()
+        });
+    with_rest(columns, calls.len(), limit)
+}
+
+/// What is known of the machine that was profiled.
+pub fn machine(profile: &Profile, limit: usize) -> TextTable {
+    let facts: Vec<_> = profile.system.iter().collect();
+    let columns = Columns::of("The machine, as rocprof-compute found it", &facts)
+        .first(limit)
+        .left("", |(name, _)| (*name).clone())
+        .left("", |(_, value)| (*value).clone());
+    with_rest(columns, facts.len(), limit)
+}
+
+/// The table, with the number of rows that it leaves out.
+fn with_rest<T>(columns: Columns<'_, T>, all: usize, limit: usize) -> TextTable {
+    let mut table = TextTable::from(columns);
+    if all > limit {
+        table.note(format!("{} more; --rows N shows them", all - limit));
+    }
+    table
 }
 
 pub fn regions(profile: &Profile, limit: usize) -> TextTable {
     let mut regions: Vec<&Region> = profile.regions.iter().collect();
     regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
-    Columns::of("Call tree of rocprof-sys, longest first", &regions)
+    let columns = Columns::of("Call tree of rocprof-sys, longest first", &regions)
         .first(limit)
         .left("region", |region| region.label.clone())
         .right("thread", |region| {
@@ -83,8 +155,8 @@ pub fn regions(profile: &Profile, limit: usize) -> TextTable {
         .right("total", |region| time(region.total_s * 1e9))
         .right("self", |region| {
             or_not_reported(region.self_percent.map(percent))
-        })
-        .into()
+        });
+    with_rest(columns, regions.len(), limit)
 }
 
 pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
@@ -96,17 +168,24 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
     let share = |metric: &Metric| metric.percent_of_peak.unwrap_or(-1.0);
     metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let title = "Metrics of rocprof-compute, nearest to their peak first";
-    Columns::of(title, &metrics)
+    let columns = Columns::of(title, &metrics)
         .first(limit)
         .left("metric", |metric| {
             format!("{}: {}", metric.table, metric.name)
         })
+        .left("kernel", |metric| {
+            metric
+                .kernel
+                .as_deref()
+                .map(|kernel| name::short(kernel).to_owned())
+        })
         .right("value", |metric| or_not_reported(metric.value.map(figure)))
         .left("unit", |metric| metric.unit.clone())
+        .right("peak", |metric| metric.peak.map(figure))
         .right("of peak", |metric| {
             or_not_reported(metric.percent_of_peak.map(percent))
-        })
-        .into()
+        });
+    with_rest(columns, metrics.len(), limit)
 }
 
 pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
@@ -114,7 +193,7 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.samples));
     let total: u64 = samples.iter().map(|sample| sample.samples).sum();
     let title = format!("Instructions the program counter was seen at ({total} samples)");
-    Columns::of(title, &samples)
+    let columns = Columns::of(title, &samples)
         .first(limit)
         .left("instruction", |sample| {
             name::strip_suffix(profile.name(sample.instruction)).to_owned()
@@ -122,6 +201,6 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
         .right("samples", |sample| sample.samples.to_string())
         .right("share", |sample| {
             percent(100.0 * sample.samples as f64 / total.max(1) as f64)
-        })
-        .into()
+        });
+    with_rest(columns, samples.len(), limit)
 }

@@ -12,31 +12,24 @@ use crate::lesson::{Course, Verdict};
 use crate::report::collect::now;
 use crate::report::document::{LessonReport, Report, RunReport, StepReport};
 
-/// Puts hand-ins together. Of a learner who handed in twice the one with more records counts.
+/// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {
-    let hand_ins = newest_of_each(hand_ins, &mut warnings);
-    for hand_in in &hand_ins {
-        let name = hand_in
-            .report
-            .learner
-            .as_deref()
-            .unwrap_or("an anonymous hand-in");
-        warnings.extend(
-            hand_in
-                .problems
-                .iter()
-                .map(|problem| format!("{name}: {problem}")),
-        );
+    let hand_ins = named(longest_of_each(hand_ins, &mut warnings), &mut warnings);
+    for (name, hand_in) in &hand_ins {
+        let about = |problem: &String| format!("{name}: {problem}");
+        warnings.extend(hand_in.problems.iter().map(about));
     }
-    let reports: Vec<&Report> = hand_ins.iter().map(|hand_in| &hand_in.report).collect();
+    let reports: Vec<&Report> = hand_ins
+        .iter()
+        .map(|(_, hand_in)| &hand_in.report)
+        .collect();
     ClassReport {
         format: FORMAT,
         program: env!("CARGO_PKG_VERSION").into(),
         written: now(),
         learners: hand_ins
             .iter()
-            .zip(1..)
-            .map(|(hand_in, number)| learner(hand_in, number))
+            .map(|(name, hand_in)| learner(name, hand_in))
             .collect(),
         lessons: lessons(&reports, course),
         checks: checks(&reports),
@@ -47,30 +40,121 @@ pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) 
     }
 }
 
-fn newest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<HandIn> {
-    let mut named: BTreeMap<String, HandIn> = BTreeMap::new();
-    let mut anonymous = Vec::new();
-    for hand_in in hand_ins {
-        let Some(name) = hand_in.report.learner.clone() else {
-            anonymous.push(hand_in);
+/// A session is known by its records, not by the name in them. Two folders of a class are two learners, even where one
+/// holds a copy of the other's records.
+fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<HandIn> {
+    let mut kept: Vec<HandIn> = Vec::new();
+    for mut hand_in in hand_ins {
+        let known = kept
+            .iter_mut()
+            .find(|known| is_of_same_session(known, &hand_in));
+        let Some(known) = known else {
+            kept.push(hand_in);
             continue;
         };
-        match named.get(&name) {
-            Some(known) => {
-                warnings.push(format!(
-                    "{name} handed in more than once; the longest record counts."
-                ));
-                if hand_in.report.chain.records > known.report.chain.records {
-                    named.insert(name, hand_in);
-                }
-            }
-            None => drop(named.insert(name, hand_in)),
+        if known.folder.is_some() && hand_in.folder.is_some() {
+            warnings.push(format!(
+                "{} and {} hold the same records: one is a copy.",
+                called(known),
+                called(&hand_in)
+            ));
+            kept.push(hand_in);
+            continue;
+        }
+        let name = match hand_in.report.learner.is_some() {
+            true => called(known),
+            false => "somebody".into(),
+        };
+        warnings.push(format!(
+            "{name} handed in more than once; the longest record counts."
+        ));
+        if hand_in.report.chain.records > known.report.chain.records
+            && hand_in.report.learner.is_some()
+        {
+            hand_in.folder = hand_in.folder.or(known.folder.take());
+            std::mem::swap(known, &mut hand_in);
+        } else {
+            known.folder = known.folder.take().or(hand_in.folder.take());
+        }
+        // The shorter one has to be the longer one's beginning.
+        let (longer, shorter) = (&*known, &hand_in);
+        let last = shorter
+            .chain
+            .hashes
+            .last()
+            .filter(|_| longer.chain.continues.is_none());
+        if last.is_some_and(|last| !longer.chain.hashes.contains(last)) {
+            warnings.push(format!(
+                "{name}: the hand-ins begin alike and go on differently."
+            ));
         }
     }
-    named.into_values().chain(anonymous).collect()
+    kept
 }
 
-fn learner(hand_in: &HandIn, number: usize) -> LearnerRow {
+fn is_of_same_session(a: &HandIn, b: &HandIn) -> bool {
+    let last = |hand_in: &HandIn| hand_in.report.chain.last_hash.clone();
+    let follows = |later: &HandIn, earlier: &HandIn| {
+        let before = later.chain.continues.as_ref();
+        before.is_some_and(|hash| earlier.chain.hashes.contains(hash))
+    };
+    match (a.chain.hashes.first(), b.chain.hashes.first()) {
+        (Some(first), Some(other)) => first == other || follows(a, b) || follows(b, a),
+        (Some(_), None) => a.chain.hashes.contains(&last(b)),
+        (None, Some(_)) => b.chain.hashes.contains(&last(a)),
+        (None, None) => last(a) == last(b),
+    }
+}
+
+fn called(hand_in: &HandIn) -> String {
+    let recorded = hand_in.report.learner.as_deref();
+    hand_in
+        .folder
+        .as_deref()
+        .or(recorded)
+        .unwrap_or("an anonymous hand-in")
+        .to_string()
+}
+
+/// Hand-ins in the order of their names, each with one of its own.
+fn named(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<(String, HandIn)> {
+    let (mut known, anonymous): (Vec<HandIn>, Vec<HandIn>) = hand_ins
+        .into_iter()
+        .partition(|hand_in| hand_in.folder.is_some() || hand_in.report.learner.is_some());
+    // Folders first: their names are their own.
+    known.sort_by_key(|hand_in| (called(hand_in), hand_in.folder.is_none()));
+    let mut named: Vec<(String, HandIn)> = Vec::new();
+    for hand_in in known {
+        let name = called(&hand_in);
+        if let (Some(folder), Some(recorded)) = (&hand_in.folder, &hand_in.report.learner)
+            && folder != recorded
+        {
+            warnings.push(format!(
+                "{folder}: the records in this folder say that they are {recorded}'s."
+            ));
+        }
+        let count = named
+            .iter()
+            .filter(|(_, other)| called(other) == name)
+            .count();
+        if count == 1 {
+            warnings.push(format!(
+                "Different sessions carry the name {name}; each is listed."
+            ));
+        }
+        let name = match count {
+            0 => name,
+            count => format!("{name} ({})", count + 1),
+        };
+        named.push((name, hand_in));
+    }
+    for hand_in in anonymous {
+        named.push((format!("learner {}", named.len() + 1), hand_in));
+    }
+    named
+}
+
+fn learner(name: &str, hand_in: &HandIn) -> LearnerRow {
     let report = &hand_in.report;
     let devices: Vec<&str> = report
         .devices
@@ -79,10 +163,7 @@ fn learner(hand_in: &HandIn, number: usize) -> LearnerRow {
         .map(|device| device.name.as_str())
         .collect();
     LearnerRow {
-        name: report
-            .learner
-            .clone()
-            .unwrap_or_else(|| format!("learner {number}")),
+        name: name.into(),
         steps_finished: report.totals.steps_finished,
         steps: report.totals.steps,
         lessons_finished: report.totals.lessons_finished,

@@ -9,17 +9,43 @@ use rayon::prelude::*;
 use crate::lesson::Course;
 use crate::report::collect::{Options, collect};
 use crate::report::document::Report;
-use crate::report::hand_in::{self, HandInError, is_export, read_report, with_unpacked};
-use crate::session::Place;
+use crate::report::hand_in::{self, Findings, HandInError, is_export, read_report, with_unpacked};
 use crate::session::place::check_name;
+use crate::session::{Event, Place, Scan, scan};
 
 /// One learner's report and whether its records hold.
 #[derive(Clone, Debug)]
 pub struct HandIn {
+    /// As its records and files give it; as it was handed in where it carries none.
     pub report: Report,
     /// None where it carries no records.
     pub intact: Option<bool>,
     pub problems: Vec<String>,
+    /// Its folder in the class: there a learner goes by that name, whatever the records say.
+    pub folder: Option<String>,
+    pub chain: Chain,
+}
+
+/// What tells one session from another, whatever name stands in it.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    /// Of every record, in order; empty where it carries none.
+    pub hashes: Vec<String>,
+    /// The last record of the log that this one took the place of.
+    pub continues: Option<String>,
+}
+
+impl Chain {
+    fn of(scan: &Scan) -> Self {
+        let first = scan.records.first().map(|record| &record.event);
+        Self {
+            hashes: scan.hashes.clone(),
+            continues: match first {
+                Some(Event::Compacted { previous_hash, .. }) => Some(previous_hash.clone()),
+                _ => None,
+            },
+        }
+    }
 }
 
 /// What was found, and in words what could not be read. One bad hand-in spoils no other.
@@ -48,10 +74,20 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
                 path.display()
             ));
         }
-        let read: Vec<_> = candidates
+        let (exports, others): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .partition(|candidate| !candidate.is_dir() && is_export(candidate));
+        let is_class = path.is_dir() && !path.join("events.jsonl").exists();
+        let mut read: Vec<_> = others
             .par_iter()
-            .map(|candidate| read_one(candidate, course))
+            .map(|candidate| read_one(candidate, is_class, course))
             .collect();
+        // One after the other: what an archive unpacks to is not known before.
+        read.extend(
+            exports
+                .iter()
+                .map(|export| with_unpacked(export, |folder| from_session(folder, None, course))),
+        );
         for read in read {
             match read {
                 Ok(hand_in) => found.hand_ins.push(hand_in),
@@ -101,39 +137,47 @@ fn holds_report(folder: &Path) -> bool {
 }
 
 fn is_report(name: &str) -> bool {
-    name.ends_with(".json") && name != "class.json"
+    // What begins with a dot is the tutor's own, such as the lesson a class is pinned to.
+    name.ends_with(".json") && name != "class.json" && !name.starts_with('.')
 }
 
-fn read_one(path: &Path, course: &Course) -> Result<HandIn, HandInError> {
+fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, HandInError> {
     if path.is_dir() {
-        return from_session(path, course);
+        let name = path.file_name().and_then(|name| name.to_str());
+        return from_session(path, name.filter(|_| is_class), course);
     }
-    if is_export(path) {
-        return with_unpacked(path, |folder| from_session(folder, course));
-    }
-    let report = read_report(path)?;
-    let findings = hand_in::of_report(&report, course);
+    let checked = hand_in::of_report(&read_report(path)?, None, course)?;
+    let findings = checked.findings;
     Ok(HandIn {
-        intact: report.chain.lines.is_some().then(|| findings.is_intact()),
-        problems: findings.problems,
-        report,
+        intact: (!findings.is_unchecked()).then(|| findings.is_intact()),
+        problems: remarks(&findings),
+        report: checked.report,
+        folder: None,
+        chain: Chain::of(&checked.scan),
     })
 }
 
-fn from_session(folder: &Path, course: &Course) -> Result<HandIn, HandInError> {
-    let learner = folder
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<HandIn, HandInError> {
     let place = Place {
         folder: folder.to_path_buf(),
-        learner: learner.into(),
+        learner: name.unwrap_or_default().into(),
     };
     let report = collect(&place, course, Options::default())?;
-    let findings = hand_in::of_session(folder, "session")?;
+    let findings = hand_in::of_session(folder, "session", None, course)?;
     Ok(HandIn {
         report,
         intact: Some(findings.is_intact()),
-        problems: findings.problems,
+        problems: remarks(&findings),
+        folder: name.map(str::to_string),
+        chain: Chain::of(&scan(&place.events())?),
     })
+}
+
+/// What an instructor should read of a check.
+fn remarks(findings: &Findings) -> Vec<String> {
+    let unusual = findings
+        .unusual
+        .iter()
+        .map(|what| format!("unusual: {what}"));
+    findings.problems.iter().cloned().chain(unusual).collect()
 }

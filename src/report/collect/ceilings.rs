@@ -8,6 +8,9 @@ use crate::run::folder::state_folder;
 use crate::session::Place;
 use crate::train::event::Hello;
 
+/// How the warning begins that a calibration is out of date.
+pub const STALE: &str = "The ceilings of its roofline were measured when something was different";
+
 /// Calibrations kept by this user. An instructor's are another machine's as far as a learner's session goes.
 pub fn calibrations(place: &Place) -> Vec<Calibration> {
     if !place.is_own() {
@@ -31,12 +34,7 @@ pub fn of_run(
     };
     let calibration = calibrations.iter().find(same).filter(|_| !is_recording);
     let stale = calibration.map_or_else(Vec::new, |known| known.staleness(&now));
-    let warning = (!stale.is_empty()).then(|| {
-        format!(
-            "The ceilings of its roofline were measured when something was different: {}.",
-            stale.join("; ")
-        )
-    });
+    let warning = (!stale.is_empty()).then(|| format!("{STALE}: {}.", stale.join("; ")));
     let sheet = gpus::find(&hello.device);
     let products = product_units(&hello.dtype, &hello.matmul_precision);
     let known = ceilings(&products, calibration, sheet.as_ref());

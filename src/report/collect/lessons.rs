@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::units::same_number;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{Check, Course, Lesson, Step, StepKind, Verdict};
-use crate::report::document::{AnswerReport, CheckReport, LessonReport, StepReport};
+use crate::lesson::{Check, Course, Expect, Lesson, Outputs, RunName, Step, StepKind, Verdict};
+use crate::report::document::{
+    AnswerReport, CaseReport, CheckReport, CommandReport, LessonReport, StepReport,
+};
+use crate::session::case::{Standing, suspicions};
+use crate::session::event::StepRef;
 use crate::session::progress::progress;
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
@@ -28,7 +33,12 @@ fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRun
     let sum = progress(state, lesson);
     let steps = lesson.steps.iter().filter_map(|step| {
         let done = state.step(&lesson.id, &step.id)?;
-        Some(step_report(&step.id, Some(step), done, runs))
+        let report = step_report(&step.id, Some(step), done, runs);
+        Some(StepReport {
+            case: case_report(state, lesson, step, done),
+            command: command_report(state, lesson, step, done, runs),
+            ..report
+        })
     });
     LessonReport {
         id: lesson.id.clone(),
@@ -94,12 +104,22 @@ fn step_report(
             .iter()
             .map(|answer| answer_report(step, answer))
             .collect(),
+        marked: marked(&done.answers),
+        case: None,
+        command: None,
         checks: match step {
-            Some(step) => step
-                .checks
-                .iter()
-                .map(|check| check_report(check, done, runs))
-                .collect(),
+            Some(step) => {
+                let expects: &[Expect] = match &step.kind {
+                    StepKind::Command { expects, .. } => expects,
+                    _ => &[],
+                };
+                let checks = step.checks.iter();
+                let checks = checks.map(|check| check_report(check, done, runs));
+                let expects = expects
+                    .iter()
+                    .map(|expect| expect_report(expect, done, runs));
+                checks.chain(expects).collect()
+            }
             None => done
                 .checks
                 .iter()
@@ -108,6 +128,90 @@ fn step_report(
         },
         reflection: done.reflection.clone().filter(|text| !text.is_empty()),
         runs: done.runs.clone(),
+    }
+}
+
+/// A question counts once, whatever comes after the right answer.
+fn marked(answers: &[AnswerGiven]) -> Option<String> {
+    let right = answers.iter().position(|answer| answer.correct);
+    (!answers.is_empty()).then(|| match right {
+        Some(0) => "first try".into(),
+        Some(_) => "later".into(),
+        None => "not yet".into(),
+    })
+}
+
+fn case_report(
+    state: &State,
+    lesson: &Lesson,
+    step: &Step,
+    done: &StepProgress,
+) -> Option<CaseReport> {
+    let StepKind::Investigate(case) = &step.kind else {
+        return None;
+    };
+    let standing = Standing::of(case, done, state);
+    let at = StepRef::new(&lesson.id, &step.id);
+    let fixes = standing
+        .fixed
+        .iter()
+        .filter_map(|index| case.suspects.get(*index));
+    Some(CaseReport {
+        suspicions: suspicions(case, state, &at),
+        measurements: standing.measurements,
+        fixes: fixes.map(|suspect| suspect.fix.clone()).collect(),
+        solved: standing.is_solved(case),
+    })
+}
+
+fn command_report(
+    state: &State,
+    lesson: &Lesson,
+    step: &Step,
+    done: &StepProgress,
+    runs: &MeasuredRuns,
+) -> Option<CommandReport> {
+    if !matches!(step.kind, StepKind::Command { .. }) {
+        return None;
+    }
+    let runs_of = done.runs.iter().rev();
+    let (id, run) = runs_of
+        .filter_map(|id| Some((id, state.runs.get(id)?)))
+        .find(|(_, run)| run.exit.is_some_and(|exit| exit.is_success()))?;
+    let words = run.command.iter().map(String::as_str);
+    Some(CommandReport {
+        run: id.clone(),
+        command: shlex::try_join(words).unwrap_or_default(),
+        recording: run.recording.clone(),
+        document: runs
+            .document(&RunName::parse(&step.id, &lesson.id))
+            .cloned(),
+        sha256: run.sha256.clone(),
+    })
+}
+
+fn expect_report(expect: &Expect, done: &StepProgress, runs: &MeasuredRuns) -> CheckReport {
+    let Some(result) = done.checks.get(&expect.id) else {
+        return CheckReport {
+            id: expect.id.clone(),
+            verdict: Verdict::NotEvaluated,
+            required: expect.required,
+            missed: 0,
+            value: None,
+            explanation: format!("{}; asked for: {}.", expect.figure, expect.bounds()),
+        };
+    };
+    let again = expect.evaluate(runs);
+    CheckReport {
+        id: expect.id.clone(),
+        verdict: result.verdict,
+        required: expect.required,
+        missed: result.missed,
+        value: result.value,
+        explanation: match again.verdict == result.verdict {
+            true => expect.explain(&again),
+            false => format!("{}; asked for: {}.", expect.figure, expect.bounds()),
+        },
     }
 }
 
@@ -147,7 +251,7 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
     };
     // The words belong to the verdict that was given; later runs may have changed what the files say.
     let again = check.evaluate(runs);
-    let explanation = if again.verdict == result.verdict && again.value == result.value {
+    let explanation = if again.verdict == result.verdict && same(again.value, result.value) {
         again.explain(check)
     } else {
         in_short(check, result)
@@ -159,6 +263,14 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
         missed: result.missed,
         value: result.value,
         explanation,
+    }
+}
+
+/// A value that was written and read is the one that was measured, but for its last digit.
+fn same(again: Option<f64>, recorded: Option<f64>) -> bool {
+    match (again, recorded) {
+        (Some(again), Some(recorded)) => same_number(again, recorded),
+        (again, recorded) => again == recorded,
     }
 }
 

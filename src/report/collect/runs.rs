@@ -47,8 +47,7 @@ fn of_run(
             Arc::default()
         }
         Err(error) => {
-            let path = files.folder().join(id);
-            warnings.push(format!("{} cannot be read: {error}", path.display()));
+            warnings.push(format!("Its files cannot be read: {error}"));
             Arc::default()
         }
     };

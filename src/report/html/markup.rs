@@ -1,6 +1,6 @@
 //! Tables and sections of text that was made safe for HTML.
 
-pub use crate::base::markup::Text;
+pub use crate::base::foreign::Html as Text;
 
 /// How a cell looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Every flag of `run`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
@@ -15,6 +16,9 @@ use crate::train::Options;
 pub struct RunFlags {
     #[command(flatten)]
     pub training: TrainingArgs,
+    /// v4 on a GPU: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
+    #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
+    pub kernel: Vec<OwnKernel>,
     /// Show the numbers in every layer before the first step
     #[arg(long, help_heading = "Report")]
     pub diagnose: bool,
@@ -42,6 +46,29 @@ pub struct RunFlags {
     /// Print one JSON document at the end
     #[arg(long, group = "output", help_heading = "Report")]
     pub json: bool,
+}
+
+/// A learner's kernel and what it does: `rmsnorm=my.hip`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnKernel {
+    pub operation: String,
+    pub file: PathBuf,
+}
+
+impl FromStr for OwnKernel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((operation, file)) if !operation.is_empty() && !file.is_empty() => Ok(OwnKernel {
+                operation: operation.to_owned(),
+                file: file.into(),
+            }),
+            _ => Err(format!(
+                "`{text}` is not OPERATION=FILE, such as rmsnorm=rmsnorm.hip"
+            )),
+        }
+    }
 }
 
 impl RunFlags {

@@ -14,8 +14,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
-pub use flags::RunFlags;
-pub use switches::{BlockSize, FlashAttention, Switch, Switches};
+pub use flags::{OwnKernel, RunFlags};
+pub use switches::BlockSize;
 pub use training::{Dtype, TrainingArgs};
 pub use words::{Flag, merged, split};
 
@@ -37,8 +37,14 @@ pub struct RunSpec {
 
 /// `run` as clap knows it. Which backend this process prefers is not asked: the run does that where it runs.
 static RUN: LazyLock<Command> = LazyLock::new(|| {
-    RunFlags::augment_args(Command::new("run").no_binary_name(true))
-        .mut_args(|flag| flag.env(Resettable::Reset))
+    RunFlags::augment_args(Command::new("run").no_binary_name(true)).mut_args(|flag| {
+        let takes = flag.get_action().takes_values();
+        let flag = flag.env(Resettable::Reset);
+        match takes {
+            true => flag.allow_negative_numbers(true),
+            false => flag,
+        }
+    })
 });
 
 impl RunSpec {
@@ -138,9 +144,34 @@ impl fmt::Display for RunSpec {
     }
 }
 
+/// What clap says of a number that cannot be read, in words that say what can.
+pub fn plainly(text: &str) -> String {
+    const WORDS: [(&str, &str); 4] = [
+        (
+            "invalid digit found in string",
+            "a whole number from 0 up is wanted",
+        ),
+        (
+            "number too large to fit in target type",
+            "it is larger than any number this takes",
+        ),
+        (
+            "cannot parse integer from empty string",
+            "a whole number is wanted",
+        ),
+        (
+            "invalid float literal",
+            "a number is wanted, such as 0.001 or 3e-4",
+        ),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| {
+        text.replace(theirs, ours)
+    })
+}
+
 /// The first line of what clap says, with the flags there are where it does not know one.
 fn in_a_line(error: &clap::Error) -> String {
-    let text = error.to_string();
+    let text = plainly(&error.to_string());
     let line = text.lines().next().unwrap_or_default();
     let line = line.trim_start_matches("error: ");
     if error.kind() != ErrorKind::UnknownArgument {

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::UsageError;
 use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
+use crate::targets::fixes::Fix;
 use crate::targets::{Kind, Target};
 
 /// A switch.
@@ -109,6 +110,9 @@ pub struct Switches {
     /// Block size of one of this project's kernels, as KERNEL=UNITS; may be repeated (`kernels` lists them)
     #[arg(long, value_name = "KERNEL=UNITS", help_heading = "Optimizations")]
     pub block_size: Vec<BlockSize>,
+    /// Apply a fix to a stage or case of the debugging scenario; a wrong one runs as well, and changes nothing
+    #[arg(long, value_name = "NAME", help_heading = "Optimizations")]
+    pub fix: Option<Fix>,
 }
 
 impl Switches {
@@ -118,10 +122,19 @@ impl Switches {
         let changed = self.qkv_fusion.is_some()
             || self.flash_attention.is_some()
             || self.swiglu_fusion.is_some();
-        if target.kind == Kind::Stage && changed {
+        if target.kind != Kind::Version && changed {
             bail!(UsageError(format!(
                 "{target} is what it is, or there would be nothing to find: the fusion switches are for v1, v2 and v3"
             )));
+        }
+        if let Some(fix) = self.fix {
+            if target.kind == Kind::Version {
+                bail!(UsageError(format!(
+                    "--fix {}: {target} has no mistake to fix; it is for the stages and cases",
+                    fix.name
+                )));
+            }
+            (recipe, _) = fix.applied(recipe, target.timing);
         }
         if let Some(switch) = self.qkv_fusion {
             recipe.qkv = projection(switch);
@@ -162,6 +175,7 @@ mod tests {
             swiglu_fusion: None,
             graph_fusion: None,
             block_size: vec![],
+            fix: None,
         }
     }
 
@@ -210,6 +224,15 @@ mod tests {
         };
         let error = switches.apply(stage4::TARGET).unwrap_err().to_string();
         assert!(error.contains("stage4"), "{error}");
+        let fixed = |name: &str, target| {
+            let fix = Some(name.parse().unwrap());
+            Switches { fix, ..none() }.apply(target)
+        };
+        let layout = fixed("layout", stage4::TARGET).unwrap();
+        assert_eq!(layout, stage4::TARGET.recipe, "a wrong fix changes nothing");
+        let products = fixed("products", stage4::TARGET).unwrap();
+        assert_eq!(products, v3::TARGET.recipe);
+        assert!(fixed("layout", v3::TARGET).is_err());
     }
 
     #[test]

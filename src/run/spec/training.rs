@@ -180,7 +180,21 @@ impl TrainingArgs {
     }
 
     /// What `target` trains with under these flags; profile pass, trace and sample are left off.
+    ///
+    /// # Errors
+    /// When they make no sense together, or name what this target does not have.
     pub fn options(&self, target: Target) -> Result<Options> {
+        let options = self.options_of_any(target)?;
+        let refused = target.engine.check(target, &options);
+        refused.map_err(UsageError)?;
+        Ok(options)
+    }
+
+    /// The same for one target of several: what another one of them is told means nothing to it.
+    ///
+    /// # Errors
+    /// When the flags make no sense together.
+    pub fn options_of_any(&self, target: Target) -> Result<Options> {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
             bail!(UsageError(format!(
                 "--learning-rate {} has to be a positive number",
@@ -192,7 +206,17 @@ impl TrainingArgs {
                 "--num-steps is 0: at least one step has to be counted".into()
             ));
         }
-        let options = Options {
+        let timing = match self.switches.fix {
+            Some(fix) => fix.applied(target.recipe, target.timing).1,
+            None => target.timing,
+        };
+        if self.deterministic && !self.repeatability.is_on() {
+            bail!(UsageError(
+                "--deterministic compares two repeats of a step, which --repeatability off leaves out: give one of them"
+                    .into()
+            ));
+        }
+        Ok(Options {
             target: target.name,
             recipe: self.switches.apply(target)?,
             config: self.model_config()?,
@@ -207,7 +231,7 @@ impl TrainingArgs {
             matmul_precision: self.matmul_precision,
             gemm: self.gemm,
             library: LibraryKernels::Tuned,
-            synchronize: self.sync.unwrap_or(target.timing),
+            synchronize: self.sync.unwrap_or(timing),
             capture: self.ultra.is_on(),
             block: self.block,
             profile_steps: 0,
@@ -217,10 +241,8 @@ impl TrainingArgs {
             sample: 0,
             trace: None,
             count_work: false,
-        };
-        let refused = target.engine.check(target, &options);
-        refused.map_err(UsageError)?;
-        Ok(options)
+            kernels: vec![],
+        })
     }
 }
 
@@ -238,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn gemm_and_block_are_refused_where_they_mean_nothing() {
+    fn switches_are_refused_where_they_mean_nothing() {
         let options = |target: Target, flag: &str| {
             let line = Line::try_parse_from(["tutor", flag]).unwrap();
             line.training.options(target)
@@ -247,6 +269,8 @@ mod tests {
             (v1::TARGET, "--gemm=vendor", "take v4"),
             (stage5::TARGET, "--gemm=vendor", "take v4"),
             (v2::TARGET, "--block=single", "v4's"),
+            (v1::TARGET, "--ultra=off", "v4's"),
+            (v3::TARGET, "--matmul-precision=f32", "v4's"),
         ] {
             let error = options(target, flag).unwrap_err();
             assert!(error.is::<UsageError>());
@@ -260,6 +284,7 @@ mod tests {
             (v4::TARGET, "--gemm=vendor"),
             (v4::TARGET, "--gemm=cubek"),
             (v4::TARGET, "--block=single"),
+            (v4::TARGET, "--ultra=off"),
             (v3::TARGET, "--gemm=cubek"),
             (stage6::TARGET, "--gemm=auto"),
         ] {

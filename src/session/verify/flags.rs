@@ -18,6 +18,14 @@ const SMALL: [(&str, usize); 8] = [
 /// Enough for so small a model to learn in as few steps as a lesson asks for.
 const FAST_LEARNING_RATE: &str = "0.001";
 
+/// Flags of the small size by themselves, for commands that start runs.
+pub(super) fn shrinking() -> Vec<String> {
+    let small = SMALL.iter();
+    let small = small.flat_map(|(flag, size)| [(*flag).to_string(), size.to_string()]);
+    let slow = ["--learning-rate", FAST_LEARNING_RATE].map(str::to_owned);
+    small.chain(slow).collect()
+}
+
 /// The same with the model shrunk.
 pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     let (tiny, given) = (Preset::Tiny.config(), &spec.flags.training);

@@ -3,6 +3,7 @@
 //! Reading a course ([`Course::load`]) finds what can be seen in the files. This finds the rest: checks that a good run
 //! misses or that a fault passes, questions that refuse their answer, hints nobody can get, runs that fail.
 
+mod commands;
 mod faults;
 mod flags;
 mod report;
@@ -21,10 +22,11 @@ use anyhow::{Context, Result};
 
 use super::place::Place;
 use super::store::Session;
+use crate::lesson::course::FIXED;
 use crate::lesson::{Course, Lesson, RunName, Source, Step, StepKind, live};
 use crate::run::Launcher;
 
-pub use report::{CheckReport, LessonReport, Report, StepReport, StepResult};
+pub use report::{Report, StepReport, StepResult};
 use walk::Walk;
 
 /// How to verify.
@@ -55,7 +57,6 @@ pub enum Progress<'a> {
         words: &'a [OsString],
     },
     Step {
-        lesson: &'a str,
         step: &'a StepReport,
     },
 }
@@ -117,10 +118,13 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
         .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
     steps
         .filter(|(lesson, step)| {
-            named.contains(&RunName {
-                lesson: lesson.id.clone(),
-                step: step.id.clone(),
-            })
+            let is_named = |suffix: &str| {
+                named.contains(&RunName {
+                    lesson: lesson.id.clone(),
+                    step: format!("{}{suffix}", step.id),
+                })
+            };
+            is_named("") || is_named(FIXED)
         })
         .collect()
 }
@@ -135,6 +139,8 @@ fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
     match &step.kind {
         StepKind::Predict { measure } => runs.extend(measure.runs().cloned()),
         StepKind::Compare { runs: compared, .. } => runs.extend(compared.iter().cloned()),
+        StepKind::Run { against, .. } => runs.extend(against.clone()),
+        StepKind::Quiz(quiz) => runs.extend(quiz.asks_of().cloned()),
         _ => {}
     }
     runs.extend(live::runs(&step.text, &lesson.id));

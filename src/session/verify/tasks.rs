@@ -1,13 +1,15 @@
 //! What a learner does at steps that run nothing.
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Place, RunName, Runs, live};
+use crate::lesson::quiz::{Answer, Marked, Quiz};
+use crate::lesson::{Outputs, Place, RunName, Runs, live};
 use crate::profiler::read;
+use crate::recording::documents;
 
 impl Walk<'_> {
     /// Every live value has been measured by the time it is read.
@@ -41,8 +43,13 @@ impl Walk<'_> {
 
     /// Every wrong answer is refused with a reason, and the right one is accepted.
     pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
-        for (answer, place) in wrong_answers(quiz, visit.index) {
-            match self.session.answer(visit.at(), quiz, answer)? {
+        let Some(resolved) = self.session.resolved(self.course, quiz)? else {
+            visit.problem_in_step(None, "the command's document does not say what is right");
+            return Ok(None);
+        };
+        self.recorded(visit, quiz);
+        for (answer, place) in wrong_answers(&resolved, visit.index) {
+            match self.answer(visit, answer)? {
                 Some(marked) if marked.correct => {
                     visit.problem(place, "this wrong answer is accepted");
                 }
@@ -53,14 +60,50 @@ impl Walk<'_> {
                 None => visit.problem(place, "this answer cannot be given"),
             }
         }
-        let right = match quiz.solution() {
-            Some(answer) => self.session.answer(visit.at(), quiz, answer)?,
+        let right = match resolved.solution() {
+            Some(answer) => self.answer(visit, answer)?,
             None => None,
         };
         if !right.is_some_and(|marked| marked.correct) {
             visit.problem_in_step(None, "its own answer is not accepted");
         }
         Ok(None)
+    }
+
+    fn answer(&mut self, visit: &Visit, answer: Answer) -> Result<Option<Marked>> {
+        let marked = self
+            .session
+            .answer(visit.at(), self.course, visit.step, answer)?;
+        Ok(marked)
+    }
+
+    /// A question about a command's document can be answered from the recorded one, too.
+    fn recorded(&self, visit: &mut Visit, quiz: &Quiz) {
+        struct Recorded<'a>(&'a RunName, &'a Value);
+        impl Outputs for Recorded<'_> {
+            fn document(&self, name: &RunName) -> Option<&Value> {
+                (name == self.0).then_some(self.1)
+            }
+        }
+        let Some(of) = quiz.asks_of() else {
+            return;
+        };
+        let step = self.course.step(&of.lesson, &of.step);
+        let id = step.and_then(|step| step.recording.as_deref());
+        let document = id.and_then(documents::find);
+        match (id, document) {
+            (Some(id), None) => {
+                visit.problem_in_step(None, format!("there is no recorded document `{id}`"));
+            }
+            (Some(id), Some(document)) => {
+                if quiz.resolved(&Recorded(of, &document.value)).is_none() {
+                    let message =
+                        format!("the recorded document `{id}` does not say what is right");
+                    visit.problem_in_step(None, message);
+                }
+            }
+            (None, _) => {}
+        }
     }
 
     pub(super) fn compare(
@@ -131,7 +174,8 @@ impl Walk<'_> {
         }
         // The first is asked for the way a learner does.
         let unconditional = visit.step.hints.iter().any(|hint| hint.after.is_none());
-        if self.session.next_hint(at, visit.step)?.is_none() && unconditional {
+        let told = !self.session.state().progress(&at).hints.is_empty();
+        if self.session.next_hint(at, visit.step)?.is_none() && unconditional && !told {
             visit.problem_in_step(Some("hints"), "no hint is given to someone who asks");
         }
         Ok(())

@@ -10,27 +10,39 @@ use super::{Options, Progress, Report, StepResult, verify};
 use crate::lesson::{Course, Problem, Source, StepKind};
 use crate::run::Launcher;
 
-/// Prints what a good run of a target reports, at a hundred milliseconds a step.
+/// Prints what a good run of a target reports, at a hundred milliseconds a step; work follows from batch and length. Of other
+/// commands it prints a document that one of them printed once.
 const STAND_IN: &str = r#"#!/bin/sh
-target=$2; batch=1; length=1; first=6.95; final=5.2; gradients=38; flops=""
+case "$1" in
+  run) ;;
+  roofline) exec cat "@assets/analysis/roofline-v3.json" ;;
+  predict) exec cat "@assets/analysis/predict-v4.json" ;;
+  calibrate|stages|tune|ablate|scale) exec cat "@assets/analysis/$1.json" ;;
+  *) exec cat "@tests/fixtures/documents/$1.json" ;;
+esac
+target=$2; batch=1; length=1; first=6.95; final=5.2; gradients=38; flops=""; samples=8; tokens=128; table=10
 while [ $# -gt 0 ]; do
   case "$1" in
-    --batch-size) [ "$2" -gt 8 ] && batch=2 ;;
-    --seq-len) [ "$2" -gt 128 ] && length=2 ;;
+    --batch-size) samples=$2; [ "$2" -gt 8 ] && batch=2 ;;
+    --seq-len) tokens=$2; [ "$2" -gt 128 ] && length=2 ;;
     --flops) flops=yes ;;
+    --flash-attention) [ "$2" = off ] && table=17 ;;
+    --fix) [ "$2" = init ] && target=fixed ;;
     --device) echo "out of luck" >&2; exit 3 ;;
   esac
   shift
 done
 case "$target" in
+  v3) table=6 ;;
   stage1) first=300; final=250 ;;
   stage6) gradients=1; final=6.5 ;;
 esac
+all=$((samples * tokens))
 for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
   ms=$((100 * batch * length + n % 3))
   echo "{\"t\":0,\"event\":\"step\",\"n\":$n,\"of\":12,\"measured\":true,\"loss\":6.0,\"total_ms\":$ms,\"forward_ms\":30,\"backward_ms\":6$n.5,\"optimizer_ms\":1.0,\"synchronized\":true,\"launches\":null,\"bytes_in_use\":null,\"bytes_reserved\":null,\"samples_per_s\":1.0}"
 done
-[ -n "$flops" ] && echo "{\"t\":1,\"event\":\"parts\",\"source\":\"counted\",\"parts\":[],\"flops_per_step\":$((18 * batch))e9,\"bytes_per_step\":1e9,\"achieved_flops_per_s\":1e11}"
+[ -n "$flops" ] && echo "{\"t\":1,\"event\":\"parts\",\"source\":\"counted\",\"parts\":[],\"flops_per_step\":$((17 * all * 10 / 1024))e8,\"bytes_per_step\":$((table * (20 + all * (40 + 40 * tokens / 128) / 1024)))e6,\"achieved_flops_per_s\":1e11}"
 echo "{\"t\":1,\"event\":\"summary\",\"complete\":true,\"steps\":12,\"measured_steps\":12,\"samples\":96,\"samples_per_s\":80.0,\"tokens_per_s\":1e4,\"total_ms\":null,\"forward_ms\":null,\"backward_ms\":null,\"optimizer_ms\":null,\"synchronized\":true,\"first_step_ms\":200.0,\"launches_per_step\":null,\"peak_bytes_in_use\":null,\"peak_bytes_reserved\":null,\"first_loss\":$first,\"final_loss\":$final,\"parameters\":2617600,\"parameter_tensors\":38,\"parameters_with_gradient\":$gradients,\"repeatability\":{\"repeats\":2,\"identical\":true,\"loss_difference\":0.0,\"gradient_difference\":0.0,\"differing_parameter\":null}}"
 "#;
 
@@ -40,7 +52,8 @@ struct Bench(TempDir);
 impl Bench {
     fn new() -> Self {
         let bench = Bench(TempDir::new().unwrap());
-        fs::write(bench.program(), STAND_IN).unwrap();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+        fs::write(bench.program(), STAND_IN.replace('@', root)).unwrap();
         fs::set_permissions(bench.program(), fs::Permissions::from_mode(0o755)).unwrap();
         let lessons = Path::new(env!("CARGO_MANIFEST_DIR")).join("lessons");
         copy(&lessons, &bench.course());
@@ -118,8 +131,7 @@ fn the_built_in_course_can_be_walked_from_end_to_end() {
         .collect();
     assert!(problems.is_empty(), "{problems:#?}");
     let course = Course::load(&Source::Folder(bench.course())).unwrap();
-    let elsewhere =
-        |kind: &StepKind| matches!(kind, StepKind::Profile { .. } | StepKind::Kernel { .. });
+    let elsewhere = |kind: &StepKind| matches!(kind, StepKind::Profile { .. });
     for lesson in course.lessons() {
         for step in &lesson.steps {
             let (_, found) = report
@@ -127,7 +139,10 @@ fn the_built_in_course_can_be_walked_from_end_to_end() {
                 .find(|(id, found)| *id == lesson.id && found.id == step.id)
                 .unwrap_or_else(|| panic!("{}/{} was not walked", lesson.id, step.id));
             let skipped = matches!(found.result, StepResult::Skipped(_));
-            assert_eq!(skipped, elsewhere(&step.kind), "{}/{}", lesson.id, step.id);
+            // A kernel's solution is checked where there is a compiler.
+            if !matches!(step.kind, StepKind::Kernel { .. }) {
+                assert_eq!(skipped, elsewhere(&step.kind), "{}/{}", lesson.id, step.id);
+            }
         }
     }
 }
@@ -172,8 +187,8 @@ fn a_spoiled_course_is_reported_with_the_line() {
             "an unknown key",
             "first-baseline",
             BASELINE,
-            "    editable: true",
-            "    editabel: true",
+            "    against: work",
+            "    agenst: work",
             "unknown field",
         ),
         (
@@ -247,13 +262,13 @@ fn a_lesson_planned_far_too_long_is_reported() {
     let bench = Bench::new();
     bench.spoil(
         "workshop.yaml",
-        "title: Foundation\n    minutes: 55",
+        "title: Foundation\n    minutes: 53",
         "title: Foundation\n    minutes: 70",
     );
-    let line = bench.spoil("foundation/welcome.yaml", "minutes: 6", "minutes: 15");
+    let line = bench.spoil("foundation/welcome.yaml", "minutes: 7", "minutes: 20");
     let found = bench.found(&["welcome"]);
     assert!(
-        matches!(&found[..], [(at, text)] if *at == line && text.contains("15 minutes are planned")),
+        matches!(&found[..], [(at, text)] if *at == line && text.contains("20 minutes are planned")),
         "{found:#?}"
     );
 }

@@ -12,9 +12,10 @@ use super::report::CheckReport;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::Metric;
-use crate::lesson::{Check, Outcome, Place, Verdict};
-use crate::run::{Control, Ended, RunSpec, Start, supervise};
+use crate::lesson::{Check, Place, Verdict};
+use crate::run::{Control, Ended, RunSpec, Start, Told, supervise};
 use crate::session::event::StepRef;
+use crate::session::learning::Checked;
 use crate::session::progress::is_complete;
 
 impl Walk<'_> {
@@ -98,28 +99,38 @@ impl Walk<'_> {
         }
         spec = spec.within(&[], &self.options.flags)?;
         let start = self.options.launcher.run(&spec);
-        if let Start::Command { words, .. } = &start {
+        self.supervised(at, target, &start)
+    }
+
+    /// Sees something to its end and keeps it in the session.
+    pub(super) fn supervised(&mut self, at: StepRef, name: &str, start: &Start) -> Result<Ended> {
+        let mut command = Vec::new();
+        if let Start::Command { words, .. } = start {
             (self.progress)(Progress::Run { words });
         }
         let control = Control::default();
         let folder = self.session.place.folder.clone();
-        let ended = supervise(&start, &folder, &control, &mut |_| Ok(()))?;
+        let ended = supervise(start, &folder, &control, &mut |told| {
+            if let Told::Started { command: words, .. } = told {
+                command = words;
+            }
+            Ok(())
+        })?;
         let run = ended.run.id();
         self.session.runs().add(Arc::clone(&ended.run));
-        self.session
-            .start_run(&run, Some(at), target, spec.words().collect())?;
+        self.session.start_run(&run, Some(at), name, command)?;
         self.session.run_ended(&run, ended.exit)?;
         Ok(ended)
     }
 }
 
 /// A good run has to meet what is required; the rest depends on the machine.
-fn judge(visit: &mut Visit, index: usize, check: &Check, outcome: &Outcome) {
+fn judge(visit: &mut Visit, index: usize, check: &Check, outcome: &Checked) {
     if outcome.verdict == Verdict::Passed {
         return;
     }
     let said = outcome
-        .explain(check)
+        .text
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
@@ -189,7 +200,7 @@ fn depends_on_size(check: &Check) -> bool {
     counted || absolute
 }
 
-fn failure(ended: &Ended) -> String {
+pub(super) fn failure(ended: &Ended) -> String {
     let why = match &ended.run.failure {
         Some(error) => &error.message,
         None => ended.stderr.lines().last().unwrap_or_default(),

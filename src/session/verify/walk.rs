@@ -7,13 +7,16 @@ use anyhow::Result;
 use super::report::{LessonReport, StepReport, StepResult};
 use super::visit::Visit;
 use super::{Options, Progress};
+use crate::lesson::case::Deed;
 use crate::lesson::check::exact;
 use crate::lesson::{Course, Lesson, Place, Problem, Source, Step, StepKind, Undecided, place};
 use crate::session::event::StepRef;
+use crate::session::kernel::Tried;
 use crate::session::progress::{Access, access, progress};
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::Status;
 use crate::session::store::Session;
+use crate::workbench::Exercise;
 
 /// A lesson planned for longer than this many times its estimate is taken for a mistake.
 const MOST_SLACK: f64 = 2.5;
@@ -31,16 +34,29 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// Makes a run that other lessons look back at.
     pub fn needed(&mut self, lesson: &Lesson, step: &Step) -> Result<()> {
-        let StepKind::Run { target, flags, .. } = &step.kind else {
-            return Ok(());
-        };
         (self.progress)(Progress::Needed {
             lesson: &lesson.id,
             step: &step.id,
         });
         let at = StepRef::new(&lesson.id, &step.id);
-        let flags = step.golden.flags.as_ref().unwrap_or(flags);
-        self.start(at, target, flags).map(drop)
+        match &step.kind {
+            StepKind::Run { target, flags, .. } => {
+                let flags = step.golden.flags.as_ref().unwrap_or(flags);
+                self.start(at, target, flags).map(drop)
+            }
+            StepKind::Command { command, flags, .. } => {
+                let flags = step.golden.flags.as_ref().unwrap_or(flags);
+                self.command_run(at, *command, flags).map(drop)
+            }
+            StepKind::Investigate(case) => {
+                let guilty = case.suspects.iter().position(|suspect| suspect.guilty);
+                let fix = guilty.and_then(|index| case.flags_of(Deed::Fix(index)));
+                self.start(at.clone(), &case.target, &case.flags)?;
+                self.start(at, &case.target, &fix.unwrap_or_default())
+                    .map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn lesson(&mut self, lesson: &Lesson) -> Result<LessonReport> {
@@ -48,10 +64,7 @@ impl Walk<'_> {
         let mut steps = Vec::new();
         for (index, step) in lesson.steps.iter().enumerate() {
             let report = self.step(lesson, index, step)?;
-            (self.progress)(Progress::Step {
-                lesson: &lesson.id,
-                step: &report,
-            });
+            (self.progress)(Progress::Step { step: &report });
             steps.push(report);
         }
         self.predictions(lesson, &mut steps)?;
@@ -124,14 +137,22 @@ impl Walk<'_> {
                 target,
                 flags,
                 editable,
+                ..
             } => self.run(&mut visit, target, flags, *editable)?,
+            StepKind::Command {
+                command,
+                flags,
+                editable,
+                expects,
+            } => self.command(&mut visit, *command, flags, *editable, expects)?,
+            StepKind::Investigate(case) => self.investigate(&mut visit, case)?,
             StepKind::Compare { runs, metrics } => self.compare(&mut visit, runs, metrics)?,
             StepKind::Reflect => self.reflect(&visit)?,
             StepKind::Profile { .. } => {
                 self.sample(&mut visit)?;
                 Some("needs AMD's profilers and a GPU of theirs".to_string())
             }
-            StepKind::Kernel { .. } => Some("needs the workbench".to_string()),
+            StepKind::Kernel { exercise } => self.kernel(&visit, exercise)?,
         };
         self.hints(&mut visit)?;
         if let Some(why) = &skipped {
@@ -158,6 +179,20 @@ impl Walk<'_> {
             notes: visit.notes,
             seconds: visit.seconds,
         })
+    }
+
+    /// The solution passes its check, where kernels can be compiled.
+    fn kernel(&mut self, visit: &Visit<'_>, exercise: &Exercise) -> Result<Option<String>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join(exercise.file_name());
+        std::fs::write(&path, exercise.solution()?)?;
+        match Tried::on_stand_in(exercise, &path) {
+            Ok(tried) => {
+                self.session.check_kernel(visit.at(), &tried)?;
+                Ok(None)
+            }
+            Err(error) => Ok(Some(format!("{error:#}"))),
+        }
     }
 
     /// What was guessed has been measured by the end of the lesson.

@@ -3,6 +3,7 @@
 mod activations;
 mod optimizer;
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -13,14 +14,17 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 use super::{EngineKind, Target, Words};
 use crate::base::device_facts::DeviceFacts;
 use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning};
-use crate::model::{Context, Llama, ModelConfig, Norm, Part, Precision, Recipe, Weights, part};
+use crate::model::{
+    Context, HostRead, Llama, ModelConfig, Norm, OperandTypes, Part, Precision, Recipe, Weights,
+    part,
+};
 use crate::train::event::Activations;
 use crate::train::telemetry::{
     LaunchCount, LaunchCounter, MemoryUse, PeakMemory, ProfilePass, Trace, observe,
 };
 use crate::train::{
-    Batch, Engine, EngineDevice, Evaluation, Gemm, MatrixProducts, Operands, Options, Profiling,
-    StepResult, StepTimes, StopSignal, Synchronize,
+    Batch, Engine, EngineDevice, Evaluation, Gemm, MatmulPrecision, MatrixProducts, Operands,
+    Options, Profiling, StepResult, StepTimes, StopSignal, Synchronize,
 };
 use optimizer::Optimizer;
 
@@ -57,12 +61,15 @@ impl EngineKind for Autodiff {
                 "--gemm vendor: {target} multiplies through burn, whose products are cubek's; take v4"
             ));
         }
-        match options.block {
-            Some(_) => Err(format!(
-                "--block single is v4's: {target} has no other form of a block"
-            )),
-            None => Ok(()),
-        }
+        let of_v4 = match options {
+            Options { block: Some(_), .. } => "--block single",
+            Options { capture: false, .. } => "--ultra off",
+            Options {
+                matmul_precision, ..
+            } if *matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
+            _ => return Ok(()),
+        };
+        Err(format!("{of_v4} is v4's: {target} has no such choice"))
     }
 
     fn takes_block_sizes(&self) -> bool {
@@ -139,7 +146,10 @@ impl EngineDevice for BurnDevice {
 
     fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
         let device = self.open.device.clone();
-        let precision = Precision::with_operands(options.operand_dtype);
+        let precision = Precision::with_operands(match options.recipe.operands {
+            OperandTypes::Asked => options.operand_dtype,
+            OperandTypes::Single => FloatDType::F32,
+        });
         let context = Context::new(options.config, options.recipe, precision, &device)
             .with_library(options.library)
             .with_norm(self.norm);
@@ -249,6 +259,25 @@ impl Trainer {
         }
     }
 
+    /// Brings every gradient to the host, where the recipe has it so.
+    fn read_gradients(&self, gradients: &GradientsParams) -> Result<(), ExecutionError> {
+        if self.context.recipe.host_read == HostRead::None {
+            return Ok(());
+        }
+        let mut sum = 0.0;
+        for parameter in self.model().parameters() {
+            if let Some(gradient) = parameter.gradient(gradients) {
+                let values: Vec<f32> = read(gradient)?;
+                sum += values
+                    .iter()
+                    .map(|value| f64::from(value * value))
+                    .sum::<f64>();
+            }
+        }
+        black_box(sum.sqrt());
+        Ok(())
+    }
+
     /// One more step under observation; its times are the pass's, not a step's.
     fn profiled_step(
         &mut self,
@@ -258,7 +287,11 @@ impl Trainer {
         let device = self.device.clone();
         let loss = pass.span("forward", || self.forward(batch));
         let gradients = pass.span("backward", || self.backward(loss));
-        pass.span("optimizer", || self.update(gradients));
+        pass.span("optimizer", || {
+            self.read_gradients(&gradients)?;
+            self.update(gradients);
+            Ok::<_, ExecutionError>(())
+        })?;
         pass.span("wait for the device", || device.sync())
     }
 }
@@ -277,6 +310,7 @@ impl Engine for Trainer {
         let gradients = self.backward(loss.clone());
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
+        self.read_gradients(&gradients)?;
         self.update(gradients);
         let whole = matches!(synchronize, Synchronize::Phases | Synchronize::Step);
         let optimizer = clock.lap(whole, &self.device)?;

@@ -28,7 +28,7 @@ use burn::tensor::FloatDType;
 
 use super::{Description, EngineKind, Kind, Target, Words, v3};
 use crate::device::BackendChoice;
-use crate::train::{EngineDevice, Gemm, Options, Synchronize};
+use crate::train::{EngineDevice, Gemm, MatmulPrecision, Options, Synchronize};
 
 pub use client::{ClientExecutor, ClientOptions};
 pub use device::{DeviceExecutor, DeviceOptions, LaunchTimes};
@@ -55,6 +55,17 @@ struct Scheduled;
 impl EngineKind for Scheduled {
     fn open(&self, options: &Options) -> Result<Box<dyn EngineDevice>> {
         Ok(Box::new(open(options)?))
+    }
+
+    fn check(&self, _: Target, options: &Options) -> Result<(), String> {
+        let on_cpu = options.backend == BackendChoice::Cpu;
+        match options.matmul_precision {
+            MatmulPrecision::Tf32 if on_cpu => Err(
+                "--matmul-precision tf32: a CPU multiplies in f32; take auto, or the backend of a GPU"
+                    .into(),
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The host form knows f32 only, and no form f16.

@@ -76,7 +76,10 @@ pub fn open(options: &Options) -> Result<Platform> {
         BackendChoice::Auto if gemm == Gemm::Auto && vulkan::find(wanted).is_ok() => {
             Ok(open_client(BackendChoice::Vulkan, wanted).unwrap_or_else(|_| host()))
         }
-        _ => Ok(host()),
+        _ => {
+            device::check_cpu(wanted)?;
+            Ok(host())
+        }
     }
 }
 
@@ -161,7 +164,9 @@ impl Platform {
             },
         };
         let schedule = Schedule::new(&options.config, concurrency);
-        DeviceExecutor::new(driver, schedule, options.hyperparameters(), device_options)
+        let executor =
+            DeviceExecutor::new(driver, schedule, options.hyperparameters(), device_options)?;
+        executor.with_kernels(&options.kernels)
     }
 
     fn host_executor(&self, options: &Options) -> Result<HostExecutor> {
@@ -279,6 +284,9 @@ impl EngineDevice for Platform {
     }
 
     fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
+        if !options.kernels.is_empty() {
+            self.driver("--kernel")?;
+        }
         if options.block.is_some() {
             // Found out now, not after the training.
             self.driver("--block single")?;

@@ -11,8 +11,35 @@ use crate::lesson::{Course, StepKind};
 pub(super) enum Answer {
     Nothing,
     Do(Deed),
+    /// All that is known of a learner.
+    Report(String),
+    Help,
     Leave,
 }
+
+/// What each key does, for people.
+pub(super) const HELP: [(&str, &str); 14] = [
+    ("up down", "choose a learner"),
+    ("enter", "all that is known of this learner"),
+    ("tab", "lessons, or figures and places"),
+    ("m", "a message to this learner"),
+    ("M", "a message to everyone"),
+    (
+        "r",
+        "take back the step the learner is at; a backup is kept",
+    ),
+    ("l", "take back the lesson; a backup is kept"),
+    ("b", "undo the newest of these"),
+    ("u", "open a lesson before its time; tab completes its name"),
+    ("s", "do the step for the learner"),
+    (
+        "p",
+        "ask the class to work on one lesson; tab completes its name",
+    ),
+    ("?", "this page"),
+    ("esc", "leave what is being entered, or a page"),
+    ("q", "quit; learners notice nothing"),
+];
 
 pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -35,6 +62,7 @@ fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
     match key.code {
         KeyCode::Enter => return accept(dashboard, course),
         KeyCode::Esc => dashboard.cancel(),
+        KeyCode::Tab => dashboard.complete(course),
         KeyCode::Backspace => drop(dashboard.text.pop()),
         KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
             dashboard.text.push(c)
@@ -82,7 +110,15 @@ const ENTRIES: [(char, Begin); 6] = [
 
 fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
     match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => return Answer::Leave,
+        KeyCode::Char('q') => return Answer::Leave,
+        KeyCode::Char('?') | KeyCode::F(1) => return Answer::Help,
+        KeyCode::Enter => {
+            if let Some(view) = dashboard.selected() {
+                return Answer::Report(view.name.clone());
+            }
+        }
+        KeyCode::Tab => dashboard.in_figures = !dashboard.in_figures,
+        KeyCode::Esc => dashboard.news.clear(),
         KeyCode::Up | KeyCode::Char('k') => dashboard.move_by(-1),
         KeyCode::Down | KeyCode::Char('j') => dashboard.move_by(1),
         KeyCode::PageUp => dashboard.move_by(-10),

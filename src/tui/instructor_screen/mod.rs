@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! Class /data/course                                     12 learners, pinned to memory
-//! learner   position              steps tries hints  min  last   remarks
-//! > ada     memory/long (6 of 7)  28/36    38     4   83  2 min  missed checks 3 times
-//!   eve     welcome/doctor        3/36      1     0    4  now    open
+//! learner   1 2 3 4 5 6 7 8  min  last   remarks
+//! ada       ✓ ✓ ✓ 4 . . . .   83  2 min  missed checks 3 times
+//! eve       3 . . . . . . .    4  now    open
 //! ─────────────────────────────────────────────────────────────────────────────────────
 //! what came of the last decision, or the line that is being entered
-//! m message  M all  r reset step  l reset lesson  b restore  u unlock  s solve  p pin  q quit
+//! enter report  tab figures  m message  M to all  r reset step  l reset lesson  b restore
 //! ```
 
 mod draw;
@@ -20,23 +20,28 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Result;
-use crossterm::event::{Event, KeyEventKind};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use self::draw::{draw, title};
-use self::keys::{Answer, on_key};
+use self::keys::{Answer, HELP, on_key};
 use super::pane::Pane;
+use super::panel::{Panel, PanelAction};
+use super::panels::page::{Page, Text};
+use super::panels::table::Tone;
 use super::runtime::stage::{CHANNEL, Play, Stage};
 use super::runtime::{Screenful, on_one_thread, set_up};
 use super::theme::Theme;
+use super::view;
 use crate::instructor::Class;
 use crate::instructor::carry_out::carry_out;
 use crate::instructor::dashboard::{Dashboard, Entry};
 use crate::instructor::view::views;
 use crate::lesson::Course;
+use crate::report::{Options, collect, markdown};
 use crate::run::Processes;
 use crate::session::class_file;
 use crate::tutor::signals::SharedSession;
@@ -63,6 +68,7 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
         by,
         theme,
         dashboard: Dashboard::default(),
+        page: None,
         title: String::new(),
         dirty: true,
         is_over: false,
@@ -96,12 +102,30 @@ pub fn run(class: Class, course: &Course, by: &str, theme: Theme) -> Result<()> 
     })
 }
 
+/// A page after a key: none once it is closed.
+fn turned(mut page: Page, key: KeyEvent) -> Option<Page> {
+    let action = match key.code {
+        KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => return None,
+        KeyCode::Up | KeyCode::Char('k') => PanelAction::Up,
+        KeyCode::Down | KeyCode::Char('j') => PanelAction::Down,
+        KeyCode::PageUp | KeyCode::Char('b') => PanelAction::PageUp,
+        KeyCode::PageDown | KeyCode::Char(' ') => PanelAction::PageDown,
+        KeyCode::Home | KeyCode::Char('g') => PanelAction::Top,
+        KeyCode::End | KeyCode::Char('G') => PanelAction::Bottom,
+        _ => return Some(page),
+    };
+    page.act(action);
+    Some(page)
+}
+
 struct Board<'a> {
     class: Class,
     course: &'a Course,
     by: &'a str,
     theme: Theme,
     dashboard: Dashboard,
+    /// Something to read over it.
+    page: Option<Page>,
     title: String,
     dirty: bool,
     is_over: bool,
@@ -119,6 +143,41 @@ impl Board<'_> {
     }
 }
 
+impl Board<'_> {
+    /// All that is known of a learner.
+    fn report(&mut self, name: &str) -> Result<()> {
+        let place = self.class.place(name)?;
+        self.page = Some(match collect(&place, self.course, Options::default()) {
+            Ok(report) => Page::new(name, Text::Markdown(markdown::render(&report))),
+            Err(error) => {
+                let text = format!("{error}. {}", error.remedy());
+                Page::new(name, Text::Paragraphs(vec![(text, Tone::Warning)]))
+            }
+        });
+        Ok(())
+    }
+
+    fn help(&mut self) {
+        let lines = HELP.map(|(key, does)| (format!("{key:<9} {does}"), Tone::Plain));
+        let lessons = self.course.lessons().enumerate();
+        let lessons = lessons.map(|(at, lesson)| {
+            (
+                format!("{:>8}  {} ({})", at + 1, lesson.title, lesson.id),
+                Tone::Muted,
+            )
+        });
+        let between = [
+            (String::new(), Tone::Plain),
+            (
+                "A column is a lesson: done, or so many tenths of its steps.".into(),
+                Tone::Plain,
+            ),
+        ];
+        let text = lines.into_iter().chain(between).chain(lessons).collect();
+        self.page = Some(Page::new("Help", Text::Paragraphs(text)));
+    }
+}
+
 impl Play for Board<'_> {
     type Message = Message;
     type Error = anyhow::Error;
@@ -127,10 +186,16 @@ impl Play for Board<'_> {
         self.dirty = true;
         let dashboard = &mut self.dashboard;
         match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release && self.page.is_some() => {
+                let page = self.page.take();
+                self.page = page.and_then(|page| turned(page, key));
+            }
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 match on_key(dashboard, key, self.course) {
                     Answer::Leave => self.is_over = true,
                     Answer::Nothing => {}
+                    Answer::Help => self.help(),
+                    Answer::Report(name) => self.report(&name)?,
                     Answer::Do(deed) => {
                         let done = carry_out(deed, &mut self.class, self.course, self.by);
                         dashboard.news = done.unwrap_or_else(|error| format!("{error:#}"));
@@ -160,8 +225,16 @@ impl Play for Board<'_> {
     }
 
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-        let pane = Pane::new(area, buffer, &self.theme);
-        draw(&self.dashboard, &self.title, pane);
+        let mut pane = Pane::new(area, buffer, &self.theme);
+        match &self.page {
+            Some(page) => {
+                let mut inside = view::framed(&page.title(), area, &mut pane);
+                inside.area.x += 1;
+                inside.area.width = inside.area.width.saturating_sub(2);
+                page.draw(inside);
+            }
+            None => draw(&self.dashboard, &self.title, pane),
+        }
         None
     }
 

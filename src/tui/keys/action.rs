@@ -11,16 +11,19 @@ pub enum Area {
     Outline,
     /// A page to read over whatever is on the screen: help, a reference page, messages.
     Page,
+    /// What a learner sees first.
+    Welcome,
     Everywhere,
 }
 
 impl Area {
     /// In the order of the help page.
-    pub const ALL: [Area; 5] = [
+    pub const ALL: [Area; 6] = [
         Area::Step,
         Area::Panel,
         Area::Outline,
         Area::Page,
+        Area::Welcome,
         Area::Everywhere,
     ];
 
@@ -36,6 +39,7 @@ impl Area {
             Area::Panel => "In figures",
             Area::Outline => "In the outline",
             Area::Page => "On a page like this",
+            Area::Welcome => "On the first page",
             Area::Everywhere => "Everywhere",
         }
     }
@@ -54,6 +58,8 @@ pub enum Action {
     Outline,
     /// Opens the panel of this name.
     Panel(&'static str),
+    /// This program's word on the machine.
+    Doctor,
     Shell,
     Redraw,
     Suspend,
@@ -61,6 +67,7 @@ pub enum Action {
 
     Open,
     Continue,
+    Begin,
 
     Act,
     Back,
@@ -81,6 +88,12 @@ pub enum Action {
     Search,
     NextMatch,
     PreviousMatch,
+    /// On through the text, then through the course.
+    Forward,
+    /// Starts the run of a step that is done once more.
+    Again,
+    Follow,
+    Explain,
 
     Close,
     /// Through a list, a text, figures.

@@ -42,6 +42,32 @@ pub fn render(
     writer.lines
 }
 
+/// What each link of a text is called, and where it leads.
+pub fn links(text: &str) -> Vec<(String, String)> {
+    let mut links = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                open = Some((String::new(), dest_url.to_string()));
+            }
+            Event::End(TagEnd::Link) => links.extend(open.take()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some((name, _)) = &mut open {
+                    name.push_str(&text);
+                }
+            }
+            Event::SoftBreak => {
+                if let Some((name, _)) = &mut open {
+                    name.push(' ');
+                }
+            }
+            _ => {}
+        }
+    }
+    links
+}
+
 struct Writer<'a> {
     theme: &'a Theme,
     highlighter: Option<&'a Highlighter>,

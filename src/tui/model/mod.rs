@@ -21,18 +21,22 @@ use super::keys::KeyMap;
 use super::message::{Effect, Message, RunId};
 use super::panel::Panel;
 use super::theme::Theme;
-use crate::lesson::{Course, Lesson, Step, StepKind};
-use crate::recording::{Library, Recording};
+use crate::lesson::case::Deed;
+use crate::lesson::{Course, Lesson, RunName, Step, StepKind};
+use crate::recording::Library;
 use crate::session::State;
+use crate::session::case::{Item, Standing};
 use crate::session::event::StepRef;
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::StepProgress;
-use crate::tutor::recordings::of_step;
+use crate::tutor::job::{Recorded, own_flags, recorded};
 
 /// Smaller terminals are asked for room.
 pub const SMALLEST: (u16, u16) = (60, 20);
 /// From this width on the outline stands beside the step.
 pub const WIDE: u16 = 100;
+/// From this one on the figures do, too.
+pub const WIDEST: u16 = 120;
 
 #[derive(Debug)]
 pub struct Model {
@@ -57,6 +61,8 @@ pub struct Model {
     pub outline: OutlineView,
     pub step: Option<StepView>,
     pub overlay: Option<Overlay>,
+    /// Panels that the overlay was opened from, the latest last: closing it goes back to them.
+    pub behind: Vec<Box<dyn Panel>>,
     /// One line for the learner; gone with the next key.
     pub notice: Option<Notice>,
     /// In the order they were asked for.
@@ -110,6 +116,7 @@ impl Model {
             outline: OutlineView::default(),
             step: None,
             overlay: None,
+            behind: Vec::new(),
             notice: None,
             runs: Vec::new(),
             attention: Attention::default(),
@@ -124,6 +131,12 @@ impl Model {
             && model.course.step(&at.lesson, &at.step).is_some()
         {
             model.outline.select(&model.course, &at.lesson);
+        } else if let Some(lesson) = model.course.lessons().next() {
+            // A heading leads nowhere.
+            model
+                .outline
+                .select(&Arc::clone(&model.course), &lesson.id.clone());
+            model.outline.open = None;
         }
         model
     }
@@ -188,8 +201,31 @@ impl Model {
     }
 
     pub fn lay(&mut self, overlay: Overlay) -> Vec<Effect> {
-        self.overlay = Some(overlay);
+        if let Some(Overlay::Panel(panel)) = self.overlay.replace(overlay) {
+            self.behind.push(panel);
+        }
         Vec::new()
+    }
+
+    /// Takes the overlay away and goes back to what it was opened from; false where nothing lay over the screen.
+    pub fn lift(&mut self) -> bool {
+        let was_there = self.overlay.is_some();
+        self.overlay = self.behind.pop().map(Overlay::Panel);
+        was_there
+    }
+
+    /// Back to the screen itself.
+    pub fn lift_all(&mut self) {
+        self.overlay = None;
+        self.behind.clear();
+    }
+
+    /// The panel over the screen, if something else lies over that, too.
+    pub fn panel_over(&self) -> Option<&dyn Panel> {
+        match &self.overlay {
+            Some(Overlay::Panel(panel)) => Some(panel.as_ref()),
+            _ => self.behind.last().map(Box::as_ref),
+        }
     }
 
     /// Opens a panel over whatever is on the screen.
@@ -204,6 +240,16 @@ impl Model {
         load: impl FnOnce(&Desk) -> Result<Box<dyn Panel>, String> + Send + 'static,
     ) -> Vec<Effect> {
         vec![Effect::work(meanwhile, |desk| Message::Opened(load(desk)))]
+    }
+
+    /// Whether figures stand beside the step's text.
+    pub fn has_figures_beside(&self) -> bool {
+        self.size.0 >= WIDEST && self.step_panel().is_some()
+    }
+
+    /// A number that no run has.
+    pub fn next_run(&self) -> RunId {
+        RunId(self.runs.iter().map(|run| run.id.0).max().unwrap_or(0) + 1)
     }
 
     /// The figures of the step that is open: its own, or those of its run.
@@ -240,9 +286,39 @@ impl Model {
     }
 
     /// The recording of a step's run with the flags it would be started with.
-    pub fn recording_at(&self, at: &StepRef) -> Option<&Recording> {
+    pub fn recording_at(&self, at: &StepRef) -> Option<Recorded> {
         let step = self.course.step(&at.lesson, &at.step)?;
-        of_step(&self.recordings, step, &self.flags_at(at))
+        recorded(&self.recordings, step, &self.flags_at(at), self.deed())
+    }
+
+    /// The choices of a step's question in the order this learner sees them.
+    pub fn order_at(&self, at: &StepRef) -> Vec<usize> {
+        let name = RunName {
+            lesson: at.lesson.clone(),
+            step: at.step.clone(),
+        };
+        match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
+            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, &name),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What can be done about the case that is open.
+    pub fn menu(&self) -> Vec<Item> {
+        let here = self.here(&self.course);
+        let Some((here, StepKind::Investigate(case))) =
+            here.as_ref().map(|here| (here, &here.step.kind))
+        else {
+            return Vec::new();
+        };
+        let progress = self.progress_at(&here.at);
+        Standing::of(case, &progress, &self.state).menu(case)
+    }
+
+    /// What the cursor is on in the menu of a case.
+    pub fn deed(&self) -> Option<Deed> {
+        let place = self.step.as_ref()?.choice?;
+        self.menu().get(place).map(|item| item.deed)
     }
 
     pub fn progress_at(&self, at: &StepRef) -> StepProgress {
@@ -256,12 +332,8 @@ impl Model {
         let given = view.and_then(|view| view.flags.clone());
         let last = || self.run_at(at).map(|run| run.flags.clone());
         given.or_else(last).unwrap_or_else(|| {
-            match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
-                Some(StepKind::Run { flags, .. } | StepKind::Profile { flags, .. }) => {
-                    flags.clone()
-                }
-                _ => Vec::new(),
-            }
+            let step = self.course.step(&at.lesson, &at.step);
+            step.map_or(Vec::new(), |step| own_flags(step).to_vec())
         })
     }
 }

@@ -15,11 +15,29 @@ pub enum Overlay {
     Confirm(Confirm),
 }
 
-/// Commands and lessons by a part of their name.
+/// Something to choose by a part of its name.
 #[derive(Debug, Default)]
 pub struct Palette {
     pub query: TextArea<'static>,
     pub cursor: Cursor,
+    pub list: List,
+}
+
+/// What is to be chosen from.
+#[derive(Debug, Default)]
+pub enum List {
+    /// Commands, lessons and pages.
+    #[default]
+    Everything,
+    /// Pages, each with what it is called where it was found.
+    Pages(Vec<Shelved>),
+}
+
+/// Something to read: what it is called, and its Markdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shelved {
+    pub name: String,
+    pub text: String,
 }
 
 /// A line, or some lines, of text from the learner.

@@ -4,13 +4,13 @@ use crate::run::play::Speed;
 use crate::session::event::StepRef;
 use crate::tui::message::RunId;
 use crate::tui::run_view::RunView;
-use crate::tutor::Ending;
+use crate::tutor::{Ending, Job};
 
 #[derive(Debug)]
 pub struct Run {
     pub id: RunId,
     pub at: StepRef,
-    pub target: String,
+    pub job: Job,
     pub flags: Vec<String>,
     /// None where it is made here.
     pub played: Option<Played>,

@@ -1,6 +1,7 @@
 //! A step that is open.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use crate::lesson::quiz::Marked;
 use crate::profiler::commands::line::CommandLine;
@@ -18,8 +19,8 @@ pub struct StepView {
     pub reveal: Cell<Option<Reveal>>,
     /// Whether the figures fill the screen instead of the text.
     pub panel_open: bool,
-    /// The choice of a quiz the cursor is on.
-    pub choice: usize,
+    /// The line of a menu the cursor is on, as it is shown; none before the learner moved to one.
+    pub choice: Option<usize>,
     /// The last answer with its reason.
     pub marked: Option<Marked>,
     pub hints: Vec<HintStage>,
@@ -31,6 +32,8 @@ pub struct StepView {
     /// Figures of the step's own; those of its runs are with the runs.
     pub panel: Option<Box<dyn Panel>>,
     pub profile: ProfileView,
+    /// Held as long as the learner's kernel is looked after.
+    pub watched: Option<Arc<()>>,
 }
 
 /// A part of a step's text.
@@ -73,7 +76,7 @@ impl StepView {
             scroll: Scroll::default(),
             reveal: Cell::default(),
             panel_open: false,
-            choice: 0,
+            choice: None,
             marked: None,
             hints: Vec::new(),
             outcomes: Vec::new(),
@@ -81,6 +84,7 @@ impl StepView {
             search: None,
             panel: None,
             profile: ProfileView::default(),
+            watched: None,
         }
     }
 }

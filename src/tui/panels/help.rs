@@ -1,24 +1,47 @@
-//! The help page, made from the key map.
+//! The help page, made from the key map: first what helps where one is.
 
 use ratatui::text::{Line, Span};
 
 use super::page::{Page, Text};
 use crate::tui::keys::Area;
+use crate::tui::markdown::wrap::wrap_plain;
 use crate::tui::message::Effect;
 use crate::tui::model::Model;
+use crate::tui::update::areas;
+use crate::tui::update::primary::primary;
+
+const TITLE: &str = "Help";
 
 /// Columns of the keys.
 const KEYS: usize = 20;
 
+/// Columns beside the text: frame and margin.
+const MARGIN: u16 = 6;
+
 pub fn open(model: &mut Model) -> Vec<Effect> {
-    let page = Page::new("Keys", Text::Lines(lines(model)));
+    if model
+        .panel_over()
+        .is_some_and(|panel| panel.title() == TITLE)
+    {
+        // The key that opened it closes it, too.
+        model.lift();
+        return Vec::new();
+    }
+    let page = Page::new(TITLE, Text::Lines(lines(model)));
     model.open(page)
 }
 
 fn lines(model: &Model) -> Vec<Line<'static>> {
     let theme = &model.theme;
+    let width = usize::from(model.size.0.saturating_sub(MARGIN));
+    let here = areas(model);
     let mut lines = Vec::new();
-    for area in Area::ALL {
+    if let Some(area) = here.first() {
+        lines.extend(wrap_plain(&about(*area, model), width, theme.text()));
+        lines.push(Line::default());
+    }
+    let others = Area::ALL.into_iter().filter(|area| !here.contains(area));
+    for area in here.iter().copied().chain(others) {
         lines.push(Line::styled(area.title(), theme.heading()));
         for binding in model.keys.of(area).filter(|it| !it.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
@@ -28,11 +51,32 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
         }
         lines.push(Line::default());
     }
-    lines.push(Line::raw("A digit goes to a choice of a question."));
-    lines.push(Line::raw(
-        "The keys can be changed in tinyllama-tutor/keys.yaml in your configuration folder, such as",
-    ));
+    let end = "A digit goes to a choice of a question.\nThe keys can be changed in tinyllama-tutor/keys.yaml in your \
+               configuration folder, such as";
+    lines.extend(wrap_plain(end, width, theme.text()));
     let example = "  step: { next: [n, ctrl-n] }";
     lines.push(Line::styled(example, theme.code()));
     lines
+}
+
+/// What one does here.
+fn about(area: Area, model: &Model) -> String {
+    match area {
+        Area::Outline => "Sessions, their lessons, and the steps of one of them. Enter lists a lesson's steps, and opens it \
+                          when pressed again. A lesson marked \"later\" opens after others; the line below names them."
+            .into(),
+        Area::Step => {
+            let here = model.here(&model.course);
+            let does = here.and_then(|here| Some(primary(model, &here)?.does()));
+            let does = does.unwrap_or("wait for what goes on");
+            format!(
+                "A step of a lesson. Space reads on. Enter is for what the step asks for, just now: {does}. Nothing is lost \
+                 by leaving: every answer, guess and run is kept."
+            )
+        }
+        Area::Panel => "Figures. Tab turns to the next section, the arrows move through tables and pictures, Esc goes back."
+            .into(),
+        Area::Page => "A page to read. Space turns it, / searches, L follows its links, Esc goes back.".into(),
+        Area::Welcome | Area::Everywhere => String::new(),
+    }
 }

@@ -2,16 +2,20 @@
 
 pub mod compare;
 pub mod help;
+pub mod kernel;
 pub mod kernels;
+pub mod lesson_end;
 pub mod messages;
 pub mod page;
 pub mod plot;
 pub mod profile;
 pub mod report;
 pub mod roofline;
+pub mod runs;
 pub mod sections;
 pub mod table;
 pub mod text;
+pub mod welcome;
 
 use super::actions::Deed;
 
@@ -21,5 +25,6 @@ pub const PANELS: &[Deed] = &[
     messages::PANEL,
     kernels::PANEL,
     report::PANEL,
+    runs::PANEL,
     roofline::PANEL,
 ];

@@ -1,5 +1,7 @@
 //! Something to read: lines as they are, paragraphs, or Markdown.
 
+use std::cell::RefCell;
+
 use ratatui::text::Line;
 
 use super::table::Tone;
@@ -7,9 +9,6 @@ use super::text::paragraph;
 use crate::tui::keys::Area;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Panel, PanelAction, Scroll};
-
-/// Lines a page goes by.
-const PAGE: usize = 10;
 
 #[derive(Debug)]
 pub enum Text {
@@ -23,6 +22,9 @@ pub struct Page {
     title: String,
     text: Text,
     scroll: Scroll,
+    search: String,
+    /// The lines drawn last, in lower case.
+    drawn: RefCell<Vec<String>>,
 }
 
 impl Page {
@@ -31,6 +33,8 @@ impl Page {
             title: title.into(),
             text,
             scroll: Scroll::default(),
+            search: String::new(),
+            drawn: RefCell::default(),
         }
     }
 }
@@ -53,19 +57,50 @@ impl Panel for Page {
                 .collect(),
             Text::Markdown(text) => pane.markdown(text),
         };
+        let drawn = lines.iter().map(|line| line.to_string().to_lowercase());
+        self.drawn.replace(drawn.collect());
         let first = self.scroll.first(lines.len(), pane.area.height.into());
+        let area = pane.area;
         pane.put(lines.into_iter().skip(first));
+        pane.at(area).mark(&self.search);
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        self.scroll.act(action, PAGE)
+        self.scroll.act(action, self.scroll.page())
     }
 
     fn commands(&self) -> Vec<Command> {
-        vec![
-            (PanelAction::PageDown, "page down"),
-            (PanelAction::PageUp, "page up"),
-        ]
+        vec![(PanelAction::PageDown, "page down")]
+    }
+
+    fn text(&self) -> Option<&str> {
+        match &self.text {
+            Text::Markdown(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn search(&mut self, text: Option<&str>, forward: bool) -> Option<(usize, usize)> {
+        if let Some(text) = text {
+            self.search = text.to_lowercase();
+        }
+        if self.search.is_empty() {
+            return None;
+        }
+        let drawn = self.drawn.borrow();
+        let lines = drawn.iter().enumerate();
+        let found = lines.filter(|(_, line)| line.contains(&self.search));
+        let found: Vec<usize> = found.map(|(at, _)| at).collect();
+        let at = self.scroll.get();
+        let chosen = match forward {
+            true => found.iter().position(|line| *line > at).unwrap_or(0),
+            false => {
+                let before = found.iter().rposition(|line| *line < at);
+                before.unwrap_or(found.len().saturating_sub(1))
+            }
+        };
+        self.scroll.to(*found.get(chosen)?);
+        Some((chosen + 1, found.len()))
     }
 
     fn hidden(&self) -> (usize, usize) {

@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::text::{cut_middle, width};
+use super::text::{bar, cut_middle, width};
 use crate::base::table::{Align, TextTable};
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Cursor, PanelAction};
@@ -71,6 +71,12 @@ const NARROWEST_TEXT: usize = 10;
 
 const GAP: usize = 2;
 
+/// Columns of a name beside bars.
+const LONGEST_NAME: usize = 40;
+
+/// Narrower bars say nothing.
+const LEAST_BAR: usize = 8;
+
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub columns: Vec<(String, Align)>,
@@ -108,6 +114,32 @@ impl Table {
         let last = self.rows.len().checked_sub(1);
         self.selected = last.map(|last| cursor.row.min(last));
         self.shift = cursor.shift;
+        self
+    }
+
+    /// With a bar for each figure of a column of per cents, over the columns that are left of `room`, the greatest in full.
+    /// Names give way to it: the whole name of a selected row stands below.
+    pub fn with_bars(mut self, column: usize, room: usize, theme: &Theme) -> Self {
+        let value = |row: &Vec<Cell>| -> Option<f64> {
+            let text = &row.get(column)?.text;
+            text.trim_end_matches(['%', ' ']).parse().ok()
+        };
+        let greatest = self.rows.iter().filter_map(value).fold(0.0, f64::max);
+        let natural = self.natural();
+        let longest = LONGEST_NAME.min(room / 3);
+        let names = natural.first().copied().unwrap_or(0).min(longest);
+        let others: usize = natural.iter().skip(1).map(|width| GAP + width).sum();
+        let left = room.saturating_sub(names + others + GAP);
+        if greatest <= 0.0 || left < LEAST_BAR {
+            return self;
+        }
+        for row in &mut self.rows {
+            let share = value(row).unwrap_or(0.0) / greatest;
+            row.resize(self.columns.len(), Cell::default());
+            let (full, _) = bar(share, left, theme);
+            row.push(Cell::new(format!("{full:<left$}"), Tone::Muted));
+        }
+        self.columns.push((String::new(), Align::Left));
         self
     }
 
@@ -169,21 +201,19 @@ impl Table {
         u16::try_from(self.rows.len() + 1).unwrap_or(u16::MAX)
     }
 
+    /// Columns that each column would like to have.
+    fn natural(&self) -> Vec<usize> {
+        let longest = |(at, (title, _)): (usize, &(String, Align))| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            let cells = cells.map(|cell| width(&cell.text));
+            cells.chain([width(title)]).max().unwrap_or(0)
+        };
+        self.columns.iter().enumerate().map(longest).collect()
+    }
+
     /// Columns shown with their widths, and how many wait to the right.
     fn layout(&self, total: usize) -> Layout {
-        let natural: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, (title, _))| {
-                let cells = self.rows.iter().filter_map(|row| row.get(at));
-                cells
-                    .map(|cell| width(&cell.text))
-                    .chain([width(title)])
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
+        let natural = self.natural();
         let Some((&first, others)) = natural.split_first() else {
             return Layout::default();
         };

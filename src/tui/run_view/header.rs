@@ -124,7 +124,9 @@ fn failed(state: &RunState, ending: &Ending, theme: &Theme) -> (String, Style) {
     let after = after(state);
     let code = state.failure.as_ref().map(|failure| failure.code);
     match &ending.exit {
-        None | Some(RunExit::Lost) => ("did not start".to_owned(), theme.bad()),
+        None => ("did not start".to_owned(), theme.bad()),
+        Some(RunExit::Lost) => (format!("lost{after}: the tutor ended first"), theme.bad()),
+        _ if ending.stopped => (format!("stopped{after}"), theme.warning()),
         Some(RunExit::Signal(signal)) => {
             let name = signal_name(*signal).unwrap_or("unknown");
             let text = format!("ended by signal {signal} ({name}){after}");

@@ -11,7 +11,7 @@ use crate::base::table::Align;
 use crate::train::event::{Kernel, Kernels};
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, PanelAction};
-use crate::tui::panels::table::{Cell, Table};
+use crate::tui::panels::table::{Cell, Table, Tone};
 use crate::tui::panels::text::{count, milliseconds, name_lines, paragraph};
 use crate::tui::theme::Theme;
 
@@ -29,23 +29,28 @@ const ORDERS: [Order; 3] = [
 ];
 
 /// How the table is looked at.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Look {
     order: usize,
     /// By part of the model instead of by kernel.
     by_part: bool,
+    /// The kernel whose launches are shown part by part.
+    open: Option<String>,
     cursor: Cursor,
 }
 
 impl Look {
-    fn next_order(self) -> usize {
+    fn next_order(&self) -> usize {
         (self.order + 1) % ORDERS.len()
     }
 
-    fn table(self, state: &RunState) -> Table {
-        match self.by_part {
-            true => parts_table(state, self.order),
-            false => kernels_table(state.kernels.as_ref(), self.order),
+    fn table(&self, state: &RunState) -> Table {
+        match (self.by_part, &state.kernels) {
+            (true, _) => parts_table(state, self.order),
+            (false, Some(kernels)) => {
+                kernels_table(&folded(kernels, self.order, self.open.as_deref()))
+            }
+            (false, None) => Table::default(),
         }
     }
 
@@ -56,39 +61,82 @@ impl Look {
                 self.by_part = !self.by_part;
                 self.cursor.row = 0;
             }
+            PanelAction::Select => return self.unfold(state),
             _ => return self.table(state).move_cursor(&mut self.cursor, action),
         }
         true
     }
 
-    pub fn commands(self) -> [Command; 2] {
+    /// Shows the parts of the kernel under the cursor, or hides them again.
+    fn unfold(&mut self, state: &RunState) -> bool {
+        let Some(kernels) = state.kernels.as_ref().filter(|_| !self.by_part) else {
+            return false;
+        };
+        let rows = folded(kernels, self.order, self.open.as_deref());
+        let Some(row) = rows.get(self.cursor.row) else {
+            return false;
+        };
+        let name = row.name.to_owned();
+        let is_open = self.open.as_ref() == Some(&name);
+        self.open = (!is_open).then_some(name.clone());
+        let rows = folded(kernels, self.order, self.open.as_deref());
+        self.cursor.row = rows.iter().position(|row| row.name == name).unwrap_or(0);
+        true
+    }
+
+    pub fn commands(&self) -> Vec<Command> {
         let toggle = match self.by_part {
             true => "by kernel",
             false => "by part",
         };
-        [
+        let mut commands = vec![
             (PanelAction::Toggle, toggle),
             (PanelAction::Sort, ORDERS[self.next_order()].0),
-        ]
+        ];
+        if !self.by_part {
+            commands.insert(0, (PanelAction::Select, "its parts"));
+        }
+        commands
     }
 
-    pub fn draw(self, state: &RunState, mut pane: Pane) {
+    pub fn draw(&self, state: &RunState, mut pane: Pane) {
         pane.put(summary(state, pane.theme, pane.area.width));
         let table = self.table(state).at(self.cursor);
         if !table.rows.is_empty() {
             let foot = name_lines(table.selected_name(), pane.area.width, pane.theme);
+            let table = self.fitted(table, pane.width());
+            let table = table.with_bars(SHARE, pane.width(), pane.theme);
             table.draw_over(foot, u16::MAX, &mut pane);
         }
     }
 
+    /// Where there is little room bars say more than the parts, which Enter shows.
+    fn fitted(&self, mut table: Table, wide: usize) -> Table {
+        if !self.by_part && wide < ROOMY {
+            table.columns.remove(PART);
+            table.rows.iter_mut().for_each(|row| drop(row.remove(PART)));
+        }
+        table
+    }
+
     /// Without a caption and without a selected row, for an overview.
-    pub fn draw_short(self, state: &RunState, mut pane: Pane) {
+    pub fn draw_short(&self, state: &RunState, mut pane: Pane) {
         match &state.kernels {
-            Some(kernels) => kernels_table(Some(kernels), self.order).draw(&mut pane),
+            Some(kernels) => {
+                let table = kernels_table(&folded(kernels, self.order, None));
+                table
+                    .with_bars(SHARE, pane.width(), pane.theme)
+                    .draw(&mut pane);
+            }
             None => pane.put(summary(state, pane.theme, pane.area.width)),
         }
     }
 }
+
+/// The column that bars show once more, and the one that gives way to them on screens of fewer columns.
+const SHARE: usize = 2;
+const PART: usize = 4;
+const ROOMY: usize = 110;
 
 fn summary(state: &RunState, theme: &Theme, wide: u16) -> Vec<Line<'static>> {
     let Some(kernels) = &state.kernels else {
@@ -125,7 +173,68 @@ fn compare(order: usize, a: Key, b: Key) -> Ordering {
     by(&a, &b).then_with(|| a.0.cmp(b.0))
 }
 
-fn kernels_table<'a>(kernels: Option<&'a Kernels>, order: usize) -> Table {
+/// A kernel with all that was launched of it, or one part of the model that launches it.
+#[derive(Clone, Debug)]
+struct Row<'a> {
+    name: &'a str,
+    /// None for all of the kernel.
+    part: Option<&'a str>,
+    /// Parts that launch it.
+    parts: Vec<&'a str>,
+    ms: Option<f64>,
+    /// Of all kernels.
+    share: Option<String>,
+    launches: f64,
+    fused: Option<f64>,
+}
+
+/// Every kernel once, whichever parts of the model launch it; `open` with its parts below.
+fn folded<'a>(kernels: &'a Kernels, order: usize, open: Option<&str>) -> Vec<Row<'a>> {
+    let total: f64 = kernels.kernels.iter().map(time_of).sum();
+    let row = |name, part, of: &[&'a Kernel]| {
+        let ms = of.iter().filter_map(|kernel| kernel.device_ms_per_step);
+        let ms = ms.reduce(|a, b| a + b);
+        let mut parts: Vec<&str> = of.iter().map(|kernel| kernel.part.as_str()).collect();
+        parts.dedup();
+        Row {
+            name,
+            part,
+            parts,
+            ms,
+            share: share(ms, total),
+            launches: of.iter().map(|kernel| kernel.launches_per_step).sum(),
+            fused: of
+                .iter()
+                .filter_map(|kernel| kernel.fused_operations)
+                .reduce(f64::max),
+        }
+    };
+    let mut of_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
+    for kernel in &kernels.kernels {
+        of_name.entry(&kernel.name).or_default().push(kernel);
+    }
+    let mut rows: Vec<Row> = of_name
+        .iter()
+        .map(|(name, of)| row(name, None, of))
+        .collect();
+    let key = |row: &Row<'a>| -> Key<'a> { (row.name, row.ms.unwrap_or(0.0), row.launches) };
+    rows.sort_by(|a, b| compare(order, key(a), key(b)));
+    let at = rows.iter().position(|row| Some(row.name) == open);
+    if let Some((at, of)) = at.zip(open.and_then(|name| of_name.get(name))) {
+        let mut of_part: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
+        for kernel in of {
+            of_part.entry(&kernel.part).or_default().push(kernel);
+        }
+        let name = rows[at].name;
+        let parts = of_part.iter().map(|(part, of)| row(name, Some(*part), of));
+        let mut parts: Vec<Row> = parts.collect();
+        parts.sort_by(|a, b| b.ms.unwrap_or(0.0).total_cmp(&a.ms.unwrap_or(0.0)));
+        rows.splice(at + 1..at + 1, parts);
+    }
+    rows
+}
+
+fn kernels_table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         ("kernel", Align::Left),
         ("ms a step", Align::Right),
@@ -134,34 +243,34 @@ fn kernels_table<'a>(kernels: Option<&'a Kernels>, order: usize) -> Table {
         ("part", Align::Left),
         ("fused", Align::Right),
     ]);
-    let Some(kernels) = kernels else { return table };
-    let fused = kernels
-        .kernels
-        .iter()
-        .any(|kernel| kernel.fused_operations.is_some());
+    let fused = rows.iter().any(|row| row.fused.is_some());
     if !fused {
         table.columns.pop();
     }
-    let total: f64 = kernels.kernels.iter().map(time_of).sum();
-    let mut sorted: Vec<&Kernel> = kernels.kernels.iter().collect();
-    let key = |kernel: &'a Kernel| -> Key<'a> {
-        (&kernel.name, time_of(kernel), kernel.launches_per_step)
-    };
-    sorted.sort_by(|a, b| compare(order, key(a), key(b)));
-    for kernel in sorted {
-        let ms = kernel.device_ms_per_step;
-        let mut row = vec![
-            kernel.name.as_str().into(),
-            Cell::figure(ms.map(|ms| format!("{ms:.4}"))),
-            Cell::figure(share(ms, total)),
-            count(kernel.launches_per_step).into(),
-            kernel.part.as_str().into(),
+    for row in rows {
+        let name = match row.part {
+            Some(part) => format!("  {part}"),
+            None => row.name.to_owned(),
+        };
+        let part = match (row.part, row.parts.as_slice()) {
+            (Some(_), _) => String::new(),
+            (None, [part]) => (*part).to_owned(),
+            (None, parts) => format!("{} parts", parts.len()),
+        };
+        let mut cells: Vec<Cell> = vec![
+            name.into(),
+            Cell::figure(row.ms.map(|ms| format!("{ms:.4}"))),
+            Cell::figure(row.share.clone()),
+            count(row.launches).into(),
+            part.into(),
         ];
         if fused {
-            let operations = kernel.fused_operations;
-            row.push(operations.map_or_else(|| "-".into(), |n| count(n).into()));
+            cells.push(row.fused.map_or_else(|| "-".into(), |n| count(n).into()));
         }
-        table.rows.push(row);
+        if row.part.is_some() {
+            cells.iter_mut().for_each(|cell| cell.tone = Tone::Muted);
+        }
+        table.rows.push(cells);
     }
     table
 }

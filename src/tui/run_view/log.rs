@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::journal::{Entry, Journal, Voice};
 use crate::tui::pane::Pane;
-use crate::tui::panels::text::labelled;
+use crate::tui::panels::text::{cut, labelled};
 use crate::tui::theme::Theme;
 
 /// Columns of the name of who speaks.
@@ -41,6 +41,13 @@ pub fn entry_lines(entry: &Entry, wide: u16, theme: &Theme) -> Vec<Line<'static>
         Voice::Sample => theme.code(),
         Voice::Output | Voice::Stderr => theme.text(),
     };
+    // A table keeps its columns: words set apart by more than a blank are not run together.
+    if entry.text.trim_start().contains("  ") {
+        let room = usize::from(wide).saturating_sub(VOICE);
+        let label = Span::styled(format!("{:<VOICE$}", entry.voice.name()), theme.muted());
+        let text = cut(&entry.text, room, theme);
+        return vec![Line::from(vec![label, Span::styled(text, style)])];
+    }
     let text = Span::styled(entry.text.clone(), style);
     labelled(entry.voice.name(), VOICE, text, wide, theme)
 }

@@ -12,6 +12,8 @@ mod kernels;
 mod log;
 mod measured;
 mod overview;
+mod read;
+mod result;
 mod setup;
 mod state;
 #[cfg(test)]
@@ -29,13 +31,14 @@ use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::profiler::live::GpuStatus;
 use crate::run::Line as RunLine;
 use crate::tutor::Ending;
+use crate::tutor::outcome::Shown;
 
 /// How a section draws its part of the screen.
 type Draw = fn(&RunView, Pane);
 
 const SECTIONS: [(&str, Draw); 7] = [
     ("Overview", |view, pane| {
-        overview::draw(&view.state, view.span, view.look, pane);
+        overview::draw(&view.state, view.span, &view.look, pane);
     }),
     ("Times", RunView::times),
     ("Loss", RunView::loss),
@@ -101,6 +104,11 @@ impl RunView {
         self.state.ended = Some(ending);
     }
 
+    /// What the checks of its step say.
+    pub fn judged(&mut self, verdicts: Vec<Shown>) {
+        self.state.verdicts = verdicts;
+    }
+
     /// Seconds since the start.
     pub fn clock(&mut self, seconds: f64) {
         if self.state.is_running() {
@@ -153,6 +161,10 @@ impl RunView {
 }
 
 impl Panel for RunView {
+    fn title(&self) -> String {
+        format!("A run of {}", self.state.context.target)
+    }
+
     fn paint(&self, pane: &mut Pane) {
         let height = pane.area.height;
         pane.put(header::lines(&self.state, pane.area.width, pane.theme));

@@ -16,15 +16,20 @@ use super::figures;
 use super::header::trouble;
 use super::journal::Voice;
 use super::kernels::Look;
-use super::log;
 use super::state::RunState;
+use super::{log, result};
 use crate::tui::pane::Pane;
 use crate::tui::theme::Theme;
+
+/// Rows of a chart below figures.
+const CHART: u16 = 8;
 
 /// Columns of the figures beside charts.
 const FIGURES: u16 = 40;
 
-pub fn draw(state: &RunState, span: Span, look: Look, mut pane: Pane) {
+pub fn draw(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
+    let result = result::lines(state, pane.area.width, pane.area.height.into(), pane.theme);
+    pane.put(result);
     let failed = failed(state);
     if failed {
         failure(state, &mut pane);
@@ -38,7 +43,7 @@ pub fn draw(state: &RunState, span: Span, look: Look, mut pane: Pane) {
     match (pane.area.width, pane.area.height) {
         (120.., 28..) => large(state, span, look, pane),
         (76.., 8..) => medium(state, span, pane),
-        _ => small(state, pane),
+        _ => small(state, span, pane),
     }
 }
 
@@ -60,8 +65,14 @@ fn failure(state: &RunState, pane: &mut Pane) {
     pane.put(lines);
 }
 
-fn small(state: &RunState, mut pane: Pane) {
+fn small(state: &RunState, span: Span, mut pane: Pane) {
     pane.put(figures::lines(state, pane.area.width, pane.theme));
+    for chart in [charts::time(state), charts::loss(state)] {
+        if pane.area.height > CHART {
+            pane.take(1);
+            chart.draw(span, pane.take(CHART));
+        }
+    }
     if pane.area.height > 1 && state.journal.len() > 0 && !failed(state) {
         pane.take(1);
         log::draw(&state.journal, 0, pane);
@@ -102,7 +113,7 @@ fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Li
         .collect()
 }
 
-fn large(state: &RunState, span: Span, look: Look, mut pane: Pane) {
+fn large(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
     let [top, _, middle, _, bottom] = pane.rows([
         Constraint::Fill(3),
         Constraint::Length(1),

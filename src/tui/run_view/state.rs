@@ -12,6 +12,7 @@ use crate::train::event::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
 use crate::tutor::Ending;
+use crate::tutor::outcome::Shown;
 
 /// Where the measured steps began.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,8 @@ pub struct RunState {
     pub summary: Option<Box<Summary>>,
     pub failure: Option<Failure>,
     pub ended: Option<Ending>,
+    /// Of the checks of its step, as far as they were evaluated.
+    pub verdicts: Vec<Shown>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.

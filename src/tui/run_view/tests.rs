@@ -117,7 +117,7 @@ pub fn ended(exit: RunExit) -> Ending {
         exit: Some(exit),
         words: String::new(),
         remedy: None,
-        stderr: String::new(),
+        ..Ending::default()
     }
 }
 
@@ -273,6 +273,28 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
 }
 
 #[test]
+fn a_stop_by_the_learner_is_no_failure_and_an_open_kernel_shows_its_parts() {
+    let mut stopped = view(&gpu_run(20));
+    stopped.ended(Ending {
+        stopped: true,
+        ..ended(RunExit::Status(143))
+    });
+    let text = sheet_of(&stopped);
+    assert!(text.contains("stopped after step 20"), "{text}");
+    assert!(!text.contains("status 143"), "{text}");
+
+    let mut view = finished();
+    for _ in 0..4 {
+        view.act(PanelAction::NextSection);
+    }
+    assert!(!sheet_of(&view).contains("  layer 0 ffn "));
+    assert!(view.act(PanelAction::Select));
+    let text = sheet_of(&view);
+    assert!(text.contains("  layer 0 ffn "), "{text}");
+    assert!(text.contains("█████"), "bars: {text}");
+}
+
+#[test]
 fn kernels_are_sorted_by_what_was_asked_for() {
     let mut view = finished();
     for _ in 0..4 {
@@ -286,10 +308,11 @@ fn kernels_are_sorted_by_what_was_asked_for() {
         let header = text.lines().position(|line| line.starts_with("kernel "));
         text.lines().nth(header.unwrap() + 1).unwrap().to_owned()
     };
-    assert!(first(&view).contains("7.8123"), "{}", first(&view));
-    assert_eq!(view.commands()[2].1, "sort by launches");
+    // Two parts launch it: folded it leads with the sum of both.
+    assert!(first(&view).contains("10.9123"), "{}", first(&view));
+    assert_eq!(view.commands()[3].1, "sort by launches");
     assert!(view.act(PanelAction::Sort));
-    assert!(first(&view).contains("469"), "{}", first(&view));
+    assert!(first(&view).contains("871"), "{}", first(&view));
     assert!(view.act(PanelAction::Sort));
     assert!(
         first(&view).starts_with("elemwise_fuse"),

@@ -11,7 +11,6 @@ use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::session::event::StepRef;
 use crate::session::{Session, SessionError};
 use crate::tui::message::{Message, News, Reply, Request};
-use crate::tutor::outcome::Shown;
 use crate::tutor::profile::note_profile;
 use crate::tutor::signals::SharedSession;
 
@@ -49,12 +48,15 @@ impl Clerk {
     }
 
     /// Does what was asked for, then closes the session.
-    pub fn close(&mut self) {
+    ///
+    /// # Errors
+    /// When something that was done is not kept.
+    pub fn close(&mut self) -> Result<(), SessionError> {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        self.session.close();
+        self.session.close()
     }
 }
 
@@ -141,18 +143,32 @@ fn carry_out(
         Request::Reflect(at, text) => session.reflect(at, &text).map(|()| News::None),
         Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
         Request::Enter(at) => match find(course, &at) {
-            Some((lesson, step)) => session.enter(lesson, step).map(|()| News::None),
+            Some((lesson, step)) => session.turn_to(lesson, step).map(|()| News::None),
+            None => Ok(News::None),
+        },
+        Request::Read(at) => match find(course, &at) {
+            Some((lesson, step)) => session.read(lesson, step).map(|()| News::None),
+            None => Ok(News::None),
+        },
+        Request::Look(at) => match find(course, &at) {
+            Some((_, step)) => {
+                let outcomes = session.outcomes(course, step)?;
+                Ok(News::Looked { at, outcomes })
+            }
             None => Ok(News::None),
         },
         Request::Answer(at, answer) => {
             let Some((_, step)) = find(course, &at) else {
                 return Ok(News::None);
             };
-            let StepKind::Quiz(quiz) = &step.kind else {
-                return Ok(News::None);
-            };
-            let marked = session.answer(at.clone(), quiz, answer)?;
-            Ok(marked.map_or(News::None, |marked| News::Marked(at, marked)))
+            let marked = session.answer(at.clone(), course, step, answer)?;
+            Ok(News::Marked(at, marked))
+        }
+        Request::Suspect(at, suspect) => {
+            if let Some((_, step)) = find(course, &at) {
+                session.suspect(at, step, &suspect)?;
+            }
+            Ok(News::None)
         }
         Request::Check(at) => check(session, course, at),
         Request::Hint(at) => {
@@ -184,6 +200,7 @@ fn carry_out(
             }
         }
         Request::Profiled { at, command } => profiled(session, course, at, command),
+        Request::Tried(at, tried) => session.check_kernel(at, &tried).map(|()| News::None),
     }
 }
 
@@ -192,15 +209,7 @@ fn check(session: &mut Session, course: &Course, at: StepRef) -> Result<News, Se
         return Ok(News::None);
     };
     let outcomes = session.check(course, lesson, step)?;
-    let outcomes = step
-        .checks
-        .iter()
-        .zip(&outcomes)
-        .map(|(check, outcome)| Shown::new(check, outcome));
-    Ok(News::Checked {
-        at,
-        outcomes: outcomes.collect(),
-    })
+    Ok(News::Checked { at, outcomes })
 }
 
 fn profiled(
@@ -251,7 +260,7 @@ mod tests {
         assert!(matches!(received.blocking_recv(), Some(Message::Back)));
         let reply = received.blocking_recv();
         assert!(matches!(reply, Some(Message::Session(_))), "{reply:?}");
-        clerk.close();
+        clerk.close().unwrap();
     }
 
     #[test]
@@ -269,11 +278,13 @@ mod tests {
         let (sender, mut received) = mpsc::channel(16);
         let mut clerk = Clerk::start(session, course, sender, true);
         let at = StepRef::new("welcome", "the-model");
-        clerk.ask(Request::Enter(at.clone()));
-        let Some(Message::Session(reply)) = received.blocking_recv() else {
-            panic!("no reply");
-        };
-        reply.records.iter().for_each(|record| state.apply(record));
+        for request in [Request::Enter(at.clone()), Request::Read(at.clone())] {
+            clerk.ask(request);
+            let Some(Message::Session(reply)) = received.blocking_recv() else {
+                panic!("no reply");
+            };
+            reply.records.iter().for_each(|record| state.apply(record));
+        }
         assert!(state.step("welcome", "the-model").is_some());
 
         let reset = Action::Reset {
@@ -290,6 +301,6 @@ mod tests {
         assert!(notices[0].contains("Teacher reset"), "{notices:?}");
         reply.records.iter().for_each(|record| state.apply(record));
         assert!(state.step("welcome", "the-model").is_none());
-        clerk.close();
+        clerk.close().unwrap();
     }
 }

@@ -27,6 +27,10 @@ pub fn program(request: HandOver) -> Result<Work, String> {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if let Some(path) = path_with_this_program() {
+        // The course says `tinyllama-tutor`, wherever this one was started from.
+        command.env("PATH", path);
+    }
     let job = move |desk: &Desk| {
         print!("{greeting}");
         let status = command.status();
@@ -37,6 +41,14 @@ pub fn program(request: HandOver) -> Result<Work, String> {
         meanwhile: "",
         job: Box::new(job),
     })
+}
+
+/// Where programs are looked for, this one's folder behind all others.
+fn path_with_this_program() -> Option<OsString> {
+    let program = std::env::current_exe().ok()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(program.parent().map(Path::to_path_buf));
+    std::env::join_paths(folders).ok()
 }
 
 fn trouble(status: ExitStatus) -> Option<String> {
@@ -52,6 +64,15 @@ fn prepare(request: HandOver) -> Result<(Vec<OsString>, Then), String> {
         HandOver::Shell => {
             let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
             Ok((vec![shell], Box::new(say_if_not_started)))
+        }
+        HandOver::Command(words) => {
+            let program = std::env::current_exe().map_err(|error| not_started(&error))?;
+            let words = words.into_iter().map(OsString::from);
+            // What it printed is to be read before the screen is drawn again.
+            let line = r#""$@"; printf '\nEnter returns to the tutor. '; read -r _"#;
+            let shell = ["/bin/sh", "-c", line, "sh"].map(OsString::from);
+            let words = shell.into_iter().chain([program.into()]).chain(words);
+            Ok((words.collect(), Box::new(say_if_not_started)))
         }
         HandOver::Open(path) => Ok((editor(&path)?, Box::new(say_if_not_started))),
         HandOver::Write { at, text } => {

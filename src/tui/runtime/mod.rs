@@ -32,8 +32,10 @@ use super::view::draw;
 use crate::lesson::Course;
 use crate::recording::Library;
 use crate::run::play::Speed;
-use crate::run::{Control, Processes, RunSpec, Start};
-use crate::session::Session;
+use crate::run::{Control, Processes, Start};
+use crate::session::{Session, SessionError, State};
+use crate::tutor::job::tape;
+use crate::tutor::prepare::Background;
 use crate::tutor::signals::{SharedSession, Watch, watch};
 use crate::tutor::{Options, TutorError, gpu};
 
@@ -51,6 +53,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     let keys = keys::load(options.keys.as_deref()).map_err(TutorError::Keys)?;
     let course = Arc::new(Course::load(&options.course)?);
     let mut session = Session::open(options.place.clone())?;
+    let unread = unread(session.state());
     session.opened(&course.title, &course.version)?;
     let theme = Theme::of(options.no_color, options.ascii);
     let state = Arc::new(session.state().clone());
@@ -59,6 +62,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
     let mut model = Model::new(Arc::clone(&course), state, keys, theme);
     model.workbench = session.place.workbench();
     model.unsaved = session.unsaved();
+    model.messages_seen = model.messages_seen.saturating_sub(unread);
     model.may_have_gpu = gpu::may_be_found(&options);
     match Library::load(options.recordings.clone()) {
         Ok(library) => model.recordings = Arc::new(library),
@@ -70,6 +74,13 @@ pub fn run(options: Options) -> Result<(), TutorError> {
         );
     }
     on_one_thread()?.block_on(hold(options, course, session, model))
+}
+
+/// Messages that came since the learner last did anything.
+fn unread(state: &State) -> usize {
+    let messages = state.messages.iter();
+    // Times of one form: their letters are in their order.
+    messages.filter(|it| it.time > state.last_active).count()
 }
 
 /// What waits for several things at once, on the thread that asks for it.
@@ -93,6 +104,15 @@ async fn hold(
     let lent = Arc::new(AtomicBool::new(false));
     let face = Screenful::new(sender.clone(), || Message::Continued, Arc::clone(&lent));
     let (mut stage, signals) = set_up(options.mouse, &session, &processes, face)?;
+    let preparing = Background::default();
+    // Without a GPU there is nothing to compile; behind a launcher it would take somebody's turn.
+    if model.may_have_gpu && options.launcher.words.is_empty() {
+        let class = options.place.folder.parent();
+        preparing.start(
+            &options.launcher.program,
+            class.filter(|_| options.in_class),
+        );
+    }
     let staff = Staff {
         clerk: Clerk::start(
             session,
@@ -109,6 +129,7 @@ async fn hold(
         processes,
         lent,
         controls: HashMap::new(),
+        preparing,
     };
     let mut tutor = Tutor::new(model, staff);
     let result = match tutor.begin(&mut stage) {
@@ -122,8 +143,8 @@ async fn hold(
     // The terminal first: waiting for a run to end must not look like hanging. One that is gone needs no leaving.
     let _ = stage.lend();
     let is_running = tutor.model.running().is_some();
-    tutor.hands.end(is_running).await;
-    result
+    let kept = tutor.hands.end(is_running).await;
+    result.and(kept.map_err(TutorError::from))
 }
 
 /// Takes the terminal, and sees to it that it is given back whatever happens.
@@ -257,16 +278,18 @@ struct Staff {
     lent: Arc<AtomicBool>,
     /// How to stop each run, and to play each recording faster.
     controls: HashMap<RunId, Control>,
+    /// What will be run is compiled meanwhile.
+    preparing: Background,
 }
 
 impl Hands for Staff {
     fn carry_out(&mut self, effect: Effect, model: &Model) {
         match effect {
             Effect::Session(request) => self.clerk.ask(request),
-            Effect::StartRun { id, target, flags } => {
-                let launcher = self.desk.options.launcher.clone();
+            Effect::StartRun { id, job, flags } => {
+                let options = Arc::clone(&self.desk.options);
                 self.start_run(id, false, Speed::Real, move || {
-                    Ok(launcher.run(&RunSpec::parse(&target, flags)?))
+                    Ok(job.start(&options, &flags)?)
                 });
             }
             Effect::PlayRecording {
@@ -276,7 +299,7 @@ impl Hands for Staff {
             } => {
                 let library = Arc::clone(&model.recordings);
                 self.start_run(id, true, speed, move || {
-                    Ok(Start::Recording(library.tape(library.find(&recording)?)?))
+                    Ok(Start::Recording(tape(&library, &recording)?))
                 });
             }
             Effect::SetSpeed(id, speed) => {
@@ -320,18 +343,26 @@ impl Staff {
         let control = self.processes.control();
         control.set_speed(speed);
         self.controls.insert(id, control.clone());
-        run::drive(self.desk.clone(), id, control, is_recording, start);
+        let preparing = self.preparing.clone();
+        run::drive(self.desk.clone(), id, control, is_recording, move || {
+            let aside = (!is_recording).then(|| preparing.aside());
+            Ok((start()?, aside))
+        });
     }
 
     /// Ends runs, and waits for the session.
-    async fn end(&mut self, is_running: bool) {
+    async fn end(&mut self, is_running: bool) -> Result<(), SessionError> {
         if is_running {
             eprintln!("Ending the run…");
         }
+        let preparing = self.preparing.clone();
         let processes = self.processes.clone();
-        let ended = tokio::task::spawn_blocking(move || processes.end(run::GRACE));
+        let ended = tokio::task::spawn_blocking(move || {
+            processes.end(run::GRACE);
+            preparing.end();
+        });
         let _ = ended.await;
-        self.clerk.close();
+        self.clerk.close()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::run::{Control, Start, Told, supervise};
 use crate::tui::desk::Desk;
 use crate::tui::message::{Message, RunId};
 use crate::tutor::Ending;
+use crate::tutor::prepare::Aside;
 
 /// How long a child may take to end when the tutor does: a step on a slow machine, but not a compilation.
 pub const GRACE: Duration = Duration::from_millis(1500);
@@ -19,7 +20,7 @@ pub fn drive(
     id: RunId,
     control: Control,
     is_recording: bool,
-    start: impl FnOnce() -> Result<Start> + Send + 'static,
+    start: impl FnOnce() -> Result<(Start, Option<Aside>)> + Send + 'static,
 ) {
     thread::spawn(move || {
         let mut run = None;
@@ -31,7 +32,9 @@ pub fn drive(
             messages(id, told).for_each(|message| desk.tell(message));
             Ok(())
         };
-        let ended = start().and_then(|start| supervise(&start, desk.root(), &control, &mut tell));
+        // What prepares stands aside until the run is over.
+        let ended =
+            start().and_then(|(start, _aside)| supervise(&start, desk.root(), &control, &mut tell));
         let ending = match ended {
             Ok(ended) => {
                 let ending = Ending::of(&ended);

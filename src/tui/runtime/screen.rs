@@ -66,6 +66,32 @@ impl Device for Tty {
     }
 }
 
+/// What was typed or pasted into the terminal and nobody has read yet.
+pub fn waiting() -> String {
+    let mut text = Vec::new();
+    let mut bytes = [0; 4096];
+    loop {
+        let mut count: libc::c_int = 0;
+        // SAFETY: FIONREAD writes one int, and the file is this process's own.
+        let asked = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::FIONREAD, &mut count) };
+        if asked != 0 || count <= 0 {
+            break;
+        }
+        // Not through the buffer of `stdin`, which would keep what is too much.
+        // SAFETY: the buffer is as long as is said, and there is something to read.
+        let read =
+            unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
+        match usize::try_from(read) {
+            Ok(read) if read > 0 => text.extend_from_slice(&bytes[..read]),
+            _ => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&text).replace('\r', "\n");
+    text.chars()
+        .filter(|c| *c == '\n' || !c.is_control())
+        .collect()
+}
+
 pub struct Screen {
     device: Box<dyn Device>,
     /// What the terminal shows; none when it may show anything.
@@ -185,10 +211,14 @@ pub fn restore_on_panic(session: SharedSession, processes: Processes) {
         panic::set_hook(Box::new(move |info| {
             let _ = restore();
             usual(info);
-            eprintln!("The tutor has a bug and ends here. Your progress is kept; please report the lines above.");
+            eprintln!("The tutor has a bug and ends here; please report the lines above.");
             processes.end(Duration::from_millis(200));
-            // The panic may have happened while the session was in use: then its events are on the disk all the same.
-            session.try_close();
+            match session.try_close() {
+                Some(Ok(())) => eprintln!("Your progress is kept."),
+                Some(Err(error)) => eprintln!("error: {error}\n       {}", error.remedy()),
+                // The panic happened while something was being written.
+                None => eprintln!("Your progress is kept but for the last step, perhaps."),
+            }
             std::process::exit(101);
         }));
     });

@@ -1,22 +1,31 @@
 //! The loop of every full screen: waits for whatever comes first, has it taken in with all that waits behind it, and draws.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
 
-use crossterm::event::{Event, EventStream};
+use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::{Stream, StreamExt};
 
 use super::pace::{self, Pace};
-use super::screen::{Device, Screen, Tty};
+use super::screen::{self, Device, Screen, Tty};
 use crate::tutor::TutorError;
 
 /// Messages that may wait. A run that prints faster than it can be shown waits, too.
 pub const CHANNEL: usize = 1024;
 /// Messages taken in before the next frame is considered.
 const BATCH: usize = 512;
+
+/// So many keys at once are a paste.
+const PASTED: usize = 64;
+/// How long the rest of a paste may take to come.
+const PAUSE: Duration = Duration::from_millis(40);
 
 /// Keys, pastes, turns of the wheel, new sizes. Dropping it leaves the keys to another program.
 pub type Input = Pin<Box<dyn Stream<Item = io::Result<Event>> + Send>>;
@@ -47,6 +56,8 @@ pub struct Stage {
     /// None while another program has the terminal.
     input: Option<Input>,
     listen: Box<dyn Fn() -> Input + Send>,
+    /// Reads what a paste left in the terminal.
+    rest: fn() -> String,
     pace: Pace,
     /// Columns and rows.
     pub size: (u16, u16),
@@ -55,7 +66,11 @@ pub struct Stage {
 impl Stage {
     /// On the terminal this program was started in.
     pub fn enter(mouse: bool) -> Result<Self, TutorError> {
-        Self::on(Tty { mouse }, || Box::pin(EventStream::new()))
+        let stage = Self::on(Tty { mouse }, || Box::pin(EventStream::new()))?;
+        Ok(Self {
+            rest: screen::waiting,
+            ..stage
+        })
     }
 
     pub fn on(
@@ -67,6 +82,7 @@ impl Stage {
             size: screen.size().unwrap_or((80, 24)),
             input: Some(listen()),
             listen: Box::new(listen),
+            rest: String::new,
             screen,
             pace: Pace::from_environment(),
         })
@@ -99,10 +115,15 @@ impl Stage {
                 let event = event?;
                 // What a learner does shows at once.
                 self.pace.hurry();
-                if let Event::Resize(columns, rows) = event {
-                    self.size = (columns, rows);
+                for event in self.with_all_that_wait(event).await? {
+                    if let Event::Resize(columns, rows) = event {
+                        self.size = (columns, rows);
+                    }
+                    play.hear(event, self)?;
+                    if play.is_over() {
+                        break;
+                    }
                 }
-                play.hear(event, self)?;
             }
             Some(message) = messages.recv() => play.take_in(message, self)?,
             () = pace::until(frame) => return Ok(()),
@@ -114,6 +135,53 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// An event with those that came with it. More keys at once than anybody types are the paste of a terminal that does
+    /// not say so, and are told as one.
+    async fn with_all_that_wait(&mut self, first: Event) -> Result<Vec<Event>, TutorError> {
+        let mut events = vec![first];
+        let mut rest = String::new();
+        loop {
+            let waits = poll_fn(|context| {
+                Poll::Ready(match &mut self.input {
+                    Some(input) => input.as_mut().poll_next(context),
+                    None => Poll::Pending,
+                })
+            });
+            match waits.await {
+                Poll::Ready(Some(event)) => {
+                    events.push(event.map_err(TutorError::io("reading keys"))?);
+                }
+                Poll::Ready(None) => break,
+                Poll::Pending if events.len() < PASTED => break,
+                Poll::Pending => {
+                    // The reader of keys takes a thousand bytes at a time and does not ask for the others.
+                    let left = (self.rest)();
+                    if !left.is_empty() {
+                        rest.push_str(&left);
+                        continue;
+                    }
+                    // The end of a paste may be on its way.
+                    match timeout(PAUSE, next(&mut self.input)).await {
+                        Ok(event) => events.push(event?),
+                        Err(_) => match (self.rest)() {
+                            left if left.is_empty() => break,
+                            left => rest.push_str(&left),
+                        },
+                    }
+                }
+            }
+        }
+        if events.len() < PASTED {
+            return Ok(events);
+        }
+        let typed = events.iter().filter_map(typed);
+        let pasted = Event::Paste(typed.chain(rest.chars()).collect());
+        let others = events
+            .into_iter()
+            .filter(|event| !matches!(event, Event::Key(_)));
+        Ok(others.chain([pasted]).collect())
     }
 
     /// Draws, if something changed and the time for it has come.
@@ -153,6 +221,19 @@ impl Stage {
         self.pace.hurry();
         self.input.get_or_insert_with(&self.listen);
         Ok(())
+    }
+}
+
+/// What a key stands for in a text.
+fn typed(event: &Event) -> Option<char> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
+            KeyCode::Char(c) => Some(c),
+            KeyCode::Enter => Some('\n'),
+            KeyCode::Tab => Some('\t'),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

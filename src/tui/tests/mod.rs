@@ -1,4 +1,6 @@
 //! What the tests of the full screen share.
 
+mod pictures;
 pub mod script;
 pub mod sheet;
+mod svg;

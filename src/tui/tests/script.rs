@@ -16,7 +16,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use crate::lesson::{Course, Source};
 use crate::recording::{self, Library};
 use crate::run::read_line;
-use crate::session::event::RunExit;
+use crate::session::event::{RunExit, StepRef};
 use crate::session::{Place, Session};
 use crate::tui::desk::Work;
 use crate::tui::keys::{Key, KeyMap};
@@ -27,6 +27,7 @@ use crate::tui::runtime::screen::Device;
 use crate::tui::runtime::stage::{Input, Stage};
 use crate::tui::runtime::{Hands, Tutor, on_one_thread};
 use crate::tui::theme::Theme;
+use crate::tui::update::navigate;
 use crate::tui::view::document;
 use crate::tutor::{Ending, TutorError};
 
@@ -125,20 +126,35 @@ pub fn test_course() -> Course {
 }
 
 impl Script {
-    /// A learner's first visit.
+    /// A learner's first visit, the welcome closed.
     pub fn in_new_folder() -> Self {
-        Self::at(tempfile::tempdir().expect("a temporary folder"))
+        let mut script = Self::at_first();
+        script.model.lift_all();
+        script
     }
 
-    fn at(folder: TempDir) -> Self {
-        let course = Arc::new(test_course());
+    /// What a learner sees first.
+    pub fn at_first() -> Self {
+        Self::of(test_course())
+    }
+
+    /// A learner's first visit of a course.
+    pub fn of(course: Course) -> Self {
+        Self::at(tempfile::tempdir().expect("a temporary folder"), course)
+    }
+
+    fn at(folder: TempDir, course: Course) -> Self {
+        let course = Arc::new(course);
         let place = Place {
             folder: folder.path().to_path_buf(),
             learner: "ada".into(),
         };
         let mut session = Session::open(place).expect("a session");
         session.news();
-        let state = Arc::new(session.state().clone());
+        let mut state = session.state().clone();
+        // The order of choices depends on who the learner is.
+        state.identity = "ada".into();
+        let state = Arc::new(state);
         let mut model = Model::new(
             Arc::clone(&course),
             state,
@@ -191,7 +207,7 @@ impl Script {
     pub fn reopened(self) -> Self {
         let Script { tutor, folder, .. } = self;
         drop(tutor);
-        Self::at(folder)
+        Self::at(folder, test_course())
     }
 
     /// One round of the loop.
@@ -226,6 +242,13 @@ impl Script {
             let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
             self.event(Event::Key(event));
         }
+    }
+
+    /// What the terminal shows once everything was drawn, however little time went by.
+    pub fn look(&mut self) -> String {
+        let (columns, rows) = self.tutor.model.size;
+        self.event(Event::Resize(columns, rows));
+        self.screen()
     }
 
     /// What the terminal shows.
@@ -297,10 +320,25 @@ impl Script {
         }
     }
 
+    /// Opens a step as the outline would.
+    pub fn open(&mut self, at: StepRef) {
+        let effects = navigate::open(&mut self.tutor.model, at);
+        let Tutor { model, hands, .. } = &mut self.tutor;
+        for effect in effects {
+            hands.carry_out(effect, model);
+        }
+        self.turn().expect("the loop goes on");
+    }
+
     /// Lets a run that was started go to its planned end.
     pub fn finish(&mut self, id: RunId) {
-        let run = self.begin_run(id);
-        for line in STREAM.lines() {
+        self.finish_with(id, STREAM);
+    }
+
+    /// The same with another event stream.
+    pub fn finish_with(&mut self, id: RunId, stream: &str) {
+        let run = self.begin_run_with(id, stream);
+        for line in stream.lines() {
             let line = read_line(line);
             self.send(Message::RunLine { id, line });
         }
@@ -308,7 +346,7 @@ impl Script {
             exit: Some(RunExit::Status(0)),
             words: "The run ended as planned.".into(),
             remedy: None,
-            stderr: String::new(),
+            ..Ending::default()
         };
         self.send(Message::RunEnded {
             id,
@@ -319,10 +357,14 @@ impl Script {
 
     /// Lets a run begin, with its files in place; returns its id in the session.
     pub fn begin_run(&mut self, id: RunId) -> String {
+        self.begin_run_with(id, STREAM)
+    }
+
+    fn begin_run_with(&mut self, id: RunId, stream: &str) -> String {
         let run = format!("run-{}", id.0);
         let folder = self.tutor.hands.session.place.runs().join(&run);
         std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("events.jsonl"), STREAM).expect("a file");
+        std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
         self.send(Message::RunStarted {
             id,
             run: run.clone(),

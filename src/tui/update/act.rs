@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ask, note_time, primary, runs};
-use crate::lesson::{Runs, StepKind};
+use super::{ask, kernel, note_time, primary, runs};
+use crate::lesson::{RunName, Runs, StepKind};
+use crate::session::State;
 use crate::session::state::Status;
 use crate::tui::highlight::Highlighter;
 use crate::tui::message::{Effect, HandOver, Message, Request};
@@ -27,8 +28,11 @@ pub fn hint(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 pub fn flags(model: &mut Model, here: &Here) -> Vec<Effect> {
-    if !matches!(here.step.kind, StepKind::Run { .. }) {
-        return model.tell("This step starts no run.");
+    if !matches!(
+        here.step.kind,
+        StepKind::Run { .. } | StepKind::Command { .. }
+    ) {
+        return model.tell("This step starts nothing whose flags could be changed.");
     }
     let flags = model.flags_at(&here.at);
     let text = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
@@ -47,6 +51,14 @@ pub fn flags(model: &mut Model, here: &Here) -> Vec<Effect> {
     model.lay(Overlay::Ask(ask.with(&text)))
 }
 
+/// Starts a step's run once more, however it ended before.
+pub fn again(model: &mut Model, here: &Here) -> Vec<Effect> {
+    match &here.step.kind {
+        StepKind::Run { .. } => runs::start(model, here.at.clone()),
+        _ => model.tell("This step starts no run."),
+    }
+}
+
 /// Between the text and the figures.
 pub fn view(model: &mut Model, here: &Here) -> Vec<Effect> {
     let mut effects = Vec::new();
@@ -55,7 +67,7 @@ pub fn view(model: &mut Model, here: &Here) -> Vec<Effect> {
             rebuild_comparison(model);
             effects.push(Effect::Session(Request::Check(here.at.clone())));
         }
-        StepKind::Run { .. } => {
+        StepKind::Run { .. } | StepKind::Investigate(_) => {
             let run = model.run_at(&here.at);
             if run.is_none_or(|run| run.phase == Phase::Queued) {
                 return model.tell("No run was started here yet, so there are no figures.");
@@ -66,6 +78,7 @@ pub fn view(model: &mut Model, here: &Here) -> Vec<Effect> {
                 return model.tell("There is no profile yet: run the profiler, or import a file.");
             }
         }
+        StepKind::Kernel { exercise } => return kernel::watch(model, here, exercise),
         _ => return model.tell("This step has no figures."),
     }
     if let Some(view) = &mut model.step {
@@ -88,6 +101,7 @@ pub fn rebuild_comparison(model: &mut Model) {
             .clone(),
         repeats: model.measured.of(name).into_iter().cloned().collect(),
         recorded: model.measured.recorded(name).map(str::to_owned),
+        setup: last_command(&model.state, name),
     });
     let panel = ComparePanel::new(compared.collect(), metrics.clone());
     if let Some(view) = &mut model.step {
@@ -95,7 +109,17 @@ pub fn rebuild_comparison(model: &mut Model) {
     }
 }
 
+/// With which words the last run of a step was started.
+fn last_command(state: &State, name: &RunName) -> Vec<String> {
+    let runs = state.step(&name.lesson, &name.step).map(|step| &step.runs);
+    let last = runs.and_then(|runs| state.runs.get(runs.last()?));
+    last.map_or_else(Vec::new, |run| run.command.clone())
+}
+
 pub fn check(model: &mut Model, here: &Here) -> Vec<Effect> {
+    if let StepKind::Kernel { exercise } = here.step.kind {
+        return kernel::check(model, here, exercise);
+    }
     if here.step.checks.is_empty() {
         return model.tell("Nothing is checked at this step.");
     }
@@ -121,17 +145,15 @@ pub fn edit(model: &mut Model, here: &Here) -> Vec<Effect> {
             let text = model.progress_at(&at).reflection.unwrap_or_default();
             vec![Effect::HandOver(HandOver::Write { at, text })]
         }
-        StepKind::Kernel { file } => {
-            let path = model.workbench.join(file);
-            match path.exists() {
-                true => vec![Effect::HandOver(HandOver::Open(path))],
-                false => model.warn(format!("{} is not there yet.", path.display())),
-            }
-        }
+        StepKind::Kernel { exercise } => kernel::edit(model, here, exercise),
         StepKind::Profile { .. } => ask::profile_command(model, here),
-        StepKind::Run { .. } => flags(model, here),
+        StepKind::Run { .. } | StepKind::Command { .. } => flags(model, here),
         _ => model.tell("There is nothing to edit at this step."),
     }
+}
+
+pub fn doctor(_: &mut Model) -> Vec<Effect> {
+    vec![Effect::HandOver(HandOver::Command(vec!["doctor".into()]))]
 }
 
 pub fn shell(_: &mut Model) -> Vec<Effect> {

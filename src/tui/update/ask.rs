@@ -130,8 +130,10 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     match event.code {
         // What was written is kept: a reflection is not lost by leaving it.
         KeyCode::Esc if lines => return submit(model),
-        KeyCode::Esc => model.overlay = None,
-        KeyCode::Char('c') if control => model.overlay = None,
+        KeyCode::Esc => drop(model.lift()),
+        KeyCode::Char('c') if control => drop(model.lift()),
+        // As in a shell; the editor's own would undo.
+        KeyCode::Char('u') if control => drop(ask.input.delete_line_by_head()),
         KeyCode::Char('s') if control && lines => return submit(model),
         KeyCode::Enter if !lines => return submit(model),
         KeyCode::Char('m' | 'j') if control && !lines => return submit(model),
@@ -168,6 +170,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Ask(mut ask)) = model.overlay.take() else {
         return Vec::new();
     };
+    model.lift();
     let done = (ask.then)(model, ask.at.clone(), ask.text().trim());
     done.unwrap_or_else(|problem| {
         ask.problem = Some(problem);

@@ -43,8 +43,8 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
 
 /// Which keys are in force, the innermost first.
 pub fn areas(model: &Model) -> Vec<Area> {
-    match (&model.overlay, model.screen) {
-        (Some(Overlay::Panel(panel)), _) => vec![panel.area(), Area::Everywhere],
+    match (model.panel_over(), model.screen) {
+        (Some(panel), _) => vec![panel.area(), Area::Everywhere],
         (_, Screen::Outline) => vec![Area::Outline, Area::Everywhere],
         (_, Screen::Step) if model.has_panel_open() => {
             vec![Area::Panel, Area::Step, Area::Everywhere]
@@ -61,7 +61,7 @@ fn sign_of_life(model: &mut Model) -> Vec<Effect> {
 }
 
 fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Vec<Effect> {
-    model.overlay = None;
+    model.lift();
     if !matches!(key.code, Char('y' | 'Y') | Enter) {
         return Vec::new();
     }

@@ -2,13 +2,16 @@
 
 pub mod act;
 mod ask;
+mod kernel;
 mod keys;
+pub use keys::areas;
 pub mod navigate;
 pub mod palette;
 pub mod play;
 pub mod primary;
 pub mod profile;
 pub mod profiler;
+pub mod references;
 mod reply;
 pub mod runs;
 pub mod scroll;
@@ -21,6 +24,7 @@ use super::message::{Effect, Message, Request};
 use super::model::Model;
 use super::model::overlay::Overlay;
 use super::panel::PanelAction;
+use super::panels::welcome;
 
 /// Lines a turn of the wheel moves.
 const WHEEL: usize = 3;
@@ -28,7 +32,11 @@ const WHEEL: usize = 3;
 /// Takes in one message.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     model.dirty = true;
-    let effects = take_in(model, message);
+    let may_turn = matches!(message, Message::Input(_) | Message::Session(_));
+    let mut effects = take_in(model, message);
+    if may_turn {
+        effects.extend(navigate::read_to_its_end(model));
+    }
     for effect in &effects {
         if let Effect::Work(work) = effect
             && !work.meanwhile.is_empty()
@@ -53,7 +61,9 @@ fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
             source,
         } => runs::with_view(model, id, |view| view.gpu(seconds, &gpus, source)),
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
+        Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
+        Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
         Message::Edited(at, Ok(text)) => vec![Effect::Session(Request::Reflect(at, text))],
         Message::Opened(Ok(panel)) => {
             model.notice = None;
@@ -90,6 +100,10 @@ fn input(model: &mut Model, event: Event) -> Vec<Effect> {
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::Session(Request::Measure)];
     effects.extend(navigate::resume(model));
+    if model.state.position.is_none() && model.state.lessons.is_empty() {
+        effects.extend(welcome::open(model));
+    }
+    effects.extend(navigate::read_to_its_end(model));
     effects.push(act::load_highlighter());
     effects
 }

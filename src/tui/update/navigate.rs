@@ -4,20 +4,25 @@ use std::sync::Arc;
 
 use crossterm::event::KeyCode;
 
-use super::{note_time, profiler, scroll};
+use super::primary::{Primary, primary};
+use super::{note_time, profiler, runs, scroll};
 use crate::lesson::StepKind;
 use crate::lesson::quiz::Quiz;
 use crate::session::event::StepRef;
 use crate::session::progress::{
     Access, access, beside, next as next_unfinished, progress, unfinished,
 };
-use crate::tui::keys::Key;
+use crate::session::state::Status;
+use crate::tui::keys::{Action, Area, Key};
 use crate::tui::message::{Effect, Request};
 use crate::tui::model::outline::Row;
+use crate::tui::model::run::Run;
 use crate::tui::model::step::{Reveal, StepView};
 use crate::tui::model::{Here, Model, Screen};
 use crate::tui::panel::PanelAction;
-use crate::tutor::say;
+use crate::tui::panels::lesson_end;
+use crate::tui::view::{document, text_area};
+use crate::tutor::{Job, say};
 
 /// Opens where the learner was; a first visit begins at the outline.
 pub fn resume(model: &mut Model) -> Vec<Effect> {
@@ -44,7 +49,7 @@ pub fn proceed(model: &mut Model) -> Vec<Effect> {
 
 /// To the outline, and from there back to the step.
 pub fn outline(model: &mut Model) -> Vec<Effect> {
-    model.overlay = None;
+    model.lift_all();
     if model.screen == Screen::Outline && model.step.is_some() {
         model.screen = Screen::Step;
         return Vec::new();
@@ -120,20 +125,69 @@ pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
         model.outline.cursor.row = index;
     }
     let mut view = StepView::new(at.clone());
-    view.panel_open = model.run_at(&at).is_some_and(|run| run.phase.is_alive());
+    let shown = |run: &Run| run.phase.is_alive() && matches!(run.job, Job::Run(_));
+    view.panel_open = model.run_at(&at).is_some_and(shown);
+    let progress = model.progress_at(&at);
     model.step = Some(view);
     model.screen = Screen::Step;
+    model.lift_all();
     effects.push(Effect::Session(Request::Enter(at.clone())));
-    if let StepKind::Profile {
-        tool,
-        target,
-        flags,
-    } = &step.kind
-    {
-        let (target, flags) = (target.clone(), flags.clone());
-        effects.push(profiler::prepare(at, *tool, target, flags));
+    if !progress.checks.is_empty() {
+        effects.push(Effect::Session(Request::Look(at.clone())));
+    }
+    match &step.kind {
+        StepKind::Profile {
+            tool,
+            target,
+            flags,
+        } => {
+            let (target, flags) = (target.clone(), flags.clone());
+            effects.push(profiler::prepare(at, *tool, target, flags));
+        }
+        StepKind::Run { target, .. } if model.run_at(&at).is_none() => {
+            effects.extend(runs::read_last(model, &at, target));
+        }
+        _ => {}
     }
     effects
+}
+
+/// The end of a text that was seen is noted, once.
+pub fn read_to_its_end(model: &Model) -> Option<Effect> {
+    let view = model.step.as_ref()?;
+    let is_shown = model.screen == Screen::Step && model.overlay.is_none();
+    let here = model.here(&model.course)?;
+    let is_text = matches!(here.step.kind, StepKind::Read);
+    if !is_shown || !is_text || model.progress_at(&here.at).status == Status::Done {
+        return None;
+    }
+    is_at_its_end(model, view).then(|| Effect::Session(Request::Read(here.at)))
+}
+
+/// Whether the last line of the step's text is on the screen, drawn already or not.
+fn is_at_its_end(model: &Model, view: &StepView) -> bool {
+    let (lines, room) = (document(model).lines.len(), text_area(model).height);
+    view.scroll.first(lines, room.into()) + usize::from(room) >= lines
+}
+
+/// On through the text as long as there is more of it, then to the next step.
+pub fn forward(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let Some(view) = &model.step else {
+        return Vec::new();
+    };
+    if !is_at_its_end(model, view) {
+        scroll::text(model, PanelAction::PageDown);
+        return Vec::new();
+    }
+    match primary(model, here) {
+        Some(Primary::Next) => next(model, here),
+        Some(Primary::Do(does, _)) => {
+            let [act, next] =
+                [Action::Act, Action::Next].map(|it| model.keys.shown(Area::Step, it));
+            model.tell(format!("{act}: {does}. {next}: on without it."))
+        }
+        None => model.tell("This is under way; one moment."),
+    }
 }
 
 pub fn next(model: &mut Model, here: &Here) -> Vec<Effect> {
@@ -158,18 +212,18 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Vec<Effect> {
     }
     let lessons = course.lessons().skip_while(|other| other.id != lesson.id);
     let mut lessons = lessons.skip(1);
-    let finished = format!("\"{}\" is finished", lesson.title);
-    match lessons.find(|lesson| access(&course, &model.state, lesson) == Access::Open) {
-        Some(following) => {
-            let effects = open_lesson(model, &following.id);
-            model.tell(format!("{finished}. Next: {}.", following.title));
-            effects
-        }
+    let following = lessons.find(|lesson| access(&course, &model.state, lesson) == Access::Open);
+    let page = lesson_end::page(model, lesson, following);
+    let effects = match following {
+        Some(following) => open_lesson(model, &following.id),
         None => {
             model.screen = Screen::Outline;
-            model.tell(format!("{finished}, and with it all there is for now."))
+            Vec::new()
         }
-    }
+    };
+    // It lies over what comes next: closing it goes on.
+    model.open(page);
+    effects
 }
 
 pub fn previous(model: &mut Model, here: &Here) -> Vec<Effect> {
@@ -183,8 +237,11 @@ pub fn previous(model: &mut Model, here: &Here) -> Vec<Effect> {
 pub fn through_step(model: &mut Model, action: PanelAction) -> Vec<Effect> {
     let choices = open_choices(model);
     let moved = model.step.as_ref().and_then(|view| match action {
-        PanelAction::Up => view.choice.checked_sub(1),
-        PanelAction::Down => Some(view.choice + 1).filter(|choice| *choice < choices),
+        PanelAction::Up => view.choice.unwrap_or(choices).checked_sub(1),
+        PanelAction::Down => {
+            let next = view.choice.map_or(0, |choice| choice + 1);
+            Some(next).filter(|choice| *choice < choices)
+        }
         _ => None,
     });
     match moved.filter(|_| choices > 0) {
@@ -196,7 +253,7 @@ pub fn through_step(model: &mut Model, action: PanelAction) -> Vec<Effect> {
 
 fn choose(model: &mut Model, choice: usize) {
     if let Some(view) = &mut model.step {
-        view.choice = choice;
+        view.choice = Some(choice);
         view.reveal.set(Some(Reveal::Choice));
     }
 }
@@ -215,17 +272,15 @@ pub fn to_choice(model: &mut Model, key: Key) -> bool {
     choice.is_some()
 }
 
-/// How many choices can be chosen from.
+/// How many lines of a menu can be chosen from.
 fn open_choices(model: &Model) -> usize {
+    if model.screen != Screen::Step || model.overlay.is_some() || model.has_panel_open() {
+        return 0;
+    }
     let here = model.here(&model.course);
     match here.map(|here| &here.step.kind) {
-        Some(StepKind::Quiz(Quiz::Choices(choices)))
-            if model.screen == Screen::Step
-                && model.overlay.is_none()
-                && !model.has_panel_open() =>
-        {
-            choices.len()
-        }
+        Some(StepKind::Quiz(Quiz::Choices(choices))) => choices.len(),
+        Some(StepKind::Investigate(_)) => model.menu().len(),
         _ => 0,
     }
 }

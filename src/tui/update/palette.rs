@@ -8,13 +8,15 @@ use crate::tui::actions::carry_out;
 use crate::tui::keys::{Action, Area};
 use crate::tui::message::Effect;
 use crate::tui::model::Model;
-use crate::tui::model::overlay::{Overlay, Palette};
+use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
 use crate::tui::panel::PanelAction;
 use crate::tui::panels::page::{Page, Text};
 
 /// Something that can be chosen.
 pub struct Entry {
     pub label: String,
+    /// That does the same without the palette; empty where none does.
+    pub key: String,
     choose: Choose,
 }
 
@@ -22,8 +24,15 @@ type Choose = Box<dyn Fn(&mut Model) -> Vec<Effect>>;
 
 impl Entry {
     fn new(label: String, choose: impl Fn(&mut Model) -> Vec<Effect> + 'static) -> Self {
-        let choose = Box::new(choose);
-        Self { label, choose }
+        Self {
+            label,
+            key: String::new(),
+            choose: Box::new(choose),
+        }
+    }
+
+    fn with_key(self, key: String) -> Self {
+        Self { key, ..self }
     }
 }
 
@@ -32,8 +41,13 @@ pub fn find(model: &mut Model) -> Vec<Effect> {
 }
 
 /// What matches the query, best first; everything where nothing was typed.
-pub fn entries(model: &Model, query: &str) -> Vec<Entry> {
-    let mut scored: Vec<(usize, Entry)> = all(model)
+pub fn entries(model: &Model, palette: &Palette) -> Vec<Entry> {
+    let query = &palette.text();
+    let all = match &palette.list {
+        List::Everything => all(model),
+        List::Pages(pages) => pages.iter().cloned().map(page).collect(),
+    };
+    let mut scored: Vec<(usize, Entry)> = all
         .into_iter()
         .filter_map(|entry| Some((score(&entry.label, query)?, entry)))
         .collect();
@@ -45,13 +59,18 @@ pub fn entries(model: &Model, query: &str) -> Vec<Entry> {
 fn all(model: &Model) -> Vec<Entry> {
     let areas = keys::areas(model);
     // In the order of the help page, what holds everywhere first.
-    let areas = areas.iter().rev().filter(|area| **area != Area::Page);
+    let areas = areas
+        .iter()
+        .rev()
+        .filter(|area| !matches!(area, Area::Page | Area::Welcome));
     let bindings = areas.flat_map(|area| model.keys.of(*area));
     let actions = bindings.filter(|it| !is_step_aside(it.action)).map(|it| {
         let (area, action) = (it.area, it.action);
-        Entry::new(it.does.to_string(), move |model| {
+        let key = model.keys.shown(area, action);
+        let entry = Entry::new(it.does.to_string(), move |model| {
             carry_out(model, area, action)
-        })
+        });
+        entry.with_key(key)
     });
     let lessons = model.course.lessons().map(|lesson| {
         let id = lesson.id.clone();
@@ -60,13 +79,23 @@ fn all(model: &Model) -> Vec<Entry> {
         })
     });
     let pages = model.course.reference.iter().map(|(name, text)| {
-        let (title, text) = (name.trim_end_matches(".md").to_string(), text.clone());
-        Entry::new(format!("page: {title}"), move |model| {
-            model.open(Page::new(title.clone(), Text::Markdown(text.clone())))
-        })
+        let (name, text) = (name.trim_end_matches(".md").to_string(), text.clone());
+        let entry = page(Shelved { name, text });
+        Entry {
+            label: format!("page: {}", entry.label),
+            ..entry
+        }
     });
     let all = actions.chain(lessons).chain(pages);
     all.chain(recordings(model)).collect()
+}
+
+/// Opens something to read.
+fn page(shelved: Shelved) -> Entry {
+    Entry::new(shelved.name.clone(), move |model| {
+        let Shelved { name, text } = shelved.clone();
+        model.open(Page::new(name, Text::Markdown(text)))
+    })
 }
 
 /// Moving by lines is easier by keys.
@@ -111,12 +140,26 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     };
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let motion = match event.code {
-        KeyCode::Esc => return Vec::new(),
-        KeyCode::Char('c') if control => return Vec::new(),
+        KeyCode::Esc => {
+            model.lift();
+            return Vec::new();
+        }
+        KeyCode::Char('c') if control => {
+            model.lift();
+            return Vec::new();
+        }
         KeyCode::Enter => {
-            let entries = entries(model, &palette.text());
-            let chosen = entries.into_iter().nth(palette.cursor.row);
-            return chosen.map_or_else(Vec::new, |entry| (entry.choose)(model));
+            let entries = entries(model, &palette);
+            let Some(entry) = entries.into_iter().nth(palette.cursor.row) else {
+                // Nothing has these letters: they can be changed.
+                return model.lay(Overlay::Palette(palette));
+            };
+            model.lift();
+            return (entry.choose)(model);
+        }
+        KeyCode::Char('u') if control => {
+            palette.query.delete_line_by_head();
+            PanelAction::Top
         }
         KeyCode::Up => PanelAction::Up,
         KeyCode::Char('p') if control => PanelAction::Up,
@@ -127,7 +170,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
             PanelAction::Top
         }
     };
-    let found = entries(model, &palette.text()).len();
+    let found = entries(model, &palette).len();
     palette.cursor.act(motion, found, 0);
     model.lay(Overlay::Palette(palette))
 }

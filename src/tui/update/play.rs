@@ -4,20 +4,24 @@ use std::sync::Arc;
 
 use super::runs;
 use crate::lesson::StepKind;
-use crate::recording::Recording;
 use crate::run::play::Speed;
 use crate::session::event::StepRef;
 use crate::tui::message::Effect;
 use crate::tui::model::run::{Phase, Played};
 use crate::tui::model::{Here, Model};
+use crate::tutor::Job;
+use crate::tutor::job::Recorded;
 
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &Here) -> Vec<Effect> {
-    if !matches!(here.step.kind, StepKind::Run { .. }) {
+    if Job::of(here.step).is_none() {
         return model.tell("Recordings are played at a step that starts a run.");
     }
-    match model.recording_at(&here.at).cloned() {
-        Some(recording) => start(model, here.at.clone(), &recording),
+    if matches!(here.step.kind, StepKind::Investigate(_)) && model.deed().is_none() {
+        return model.tell("Move to a measurement first: its recording is played.");
+    }
+    match model.recording_at(&here.at) {
+        Some(recorded) => start(model, here.at.clone(), recorded),
         None => model
             .tell("There is no recording of this run. The palette lists those of the same target."),
     }
@@ -28,15 +32,19 @@ pub fn chosen(model: &mut Model, id: &str) -> Vec<Effect> {
     let library = Arc::clone(&model.recordings);
     let at = model.step.as_ref().map(|view| view.at.clone());
     match (at, library.find(id)) {
-        (Some(at), Ok(recording)) => start(model, at, recording),
+        (Some(at), Ok(recording)) => {
+            let (id, origin) = (recording.id.clone(), recording.origin());
+            let what = recording.command.clone();
+            start(model, at, Recorded { id, what, origin })
+        }
         _ => Vec::new(),
     }
 }
 
-fn start(model: &mut Model, at: StepRef, recording: &Recording) -> Vec<Effect> {
+fn start(model: &mut Model, at: StepRef, recorded: Recorded) -> Vec<Effect> {
     let played = Played {
-        recording: recording.id.clone(),
-        origin: recording.origin(),
+        recording: recorded.id,
+        origin: recorded.origin,
         speed: Speed::Real,
     };
     runs::queue(model, at, Some(played))

@@ -2,10 +2,9 @@
 
 use super::{act, ask, navigate, profile, runs};
 use crate::lesson::StepKind;
+use crate::lesson::case::Deed;
 use crate::lesson::quiz::{Answer, Quiz};
 use crate::session::state::Status;
-use crate::tui::actions::carry_out;
-use crate::tui::keys::{Action, Area};
 use crate::tui::message::{Effect, Request};
 use crate::tui::model::run::Phase;
 use crate::tui::model::{Here, Model};
@@ -35,6 +34,42 @@ impl Primary {
     }
 }
 
+/// What the cursor in the menu of a case is on.
+fn investigate(model: &Model, is_done: bool) -> Primary {
+    match model.deed() {
+        None if is_done => Next,
+        None => Do("choose what to do", |model, _| {
+            model.tell("Move to a line first, with the arrow keys or its number.")
+        }),
+        Some(Deed::Suspect(_)) => Do("name this suspect", |model, here| {
+            let StepKind::Investigate(case) = &here.step.kind else {
+                return Vec::new();
+            };
+            let Some(Deed::Suspect(index)) = model.deed() else {
+                return Vec::new();
+            };
+            let suspect = case.suspects.get(index).map(|suspect| suspect.id.clone());
+            let request = suspect.map(|suspect| Request::Suspect(here.at.clone(), suspect));
+            request.map(Effect::Session).into_iter().collect()
+        }),
+        Some(deed) => {
+            let does = match deed {
+                Deed::Fix(_) => "run with this fix",
+                _ => "take this measurement",
+            };
+            Do(does, |model, here| {
+                let StepKind::Investigate(case) = &here.step.kind else {
+                    return Vec::new();
+                };
+                let flags = model.deed().and_then(|deed| case.flags_of(deed));
+                flags.map_or_else(Vec::new, |flags| {
+                    runs::queue_with(model, here.at.clone(), flags, None)
+                })
+            })
+        }
+    }
+}
+
 /// None while the step waits for something else.
 pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
     let progress = model.progress_at(&here.at);
@@ -43,17 +78,35 @@ pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
         StepKind::Read => Next,
         StepKind::Predict { .. } if progress.prediction.is_some() => Next,
         StepKind::Predict { .. } => Do("guess", ask::guess),
-        StepKind::Run { .. } => match model.run_at(&here.at).map(|run| &run.phase) {
+        StepKind::Run { .. } | StepKind::Command { .. } => {
+            match model.run_at(&here.at).map(|run| &run.phase) {
+                Some(Phase::Queued) => return None,
+                Some(Phase::Running | Phase::Stopping) => match here.step.kind {
+                    StepKind::Run { .. } => Do("watch the run", act::view),
+                    _ => return None,
+                },
+                _ if is_done => Next,
+                _ => {
+                    let does = match here.step.kind {
+                        StepKind::Run { .. } => "start the run",
+                        _ => "run the command",
+                    };
+                    Do(does, |model, here| runs::start(model, here.at.clone()))
+                }
+            }
+        }
+        StepKind::Investigate(_) => match model.run_at(&here.at).map(|run| &run.phase) {
             Some(Phase::Queued) => return None,
             Some(Phase::Running | Phase::Stopping) => Do("watch the run", act::view),
-            _ if is_done => Next,
-            _ => Do("start the run", |model, here| {
-                runs::start(model, here.at.clone())
-            }),
+            _ => investigate(model, is_done),
         },
         _ if is_done => Next,
         StepKind::Quiz(Quiz::Choices(_)) => Do("answer", |model, here| {
-            let choice = model.step.as_ref().map_or(0, |view| view.choice);
+            let place = model.step.as_ref().and_then(|view| view.choice);
+            let choice = place.and_then(|place| model.order_at(&here.at).get(place).copied());
+            let Some(choice) = choice else {
+                return model.tell("Move to an answer first, with the arrow keys or its number.");
+            };
             let answer = Answer::Choice(choice);
             vec![Effect::Session(Request::Answer(here.at.clone(), answer))]
         }),
@@ -68,16 +121,14 @@ pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
                         profile::run(model, here, false)
                     })
                 }
+                Some(_) if here.step.golden.import.is_some() => {
+                    Do("import the sample", profile::import_sample)
+                }
                 Some(_) => Do("import a file", profile::import),
                 None => return None,
             }
         }
-        StepKind::Kernel { file } if model.workbench.join(file).exists() => {
-            Do("open in your editor", act::edit)
-        }
-        StepKind::Kernel { .. } => Do("this project's kernels", |model, _| {
-            carry_out(model, Area::Everywhere, Action::Panel("kernels"))
-        }),
+        StepKind::Kernel { .. } => Do("your kernel", act::view),
         StepKind::Reflect => Do("write", ask::reflection),
     })
 }

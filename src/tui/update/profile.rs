@@ -52,6 +52,15 @@ pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
     }
 }
 
+/// Imports what the course brings along for this step: a real profile of another machine.
+pub fn import_sample(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let Some(path) = here.step.golden.import.clone() else {
+        return import(model, here);
+    };
+    let (at, target) = (here.at.clone(), target(model, &here.at));
+    vec![profiler::read_sample(at, target, path)]
+}
+
 /// The learner changed the command.
 pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
     if let Some(view) = model.view_at(at) {

@@ -31,6 +31,17 @@ pub fn read(at: StepRef, target: String, path: PathBuf) -> Effect {
     })
 }
 
+/// The same for a file of the course, by its path there.
+pub fn read_sample(at: StepRef, target: String, path: String) -> Effect {
+    Effect::work("Reading the sample…", move |desk| {
+        let place = desk.root().join("samples");
+        let found = desk.options.course.extract(&path, &place);
+        let found = found.map_err(|why| format!("The sample {path}: {why}."));
+        let imported = found.and_then(|path| imported(desk, &target, &path));
+        Message::Profile(at, ProfileMessage::Imported(imported))
+    })
+}
+
 /// Runs a profiler, says how it ended, then reads what it wrote.
 pub fn run(at: StepRef, target: String, line: CommandLine) -> Effect {
     let job = move |desk: &Desk| {

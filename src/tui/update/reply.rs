@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{act, navigate};
+use super::{act, navigate, runs};
 use crate::lesson::Verdict;
+use crate::session::event::StepRef;
 use crate::tui::keys::Area;
 use crate::tui::message::{Effect, News, Reply};
 use crate::tui::model::Model;
+use crate::tui::model::run::Phase;
 use crate::tui::model::step::Reveal;
 use crate::tui::panels::messages;
 use crate::tutor::outcome::Shown;
+use crate::tutor::turns::{self, Turn};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
     let known = model.state.messages.len();
@@ -28,6 +31,51 @@ pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
     news(model, reply.news)
 }
 
+/// Another round, where the checks of a run that has just ended leave it open which is faster.
+fn turn(model: &Model, at: &StepRef, outcomes: &[Shown]) -> Option<Turn> {
+    let step = model.course.step(&at.lesson, &at.step)?;
+    let run = model.run_at(at)?;
+    let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
+    let next = || {
+        turns::next(
+            &model.course,
+            &model.state,
+            &model.measured,
+            at,
+            step,
+            outcomes,
+        )
+    };
+    is_over.then(next).flatten()
+}
+
+fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Vec<Effect> {
+    match turn {
+        Turn::Enough(words) => model.tell(words),
+        Turn::Again {
+            at: earlier,
+            flags,
+            round,
+        } => {
+            let own = model.flags_at(&at);
+            let mut effects = runs::queue_with(model, earlier, flags, None);
+            effects.extend(runs::queue_with(model, at, own, None));
+            model.tell(format!(
+                "Not decided yet: both once more, in turns (round {round})."
+            ));
+            effects
+        }
+    }
+}
+
+/// The figures of a step's run show the verdicts, too.
+fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Shown>) {
+    let mut runs = model.runs.iter_mut().rev();
+    if let Some(run) = runs.find(|run| run.at == *at) {
+        run.view.judged(outcomes);
+    }
+}
+
 fn news(model: &mut Model, news: News) -> Vec<Effect> {
     match news {
         News::None => Vec::new(),
@@ -43,8 +91,11 @@ fn news(model: &mut Model, news: News) -> Vec<Effect> {
             })
         }
         News::Marked(at, marked) => {
+            if marked.is_none() {
+                return model.tell("This question is about what a command says: run it first.");
+            }
             if let Some(view) = model.view_at(&at) {
-                view.marked = Some(marked);
+                view.marked = marked;
                 view.reveal.set(Some(Reveal::News));
             }
             Vec::new()
@@ -53,17 +104,30 @@ fn news(model: &mut Model, news: News) -> Vec<Effect> {
             let Some(view) = model.view_at(&at) else {
                 return Vec::new();
             };
-            // The verdicts of a run stand below the text.
-            view.panel_open &= view.panel.is_some() || outcomes.is_empty();
             view.reveal.set(Some(Reveal::News));
+            let turn = turn(model, &at, &outcomes);
+            let Some(view) = model.view_at(&at) else {
+                return Vec::new();
+            };
             let is_missed = |it: &&Shown| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
-            view.outcomes = outcomes;
+            view.outcomes.clone_from(&outcomes);
+            judge(model, &at, outcomes);
             match missed {
-                0 => Vec::new(),
+                0 => match turn {
+                    Some(turn) => take_turn(model, at, turn),
+                    None => Vec::new(),
+                },
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }
+        }
+        News::Looked { at, outcomes } => {
+            if let Some(view) = model.view_at(&at) {
+                view.outcomes.clone_from(&outcomes);
+            }
+            judge(model, &at, outcomes);
+            Vec::new()
         }
         News::Hint { at, hint } => {
             let Some(view) = model.view_at(&at) else {

@@ -1,19 +1,18 @@
 //! Runs: asked for, queued, started, watched, ended.
 
-use std::sync::Arc;
-
 use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
 use crate::run::Line;
 use crate::session::event::{RunExit, StepRef};
-use crate::tui::message::{Effect, Request, RunId};
+use crate::tui::desk::Work;
+use crate::tui::message::{Effect, Message, ReadRun, Request, RunId};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Confirm, Overlay};
 use crate::tui::model::run::{Phase, Played, Run};
 use crate::tui::model::step::Reveal;
 use crate::tui::run_view::{EarlierRun, Prediction, RunContext, RunView};
-use crate::tutor::Ending;
+use crate::tutor::{Ending, Job};
 
 /// Earlier runs a new one is held against.
 const MOST_EARLIER: usize = 4;
@@ -25,19 +24,29 @@ pub fn start(model: &mut Model, at: StepRef) -> Vec<Effect> {
 
 /// The same, or plays a recording instead.
 pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Vec<Effect> {
-    let course = Arc::clone(&model.course);
-    let step = course.step(&at.lesson, &at.step);
-    let Some(StepKind::Run { target, .. }) = step.map(|step| &step.kind) else {
+    let flags = model.flags_at(&at);
+    queue_with(model, at, flags, played)
+}
+
+/// The same with flags that are not the learner's.
+pub fn queue_with(
+    model: &mut Model,
+    at: StepRef,
+    flags: Vec<String>,
+    played: Option<Played>,
+) -> Vec<Effect> {
+    let step = model.course.step(&at.lesson, &at.step);
+    let Some(job) = step.and_then(Job::of) else {
         return Vec::new();
     };
-    let flags = model.flags_at(&at);
-    let id = RunId(model.runs.last().map_or(1, |run| run.id.0 + 1));
-    let view = RunView::new(context(model, &at, target, played.as_ref()));
+    let id = model.next_run();
+    let origin = played.as_ref().map(|played| &played.origin);
+    let view = RunView::new(context(model, &at, job.name(), origin, None));
     let waits = model.running().is_some() || model.queued() > 0;
     model.runs.push(Run {
         id,
         at,
-        target: target.clone(),
+        job,
         flags,
         played,
         phase: Phase::Queued,
@@ -68,26 +77,82 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
         },
         None => Effect::StartRun {
             id: run.id,
-            target: run.target.clone(),
+            job: run.job.clone(),
             flags: run.flags.clone(),
         },
     };
     if let Some(view) = &mut model.step
         && view.at == run.at
     {
-        view.panel_open = true;
+        // A command says what it has to say when it has ended.
+        view.panel_open = matches!(run.job, Job::Run(_));
         view.outcomes.clear();
     }
     vec![effect]
 }
 
+/// Reads the last run of a step of which files may be left, for its figures to be seen again.
+pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
+    let progress = model.state.step(&at.lesson, &at.step)?;
+    let run = progress.runs.last()?.clone();
+    let origin = model.state.runs.get(&run)?.recording.as_ref();
+    let context = context(model, at, target, origin, Some(&run));
+    let (at, target) = (at.clone(), target.to_owned());
+    Some(Effect::Work(Work {
+        meanwhile: "",
+        job: Box::new(move |desk| {
+            // What cannot be read is as good as gone: the text says how often it ran.
+            if let Ok((view, ending)) = RunView::read(&desk.runs.folder().join(&run), context) {
+                let read = ReadRun {
+                    at,
+                    run,
+                    target,
+                    view,
+                    ending,
+                };
+                desk.tell(Message::RunRead(Box::new(read)));
+            }
+        }),
+    }))
+}
+
+/// A run of an earlier day stands where it was made.
+pub fn read(model: &mut Model, read: ReadRun) -> Vec<Effect> {
+    if model.run_at(&read.at).is_some() {
+        return Vec::new();
+    }
+    let flags = model.flags_at(&read.at);
+    let mut view = read.view;
+    if let Some(open) = model.view_at(&read.at) {
+        view.judged(open.outcomes.clone());
+    }
+    let run = Run {
+        id: model.next_run(),
+        at: read.at,
+        job: Job::Run(read.target),
+        flags,
+        played: None,
+        phase: Phase::Over(read.ending),
+        run: Some(read.run),
+        view,
+    };
+    model.runs.insert(0, run);
+    Vec::new()
+}
+
 /// What the run's view holds its figures against.
-fn context(model: &Model, at: &StepRef, target: &str, played: Option<&Played>) -> RunContext {
+fn context(
+    model: &Model,
+    at: &StepRef,
+    target: &str,
+    origin: Option<&String>,
+    run: Option<&String>,
+) -> RunContext {
     RunContext {
         target: target.to_string(),
-        recording: played.map(|played| label(&played.origin)),
+        recording: origin.map(|origin| label(origin)),
         prediction: prediction(model, at),
-        earlier: earlier(model, at, played),
+        earlier: earlier(model, at, origin, run),
     }
 }
 
@@ -116,14 +181,21 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
 }
 
 /// The last runs of other steps that came to an end on the same machine, newest first.
-fn earlier(model: &Model, at: &StepRef, played: Option<&Played>) -> Vec<EarlierRun> {
-    let origin = played.map(|played| &played.origin);
+///
+/// `run` is the one they are held against, where it has begun already.
+fn earlier(
+    model: &Model,
+    at: &StepRef,
+    origin: Option<&String>,
+    run: Option<&String>,
+) -> Vec<EarlierRun> {
     let mut runs: Vec<_> = model
         .state
         .runs
         .iter()
         .filter(|(_, run)| run.exit == Some(RunExit::Status(0)) && run.at.is_some())
         .filter(|(_, run)| run.recording.as_ref() == origin)
+        .filter(|(id, _)| run.is_none_or(|run| *id < run))
         .collect();
     // Ids begin with the time.
     runs.sort_by(|a, b| b.0.cmp(a.0));
@@ -159,7 +231,7 @@ pub fn started(model: &mut Model, id: RunId, run: String, command: Vec<String>) 
     let request = Request::RunStarted {
         run,
         at: asked.at.clone(),
-        target: asked.target.clone(),
+        target: asked.job.name().to_string(),
         command,
         recording: asked.played.as_ref().map(|played| played.origin.clone()),
     };
@@ -229,16 +301,13 @@ pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) 
     over.phase = Phase::Over(ending.clone());
     forget_old(model);
     let is_success = ending.is_success();
-    if let Some(view) = model.view_at(&at)
-        && !is_success
-    {
-        // The reason stands in the text, with the last lines of the log.
-        view.panel_open = false;
+    // The figures stay: what became of the run stands above them, and in the text.
+    if let Some(view) = model.view_at(&at) {
         view.reveal.set(Some(Reveal::News));
     }
     match is_success {
         true => model.tell(ending.words),
-        false => model.warn(ending.words),
+        false => model.warn(ending.in_full()),
     };
     let finished = run.zip(ending.exit);
     let finished = finished.map(|(run, exit)| Request::RunFinished { run, at, exit });

@@ -1,10 +1,15 @@
 //! Moving through what is longer than the screen.
 
+use super::act;
 use super::navigate::through_outline;
+use super::references::search_panel;
+use crate::session::event::StepRef;
+use std::sync::Arc;
+
 use crate::tui::keys::Area;
 use crate::tui::message::Effect;
 use crate::tui::model::overlay::{Ask, Overlay};
-use crate::tui::model::{Here, Model, Screen};
+use crate::tui::model::{Model, Screen};
 use crate::tui::panel::PanelAction;
 use crate::tui::view::document;
 
@@ -22,12 +27,24 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Vec<Effect> {
     });
     let (changed, effects) = acted.unwrap_or_default();
     model.dirty = changed || !effects.is_empty();
+    // A key that the step's figures have no use for is meant for the step.
+    if action == PanelAction::Select && !model.dirty && model.panel_over().is_none() {
+        let course = Arc::clone(&model.course);
+        let here = model.here(&course).filter(|here| {
+            let run = model.run_at(&here.at);
+            !run.is_some_and(|run| run.phase.is_alive())
+        });
+        if let Some(here) = here {
+            model.dirty = true;
+            return act::act(model, &here);
+        }
+    }
     effects
 }
 
 /// What lies over the screen, or the figures over a step's text.
 pub fn close(model: &mut Model) -> Vec<Effect> {
-    if model.overlay.take().is_none()
+    if !model.lift()
         && let Some(view) = &mut model.step
     {
         view.panel_open = false;
@@ -37,7 +54,7 @@ pub fn close(model: &mut Model) -> Vec<Effect> {
 
 pub fn wheel(model: &mut Model, action: PanelAction, lines: usize) -> Vec<Effect> {
     match (&model.overlay, model.screen) {
-        (Some(Overlay::Panel(page)), _) if page.area() == Area::Page => {
+        (Some(Overlay::Panel(page)), _) if matches!(page.area(), Area::Page | Area::Welcome) => {
             again(model, lines, |model| panel(model, action))
         }
         (Some(Overlay::Panel(_)), _) => panel(model, action),
@@ -66,13 +83,17 @@ fn again(
     effects
 }
 
-pub fn search(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn search(model: &mut Model) -> Vec<Effect> {
     let last = model.step.as_ref().and_then(|view| view.search.clone());
+    let at = model.step.as_ref().map(|view| view.at.clone());
     let ask = Ask::new(
-        here.at.clone(),
+        at.unwrap_or_else(|| StepRef::new("", "")),
         "Search",
-        "In the text of this step.",
+        "In this text. Enter finds; > and < go on and back.",
         |model, _, text| {
+            if model.panel_over().is_some() {
+                return Ok(search_panel(model, Some(text), true));
+            }
             if let Some(view) = &mut model.step {
                 view.search = Some(text.to_string()).filter(|text| !text.is_empty());
             }
@@ -83,12 +104,18 @@ pub fn search(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 pub fn next_match(model: &mut Model) -> Vec<Effect> {
+    if model.panel_over().is_some() {
+        return search_panel(model, None, true);
+    }
     to_match(model, |matches, at| {
         matches.iter().position(|line| *line > at).unwrap_or(0)
     })
 }
 
 pub fn previous_match(model: &mut Model) -> Vec<Effect> {
+    if model.panel_over().is_some() {
+        return search_panel(model, None, false);
+    }
     to_match(model, |matches, at| {
         let before = matches.iter().rposition(|line| *line < at);
         before.unwrap_or(matches.len() - 1)

@@ -1,11 +1,14 @@
 //! Whole flows of a learner, by messages, on a real session.
 
+use std::sync::Arc;
+
 use crossterm::event::Event;
 
 use crate::base::roofline::Roofline;
-use crate::session::event::RunExit;
+use crate::lesson::{Course, Source};
+use crate::session::event::{RunExit, StepRef};
 use crate::session::state::Status;
-use crate::tui::message::{Effect, HandOver, Message, RunId};
+use crate::tui::message::{Effect, HandOver, Message, ProfileMessage, RunId};
 use crate::tui::model::Screen;
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
@@ -38,7 +41,7 @@ fn unwrapped(script: &Script) -> String {
 /// Opens the first lesson at its first step.
 fn in_the_first_lesson() -> Script {
     let mut script = Script::in_new_folder();
-    script.keys("down enter enter");
+    script.keys("enter enter");
     assert_eq!(script.step(), "text");
     script
 }
@@ -91,6 +94,15 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
     let mut script = in_the_first_lesson();
     script.keys("n n n n enter");
     assert_eq!(script.step(), "question");
+    let answers = |script: &Script| {
+        script
+            .model
+            .progress_at(&StepRef::new("first", "question"))
+            .answers
+            .len()
+    };
+    assert_eq!(answers(&script), 0, "Enter on nothing answers nothing");
+    script.keys("1 enter");
     assert!(script.text().contains("Not so. It says so itself."));
     assert_eq!(status(&script, "question"), Status::Open);
     script.keys("2 enter");
@@ -120,6 +132,15 @@ fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {
 }
 
 #[test]
+fn another_learner_sees_the_choices_in_another_order() {
+    let mut script = in_the_first_lesson();
+    Arc::make_mut(&mut script.model.state).identity = "dora".into();
+    script.keys("n n n n 1 enter");
+    assert!(script.text().contains("Right. It says so, too."));
+    assert_eq!(status(&script, "question"), Status::Done);
+}
+
+#[test]
 fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
     let mut script = in_the_first_lesson();
     script.keys("n n enter");
@@ -133,6 +154,7 @@ fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {
             words: "The run was ended by signal 9 (KILL).".into(),
             remedy: Some("Lower --batch-size.".into()),
             stderr: "first line\nlast words".into(),
+            stopped: false,
         },
     });
     let text = script.text();
@@ -182,7 +204,7 @@ fn stopping_asks_once_and_a_second_run_waits_for_the_first() {
         exit: Some(RunExit::Status(143)),
         words: "The run was stopped.".into(),
         remedy: None,
-        stderr: String::new(),
+        ..Ending::default()
     };
     script.send(Message::RunEnded {
         id: first,
@@ -442,7 +464,11 @@ fn recordings_of_the_same_target_are_in_the_palette_and_no_step_plays_another_on
     script.type_text("play v1");
     script.keys("enter");
     assert_eq!(script.played(), None, "there is no run at this step");
-    script.keys("n n :");
+    assert!(
+        matches!(script.model.overlay, Some(Overlay::Palette(_))),
+        "its letters can be changed"
+    );
+    script.keys("esc n n :");
     script.type_text("play v1: v1");
     script.keys("enter");
     let (id, _) = script.played().expect("it is played");
@@ -486,4 +512,185 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
         "nothing to write here"
     );
     assert_eq!(script.worked(), None);
+}
+
+/// The first text of the course on a screen that it does not fit.
+fn at_a_long_text() -> Script {
+    let course = Course::load(&Source::BuiltIn).unwrap();
+    let mut script = Script::of(course);
+    script.event(Event::Resize(60, 20));
+    script.open(StepRef::new("welcome", "the-model"));
+    script
+}
+
+fn is_read(script: &Script) -> bool {
+    let state = script.hands.session.state();
+    let step = state.step("welcome", "the-model");
+    step.is_some_and(|step| step.status == Status::Done)
+}
+
+#[test]
+fn space_pages_first_and_a_text_is_done_only_once_its_end_was_seen() {
+    let mut script = at_a_long_text();
+    assert!(!is_read(&script), "most of it was not on the screen");
+    let mut pages = 0;
+    while !is_read(&script) {
+        script.keys("space");
+        assert_eq!(script.step(), "the-model", "it pages before it goes on");
+        pages += 1;
+        assert!(pages < 20);
+    }
+    assert!(pages >= 2, "{pages}");
+    script.keys("space");
+    assert_eq!(script.step(), "which-part-changes");
+    script.keys("space space space space");
+    assert_eq!(
+        script.step(),
+        "which-part-changes",
+        "a question waits for its answer"
+    );
+    assert!(script.notice().contains("answer"), "{}", script.notice());
+}
+
+#[test]
+fn links_open_pages_that_can_be_searched_and_lead_back_and_words_are_explained() {
+    let mut script = at_a_long_text();
+    script.keys("L");
+    assert!(script.look().contains("Glossary"), "{}", script.look());
+    script.keys("/");
+    script.type_text("warp");
+    script.keys("enter");
+    assert!(
+        script.notice().starts_with("line 1 of"),
+        "{}",
+        script.notice()
+    );
+    assert!(script.look().contains("warp"), "{}", script.look());
+    script.keys("/ esc ? esc");
+    assert!(
+        script.look().contains("glossary"),
+        "the page is still there: {}",
+        script.look()
+    );
+    script.keys("esc");
+    assert!(script.look().contains("A small model that is real"));
+
+    script.keys("w");
+    let Some(Overlay::Palette(_)) = &script.model.overlay else {
+        panic!("no words: {}", script.look());
+    };
+    script.type_text("gradient");
+    script.keys("enter");
+    assert!(script.look().contains("gradient."), "{}", script.look());
+    script.keys("esc");
+    assert!(script.model.overlay.is_none());
+}
+
+#[test]
+fn the_figures_stay_when_a_run_ends_and_enter_goes_on_from_them() {
+    let mut script = in_the_first_lesson();
+    script.keys("n enter");
+    script.type_text("25");
+    script.keys("enter enter enter");
+    let id = script.started().expect("the run is started");
+    script.keys("tab");
+    script.finish(id);
+    assert!(script.model.has_panel_open(), "the tab that was read stays");
+    assert!(script.look().contains("run again"), "{}", script.look());
+    script.keys("shift-tab");
+    let screen = script.look();
+    assert!(screen.contains("You said 25 ms; it was"), "{screen}");
+    assert!(screen.contains("passed  learns"), "{screen}");
+    script.keys("a");
+    let again = script.started().expect("it is run again");
+    script.finish(again);
+    script.keys("enter");
+    assert_eq!(script.step(), "results");
+}
+
+#[test]
+fn what_the_checks_said_is_there_again_after_a_restart() {
+    let mut script = in_the_first_lesson();
+    script.keys("n n enter");
+    let id = script.started().expect("the run is started");
+    script.finish(id);
+    let noted = script.hands.session.state().records;
+    let script = script.reopened();
+    assert_eq!(script.step(), "baseline");
+    assert!(
+        script.text().contains("passed  learns"),
+        "{}",
+        script.text()
+    );
+    let now = script.hands.session.state().records;
+    assert!(
+        now <= noted + 1,
+        "looking notes nothing but where one is: {noted}, {now}"
+    );
+}
+
+#[test]
+fn a_long_message_keeps_its_end_at_80_columns() {
+    let mut script = in_the_first_lesson();
+    let words = "Something went wrong in a way that takes many words to say, and only the very last of them tell what to do \
+                 about it: take another one.";
+    script.send(Message::Told(Err(words.into())));
+    let screen = script.look().replace('\n', " ");
+    let screen: Vec<&str> = screen.split_whitespace().collect();
+    assert!(screen.join(" ").contains(words), "{}", script.look());
+}
+
+/// Nobody has to know where the samples of the course are.
+#[test]
+fn enter_imports_the_sample_of_a_profile_step_without_its_tool() {
+    let mut script = Script::of(Course::load(&Source::BuiltIn).unwrap());
+    let state = Arc::make_mut(&mut script.model.state);
+    state
+        .unlocked
+        .insert("first-profile".into(), "Teacher".into());
+    let course = Arc::clone(&script.model.course);
+    let lesson = course.lesson("first-profile").unwrap();
+    let step = lesson.steps.iter().find(|it| it.golden.import.is_some());
+    let at = StepRef::new("first-profile", &step.expect("a sample").id);
+    script.open(at.clone());
+    script.send(Message::Profile(
+        at,
+        ProfileMessage::Prepared(Err("not here".into())),
+    ));
+    script.keys("enter");
+    assert_eq!(script.worked(), Some("Reading the sample…"));
+}
+
+#[test]
+fn ctrl_u_clears_what_was_typed() {
+    let mut script = in_the_first_lesson();
+    script.keys("n enter 1 2 3 ctrl-u 7 enter");
+    assert!(script.text().contains("You guessed 7"), "{}", script.text());
+}
+
+#[test]
+fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
+    let mut script = Script::at_first();
+    assert!(
+        script.look().contains("Your first minute"),
+        "{}",
+        script.look()
+    );
+    script.keys("enter");
+    assert_eq!(script.step(), "baseline");
+    let id = script.started().expect("the first run");
+    script.finish(id);
+    script.open(StepRef::new("first", "text"));
+    while !script.look().contains("The end of a lesson") {
+        match status(&script, script.step()) {
+            Status::Open => script.keys("s x enter"),
+            _ => script.keys("n"),
+        }
+    }
+    let screen = script.look();
+    for words in ["You can now", "Your notes", "Next", "The second lesson"] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
+    script.keys("enter");
+    assert_eq!(script.step(), "again");
 }

@@ -8,7 +8,7 @@ use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
 use crate::tui::model::{Model, Screen};
 use crate::tui::pane::Pane;
-use crate::tui::panel::Panel;
+use crate::tui::panel::{Panel, PanelAction};
 use crate::tui::update::primary::{Primary, primary};
 
 /// A key with what it does.
@@ -44,9 +44,21 @@ fn commands(model: &Model) -> Vec<Command> {
         return fixed.map(|(key, does)| (key.to_string(), *does)).collect();
     }
     let mut list = List(model, Vec::new());
-    if let Some(Overlay::Panel(panel)) = &model.overlay {
-        list.add(panel.area(), Action::Close, "close");
-        list.panel(panel.as_ref());
+    if let Some(panel) = model.panel_over() {
+        let close = match model.behind.is_empty() {
+            true => "close",
+            false => "back",
+        };
+        if panel.area() == Area::Welcome {
+            list.usual(Area::Welcome, &[Action::Begin, Action::Close]);
+            list.usual(Area::Everywhere, &[Action::Help, Action::Quit]);
+            return list.1;
+        }
+        list.add(panel.area(), Action::Close, close);
+        list.panel(panel);
+        if panel.area() == Area::Page {
+            list.usual(Area::Page, &[Action::Search, Action::Follow]);
+        }
         return list.1;
     }
     match model.screen {
@@ -99,17 +111,34 @@ fn step(list: &mut List) {
     let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, Phase::Over(_)));
     if model.has_panel_open() {
-        list.add(Area::Panel, Action::Close, "back to the text");
-        if is_alive {
-            list.add(Area::Step, Action::Stop, "stop");
+        let panel = model.step_panel();
+        let selects = panel.is_some_and(|panel| {
+            let mut commands = panel.commands().into_iter();
+            commands.any(|(action, _)| action == PanelAction::Select)
+        });
+        if let Some(primary) = primary(model, &here).filter(|_| !is_alive && !selects) {
+            list.add(Area::Step, Action::Act, primary.does());
         }
-        if let Some(panel) = model.step_panel() {
+        list.add(Area::Panel, Action::Close, "text");
+        match is_alive {
+            true => list.add(Area::Step, Action::Stop, "stop"),
+            false if run.is_some() => list.add(Area::Step, Action::Again, "run again"),
+            false => {}
+        }
+        if let Some(panel) = panel {
             list.panel(panel);
         }
         if !is_alive {
             list.usual(Area::Step, &[Action::Next]);
         }
         return;
+    }
+    let is_longer = model
+        .step
+        .as_ref()
+        .is_some_and(|view| view.scroll.hidden().1 > 0);
+    if is_longer {
+        add(Action::Forward, "read on");
     }
     let primary = primary(model, &here);
     if let Some(primary) = &primary {
@@ -126,7 +155,20 @@ fn step(list: &mut List) {
             if run.is_some() {
                 add(Action::View, "figures");
             }
+            if run.is_some() && !is_alive && matches!(primary, Some(Primary::Next)) {
+                add(Action::Again, "run again");
+            }
             add(Action::Flags, "flags");
+            if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
+                add(Action::Play, "recording");
+            }
+        }
+        StepKind::Command { .. } | StepKind::Investigate(_) => {
+            if matches!(here.step.kind, StepKind::Command { .. }) {
+                add(Action::Flags, "flags");
+            } else if run.is_some() {
+                add(Action::View, "figures");
+            }
             if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
                 add(Action::Play, "recording");
             }
@@ -136,12 +178,21 @@ fn step(list: &mut List) {
             add(Action::Import, "import");
             add(Action::Terminal, "with the terminal");
         }
-        StepKind::Kernel { .. } => add(Action::Skip, "skip with a note"),
-        StepKind::Reflect => {
-            add(Action::Act, "write");
+        StepKind::Kernel { .. } => {
             add(Action::Edit, "in your editor");
+            add(Action::Check, "check again");
+        }
+        StepKind::Reflect => add(Action::Edit, "in your editor"),
+        StepKind::Read => {
+            if here.step.text.contains("](") {
+                add(Action::Follow, "links");
+            }
+            add(Action::Explain, "words");
         }
         _ => {}
+    }
+    if !here.step.checks.is_empty() && !is_alive {
+        add(Action::Check, "check");
     }
     if !matches!(primary, Some(Primary::Next)) {
         add(Action::Next, "next");

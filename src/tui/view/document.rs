@@ -54,7 +54,7 @@ pub fn document(model: &Model) -> Document {
     };
     writer.title();
     let (step, lesson) = (writer.here.step, writer.here.lesson);
-    writer.markdown(&live::fill(&step.text, &lesson.id, &*model.measured));
+    writer.filled(&step.text, &lesson.id);
     writer.blank();
     writer.kind();
     writer.hints();
@@ -104,6 +104,12 @@ impl Writer<'_> {
         self.document.lines.extend(lines);
     }
 
+    /// The same with its figures filled in.
+    fn filled(&mut self, text: &str, lesson: &str) {
+        let measured = &*self.model.measured;
+        self.markdown(&live::fill(text, lesson, measured, measured));
+    }
+
     fn blank(&mut self) {
         let lines = &mut self.document.lines;
         if lines.last().is_some_and(|line| line.width() > 0) {
@@ -134,8 +140,16 @@ impl Writer<'_> {
             }
             Status::Open => (String::new(), theme.text()),
         };
-        let title = Span::styled(self.here.step.title.clone(), theme.heading());
-        let title = Line::from(vec![title, Span::styled(mark, style)]);
+        let optional = if self.here.step.optional {
+            "  may be left out"
+        } else {
+            ""
+        };
+        let title = Line::from(vec![
+            Span::styled(self.here.step.title.clone(), theme.heading()),
+            Span::styled(optional, theme.muted()),
+            Span::styled(mark, style),
+        ]);
         self.document.lines.extend([title, Line::default()]);
     }
 
@@ -163,12 +177,19 @@ impl Writer<'_> {
                 Span::styled(format!("{glyph} {}", outcome.words()), style),
                 Span::styled(format!("  {}", outcome.check), self.theme.muted()),
             ]));
-            self.indented(&outcome.text, 2, self.theme.text());
+            let width = self.width.saturating_sub(2);
+            let text = markdown::render(&outcome.text, width, self.theme, None);
+            let text = text.into_iter().map(|mut line| {
+                line.spans.insert(0, Span::raw("  "));
+                line
+            });
+            self.document.lines.extend(text);
         }
     }
 }
 
-fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
+/// The glyph and the look of a verdict.
+pub fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
     match outcome.verdict {
         Verdict::Passed => (theme.glyphs.check, theme.good()),
         Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),

@@ -2,58 +2,86 @@
 
 use ratatui::layout::Rect;
 
+use super::status;
 use crate::tui::model::{Model, Screen};
 
 /// Columns of the outline beside a step: a quarter of the screen, or what the longest line leaves, within these bounds.
 const OUTLINE: (u16, u16) = (36, 56);
+/// The same where the figures stand beside both.
+const NARROW_OUTLINE: (u16, u16) = (26, 40);
 /// Longer lines are hard to read.
 const LONGEST_LINE: u16 = 100;
+/// Columns that figures keep beside a text.
+const LEAST_FIGURES: u16 = 52;
 
+#[derive(Default)]
 pub struct Areas {
     pub header: Rect,
     pub outline: Option<Rect>,
-    pub divider: Option<Rect>,
     pub content: Option<Rect>,
+    /// Of the step that is open, where they stand beside its text.
+    pub figures: Option<Rect>,
+    pub dividers: Vec<Rect>,
     pub status: Rect,
     pub bar: Rect,
 }
 
-/// Header, then outline and step (side by side where there is room), then a status line and the command bar.
+/// Header, then outline, step and its figures (side by side where there is room), then what is to be said and the command
+/// bar.
 pub fn areas(model: &Model, area: Rect) -> Areas {
-    let row = |y: u16| Rect::new(area.x, area.y + y, area.width, 1);
-    let middle = Rect::new(
-        area.x,
-        area.y + 1,
-        area.width,
-        area.height.saturating_sub(3),
-    );
-    let (outline, divider, content) = match (model.is_wide(), model.screen) {
-        // Figures need the width more than the outline does.
-        (true, screen) if screen == Screen::Outline || !model.has_panel_open() => {
-            let left_over = middle.width.saturating_sub(LONGEST_LINE + 2);
-            let width = (middle.width / 4)
-                .max(left_over)
-                .clamp(OUTLINE.0, OUTLINE.1);
-            let outline = Rect { width, ..middle };
-            let divider = Rect::new(outline.right(), middle.y, 1, middle.height);
-            let content = Rect::new(
-                divider.right(),
-                middle.y,
-                middle.width.saturating_sub(width + 1),
-                middle.height,
-            );
-            (Some(outline), Some(divider), Some(content))
-        }
-        (_, Screen::Outline) => (Some(middle), None, None),
-        (_, Screen::Step) => (None, None, Some(middle)),
+    let row = |y: u16, height: u16| Rect::new(area.x, area.y + y, area.width, height);
+    let said = status::height(model, area.width);
+    let middle = row(1, area.height.saturating_sub(2 + said));
+    let mut areas = Areas {
+        header: row(0, 1),
+        status: row(area.height.saturating_sub(1 + said), said),
+        bar: row(area.height.saturating_sub(1), 1),
+        ..Areas::default()
     };
-    Areas {
-        header: row(0),
-        outline,
-        divider,
-        content,
-        status: row(area.height.saturating_sub(2)),
-        bar: row(area.height.saturating_sub(1)),
+    let figures_fill = model.has_panel_open() && !model.has_figures_beside();
+    match model.screen {
+        Screen::Outline if !model.is_wide() => areas.outline = Some(middle),
+        // Figures need the width more than the outline does.
+        Screen::Step if !model.is_wide() || figures_fill => areas.content = Some(middle),
+        _ => areas.side_by_side(model, middle),
+    }
+    areas
+}
+
+impl Areas {
+    fn side_by_side(&mut self, model: &Model, middle: Rect) {
+        let mut rest = middle;
+        let (least, most) = match model.has_figures_beside() {
+            true => NARROW_OUTLINE,
+            false => OUTLINE,
+        };
+        let left_over = match model.has_figures_beside() {
+            true => 0,
+            false => middle.width.saturating_sub(LONGEST_LINE + 2),
+        };
+        let width = (middle.width / 5).max(left_over).clamp(least, most);
+        self.outline = Some(self.cut(&mut rest, width));
+        if model.has_figures_beside() {
+            let figures = (middle.width * 9 / 20).max(LEAST_FIGURES);
+            let text = rest.width.saturating_sub(figures + 1);
+            self.content = Some(self.cut(&mut rest, text));
+            self.figures = Some(rest);
+        } else {
+            self.content = Some(rest);
+        }
+    }
+
+    /// The left columns of `rest`, with a divider behind them.
+    fn cut(&mut self, rest: &mut Rect, width: u16) -> Rect {
+        let left = Rect { width, ..*rest };
+        self.dividers.push(Rect {
+            x: left.right(),
+            width: 1,
+            ..*rest
+        });
+        rest.x = left.right() + 1;
+        rest.width = rest.width.saturating_sub(width + 1);
+        left
     }
 }
 

@@ -15,7 +15,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-pub use self::document::document;
+pub use self::document::{document, mark as verdict};
+pub use self::layout::text_area;
+pub use self::overlay::framed;
 use super::model::step::Reveal;
 use super::model::{Model, SMALLEST};
 use super::pane::Pane;
@@ -41,12 +43,21 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     if let Some(area) = areas.outline {
         outline::draw(model, pane.at(area));
     }
-    if let Some(area) = areas.divider {
-        let border = Line::styled(model.theme.glyphs.vertical, model.theme.border());
+    // The divider before the figures shows whether they have the keys.
+    let focused = areas.dividers.len() - usize::from(areas.figures.is_some());
+    for (at, area) in areas.dividers.iter().enumerate() {
+        let style = match at == focused && model.has_panel_open() {
+            true => model.theme.border_focused(),
+            false => model.theme.border(),
+        };
+        let border = Line::styled(model.theme.glyphs.vertical, style);
         let rows = (0..area.height).map(|_| border.clone());
-        pane.at(area).put(rows);
+        pane.at(*area).put(rows);
     }
     status::draw(model, pane.at(areas.status));
+    if let Some((area, panel)) = areas.figures.zip(model.step_panel()) {
+        panel.draw(pane.at(area));
+    }
     if let Some(area) = areas.content {
         content(model, area, areas.status, &mut pane);
     }
@@ -64,7 +75,7 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     let Some(view) = &model.step else {
         return welcome(model, pane.at(layout::inside(area)));
     };
-    if view.panel_open {
+    if view.panel_open && !model.has_figures_beside() {
         if let Some(panel) = model.step_panel() {
             panel.draw(pane.at(area));
         }
@@ -82,11 +93,8 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     }
     let first = view.scroll.first(lines, room);
     pane.at(text).put(document.lines.into_iter().skip(first));
-    if let Some(search) = &view.search {
-        for row in text.rows() {
-            mark(row, search, pane);
-        }
-    }
+    pane.at(text)
+        .mark(view.search.as_deref().unwrap_or_default());
     more(status, view.scroll.hidden(), pane);
 }
 
@@ -103,27 +111,8 @@ fn more(row: Rect, (above, below): (usize, usize), pane: &mut Pane) {
     if width > 1 && width <= row.width {
         let x = row.right() - width;
         let style = pane.theme.accent();
-        pane.buffer.set_string(x, row.y, text, style);
-    }
-}
-
-/// Reverses every place where the searched word stands in a row.
-fn mark(row: Rect, search: &str, pane: &mut Pane) {
-    let cells: Vec<String> = (row.left()..row.right())
-        .map(|x| pane.buffer[(x, row.y)].symbol().to_lowercase())
-        .collect();
-    let wanted = search.to_lowercase();
-    let wanted: Vec<String> = wanted.chars().map(|c| c.to_string()).collect();
-    if wanted.is_empty() {
-        return;
-    }
-    for (start, window) in cells.windows(wanted.len()).enumerate() {
-        if window == wanted.as_slice() {
-            let x = row.x + u16::try_from(start).unwrap_or(0);
-            let width = u16::try_from(wanted.len()).unwrap_or(0);
-            let found = Rect::new(x, row.y, width, 1);
-            pane.buffer.set_style(found, pane.theme.selection());
-        }
+        let last = row.bottom().saturating_sub(1);
+        pane.buffer.set_string(x, last, text, style);
     }
 }
 

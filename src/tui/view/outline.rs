@@ -13,15 +13,24 @@ use crate::tutor::say;
 const WIDE: u16 = 60;
 
 pub fn draw(model: &Model, mut pane: Pane) {
+    // A heading must not look like a part of the bar above.
+    pane.take(1);
     let rows = model.outline.rows(&model.course, &model.state);
     let cursor = model.outline.cursor;
     let room = usize::from(pane.area.height);
     let first = cursor.first_shown(rows.len(), room);
     for (index, row) in rows.iter().enumerate().skip(first).take(room) {
         let mut pane = pane.take(1);
-        let (area, line) = (pane.area, line(model, row, pane.area.width));
+        let (area, mut line) = (pane.area, line(model, row, pane.area.width));
+        let is_selected = index == cursor.row && model.screen == Screen::Outline;
+        if is_selected {
+            // In one look: colours within a reversed row would be patches.
+            line.spans
+                .iter_mut()
+                .for_each(|span| span.style = model.theme.selection());
+        }
         pane.put([line]);
-        if index == cursor.row && model.screen == Screen::Outline {
+        if is_selected {
             pane.buffer.set_style(area, model.theme.selection());
         }
     }
@@ -80,6 +89,7 @@ fn line(model: &Model, row: &Row, width: u16) -> Line<'static> {
                     lesson.level.name(),
                     say::minutes(progress, minutes)
                 ),
+                false if is_locked => "later".into(),
                 false => format!("{}/{minutes} min", say::whole(progress.minutes)),
             };
             (spans, right)

@@ -1,27 +1,31 @@
 //! What lies over the screen.
 
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 use ratatui_textarea::TextArea;
 
 use crate::tui::keys::Area;
 use crate::tui::model::Model;
-use crate::tui::model::overlay::{Ask, Confirm, Overlay, Palette};
+use crate::tui::model::overlay::{Ask, Confirm, List, Overlay, Palette};
 use crate::tui::pane::Pane;
 use crate::tui::panel::Panel;
-use crate::tui::panels::text::cut;
+use crate::tui::panels::text::{both_ends, cut};
 use crate::tui::update::palette::entries;
 
 /// Draws the overlay, and says where the cursor belongs.
 pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
-    match model.overlay.as_ref()? {
-        Overlay::Panel(panel) => {
-            // Everything but the command bar; a word to the learner stays in view.
-            let rows = 1 + u16::from(model.notice.is_some());
-            draw_panel(panel.as_ref(), rows, pane);
-            None
-        }
+    let overlay = model.overlay.as_ref()?;
+    if let Some(panel) = model.panel_over() {
+        // Everything but the command bar; a word to the learner stays in view.
+        let rows = match model.notice {
+            Some(_) => 1 + super::status::height(model, pane.area.width),
+            None => 1,
+        };
+        draw_panel(panel, rows, pane);
+    }
+    match overlay {
+        Overlay::Panel(_) => None,
         Overlay::Palette(palette) => Some(draw_palette(model, palette, pane)),
         Overlay::Ask(ask) => Some(draw_ask(ask, pane)),
         Overlay::Confirm(confirm) => {
@@ -32,7 +36,7 @@ pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
 }
 
 /// A cleared box with a title; what is left is its inside.
-fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
+pub fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
     Clear.render(outside, pane.buffer);
     let block = Block::bordered()
         .border_set(pane.theme.glyphs.border)
@@ -54,7 +58,7 @@ fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
         height: 1,
         ..pane.area
     };
-    if panel.area() == Area::Page {
+    if matches!(panel.area(), Area::Page | Area::Welcome) {
         // A text is easier to read with a margin.
         pane.area.x += 1;
         pane.area.width = pane.area.width.saturating_sub(2);
@@ -68,9 +72,13 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let width = area.width.saturating_sub(8).min(70);
     let height = area.height.saturating_sub(4).min(18);
     let outside = Rect::new(area.x + (area.width - width) / 2, area.y + 1, width, height);
-    let mut pane = framed("Find", outside, pane);
+    let title = match &palette.list {
+        List::Everything => "Find",
+        List::Pages(_) => "Read",
+    };
+    let mut pane = framed(title, outside, pane);
     let cursor = field(&palette.query, pane.take(1));
-    let list = entries(model, &palette.text());
+    let list = entries(model, palette);
     if list.is_empty() {
         pane.remark("nothing has these letters");
     }
@@ -83,9 +91,16 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
             true => row.theme.selection(),
             false => row.theme.text(),
         };
-        let text = cut(&entry.label, row.width(), row.theme);
+        let key = match index == selected {
+            true => style,
+            false => row.theme.accent(),
+        };
+        let label = vec![Span::styled(entry.label.clone(), style)];
+        let key = Span::styled(entry.key.clone(), key);
+        let line = both_ends(label, key, 2, row.area.width, row.theme);
         row.buffer.set_style(row.area, style);
-        row.buffer.set_string(row.area.x, row.area.y, text, style);
+        row.buffer
+            .set_line(row.area.x, row.area.y, &line, row.area.width);
     }
     cursor
 }
@@ -133,19 +148,20 @@ fn field(input: &TextArea<'_>, mut pane: Pane) -> Position {
 
 /// Lines of text, wrapped, scrolled so that the cursor is in view.
 fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
-    let width = pane.width().max(1);
+    let width = pane.width().saturating_sub(1).max(1);
     let cursor = input.cursor();
     let (line, column) = (cursor.0, cursor.1);
     let mut rows: Vec<String> = Vec::new();
     let mut place = (0, 0);
     for (index, text) in input.lines().iter().enumerate() {
-        if index == line {
-            place = (rows.len() + column / width, column % width);
-        }
-        let characters: Vec<char> = text.chars().collect();
-        rows.extend(characters.chunks(width).map(String::from_iter));
-        if characters.is_empty() {
-            rows.push(String::new());
+        let mut at = 0;
+        for row in broken(text, width) {
+            let length = row.chars().count();
+            if index == line && (at..=at + length).contains(&column) {
+                place = (rows.len(), column - at);
+            }
+            at += length;
+            rows.push(row);
         }
     }
     let height = usize::from(pane.area.height).max(1);
@@ -156,6 +172,31 @@ fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
         x + u16::try_from(place.1).unwrap_or(0),
         y + u16::try_from(place.0 - first).unwrap_or(0),
     )
+}
+
+/// A line in pieces of at most `width`, broken behind blanks where there are any; nothing of it is lost. At least one.
+fn broken(line: &str, width: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut taken = 0;
+    for word in line.split_inclusive(' ') {
+        let length = word.chars().count();
+        // The blank behind a word may hang over the end.
+        if taken > 0 && taken + word.trim_end().chars().count() > width {
+            rows.push(String::new());
+            taken = 0;
+        }
+        for (at, c) in word.chars().enumerate() {
+            if taken > 0 && at > 0 && at % width == 0 && length > width {
+                rows.push(String::new());
+                taken = 0;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push(c);
+            }
+            taken += 1;
+        }
+    }
+    rows
 }
 
 fn draw_confirm(confirm: Confirm, pane: &mut Pane) {

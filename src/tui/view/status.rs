@@ -1,7 +1,9 @@
 //! The line above the command bar: a word to the learner, else what goes on in the background.
 
 use ratatui::style::Style;
+use ratatui::text::Line;
 
+use crate::report::words::plural;
 use crate::run::play::Speed;
 use crate::tui::keys::{Action, Area};
 use crate::tui::model::outline::Row;
@@ -9,14 +11,31 @@ use crate::tui::model::run::{Phase, Played, Run};
 use crate::tui::model::{Model, Screen};
 use crate::tui::pane::Pane;
 use crate::tui::panels::messages;
-use crate::tui::panels::text::cut;
+use crate::tui::panels::text::paragraph;
 use crate::tutor::say;
 
-pub fn draw(model: &Model, pane: Pane) {
+/// Lines that something to say may take: a remedy is of no use without its end.
+const MOST: usize = 4;
+
+/// Columns at the right end, where lines above and below are told.
+const END: u16 = 14;
+
+pub fn draw(model: &Model, mut pane: Pane) {
+    let lines = lines(model, pane.area.width);
+    pane.area.x += 1;
+    pane.put(lines);
+}
+
+/// Lines it takes; one at least.
+pub fn height(model: &Model, width: u16) -> u16 {
+    u16::try_from(lines(model, width).len()).unwrap_or(1).max(1)
+}
+
+fn lines(model: &Model, width: u16) -> Vec<Line<'static>> {
     let (text, style) = line(model);
-    let text = cut(&text, pane.width().saturating_sub(2), &model.theme);
-    pane.buffer
-        .set_string(pane.area.x + 1, pane.area.y, text, style);
+    let mut lines = paragraph(&text, width.saturating_sub(END), style);
+    lines.truncate(MOST);
+    lines
 }
 
 fn line(model: &Model) -> (String, Style) {
@@ -30,8 +49,8 @@ fn line(model: &Model) -> (String, Style) {
     }
     if model.unsaved > 0 {
         let text = format!(
-            "{} events are not on the disk yet: it may be full. They are kept and written with the next one.",
-            model.unsaved
+            "{} NOT SAVED: disk full or folder gone; tried again with your next step.",
+            plural(model.unsaved, "event")
         );
         return (text, theme.warning());
     }
@@ -65,7 +84,7 @@ fn running(model: &Model, run: &Run) -> String {
         0 => String::new(),
         count => format!("; {count} queued"),
     };
-    format!("{} is {what}{place}{queued}", run.target)
+    format!("{} is {what}{place}{queued}", run.job.name())
 }
 
 /// How fast a recording is played, and how to change it.

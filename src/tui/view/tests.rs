@@ -25,27 +25,27 @@ fn picture(script: &mut Script, keys: &str, pane: Pane) {
 
 #[test]
 fn outline() {
-    insta::assert_snapshot!(shown("down enter"));
+    insta::assert_snapshot!(shown("enter"));
 }
 
 #[test]
 fn reading() {
-    insta::assert_snapshot!(shown("down enter enter"));
+    insta::assert_snapshot!(shown("enter enter"));
 }
 
 #[test]
 fn a_question_answered_wrong() {
-    insta::assert_snapshot!(shown("down enter enter n n n n enter"));
+    insta::assert_snapshot!(shown("enter enter n n n n 1 enter"));
 }
 
 #[test]
 fn a_field_with_a_problem() {
-    insta::assert_snapshot!(shown("down enter enter n enter x enter"));
+    insta::assert_snapshot!(shown("enter enter n enter x enter"));
 }
 
 #[test]
 fn help() {
-    insta::assert_snapshot!(shown("down enter enter ?"));
+    insta::assert_snapshot!(shown("enter enter ?"));
 }
 
 #[test]
@@ -58,10 +58,53 @@ fn checks_after_a_run() {
     insta::assert_snapshot!(sheet(|pane| {
         let mut script = Script::in_new_folder();
         script.event(Event::Resize(pane.area.width, pane.area.height));
-        script.keys("down enter enter n n enter");
+        script.keys("enter enter n n enter");
         let id = script.started().expect("a run");
         script.finish(id);
         picture(&mut script, "h", pane);
+    }));
+}
+
+/// The characters of a screen at the sizes that matter most.
+fn at_sizes(show: impl Fn(&mut Script)) -> String {
+    let mut all = String::new();
+    for (width, height) in [(80, 24), (120, 40), (160, 45)] {
+        let mut script = Script::at_first();
+        script.event(Event::Resize(width, height));
+        show(&mut script);
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        draw(&script.model, area, &mut buffer);
+        all.push_str(&format!("=== {width}x{height}\n{}", text(&buffer)));
+    }
+    all
+}
+
+#[test]
+fn the_first_page() {
+    insta::assert_snapshot!(at_sizes(|_| {}));
+}
+
+#[test]
+fn a_run_that_ended() {
+    insta::assert_snapshot!(at_sizes(|script| {
+        script.keys("esc enter enter n enter 2 5 enter enter enter");
+        let id = script.started().expect("a run");
+        script.finish(id);
+    }));
+}
+
+#[test]
+fn the_end_of_a_lesson() {
+    insta::assert_snapshot!(at_sizes(|script| {
+        script.keys("esc enter enter n enter 2 5 enter enter");
+        while script.model.overlay.is_none() {
+            script.keys("s");
+            match script.model.overlay {
+                Some(_) => script.keys("x enter"),
+                None => script.keys("n"),
+            }
+        }
     }));
 }
 
@@ -85,12 +128,12 @@ fn a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is() {
 #[test]
 fn no_screen_panics_at_any_size() {
     for keys in [
-        "down enter",
-        "down enter enter",
-        "down enter enter n n n n enter",
+        "enter",
+        "enter enter",
+        "enter enter n n n n 1 enter",
         "?",
         ": a",
-        "down enter enter n enter",
+        "enter enter n enter",
     ] {
         for (width, height) in [
             (60, 20),
@@ -112,7 +155,7 @@ fn no_screen_panics_at_any_size() {
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
     let mut script = Script::in_new_folder();
-    script.keys("down enter enter n enter 4");
+    script.keys("enter enter n enter 4");
     let reply = Reply {
         records: Vec::new(),
         unsaved: 0,

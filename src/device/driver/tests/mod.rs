@@ -2,6 +2,7 @@
 
 pub mod stand_in;
 
+use super::handle::WorkCounts;
 use super::*;
 use stand_in::on;
 

@@ -1,5 +1,7 @@
 //! The database `rocprof-compute analyze --output-format db` writes.
 
+use std::collections::HashMap;
+
 use super::Format;
 use crate::profiler::model::{Metric, StatisticKind};
 use crate::profiler::name;
@@ -22,33 +24,85 @@ fn read(reading: &mut Reading<'_>) -> Rows {
             (StatisticKind::Kernel, name::strip_suffix(name))
         })
     })?;
+    let mut places = Places::default();
     // The view and its column of names were renamed between schema versions.
     for view in ["compute_kernel_metric_view", "compute_metric_view"] {
         rows += database.each(view, reading, |records, row| {
-            records.profile.metrics.push(metric(row)?);
+            places.add(&mut records.profile.metrics, figure(row)?);
             Ok(())
         })?;
+    }
+    for view in ["compute_workload_view", "compute_workload"] {
+        rows += database.facts(view, &mut reading.profile.system)?;
     }
     Ok(rows)
 }
 
-fn metric<R: Row>(row: &R) -> Result<Metric, R::Problem> {
-    let name = row.needed_text(Field::Metric)?;
+/// One figure of a metric: its value, its peak, its share of the peak, or another such as its least.
+struct Figure {
+    metric: Metric,
+    name: String,
+    value: Option<f64>,
+}
+
+fn figure<R: Row>(row: &R) -> Result<Figure, R::Problem> {
     let table = match row.text(Field::SubTable)? {
         Some(table) => Some(table),
         None => row.text(Field::Table)?,
     };
-    Ok(Metric {
-        // A metric has a row for each of its figures: average, minimum, peak, ….
-        name: match row.text(Field::Figure)? {
-            None | Some("Value" | "Avg" | "") => name.to_owned(),
-            Some(figure) => format!("{name} ({figure})"),
+    Ok(Figure {
+        metric: Metric {
+            table: table.unwrap_or_default().to_owned(),
+            name: row.needed_text(Field::Metric)?.to_owned(),
+            value: None,
+            unit: row.text(Field::Unit)?.unwrap_or_default().to_owned(),
+            peak: None,
+            percent_of_peak: None,
+            kernel: row
+                .text(Field::Kernel)?
+                .map(|kernel| name::strip_suffix(kernel).to_owned()),
         },
-        table: table.unwrap_or_default().to_owned(),
-        value: row.number(Field::Value)?,
-        unit: row.text(Field::Unit)?.unwrap_or_default().to_owned(),
-        peak: None,
-        percent_of_peak: None,
-        kernel: row.text(Field::Kernel)?.map(str::to_owned),
+        name: row.text(Field::Figure)?.unwrap_or_default().to_owned(),
+        // A division by zero makes an `inf`, which says nothing.
+        value: row
+            .any_number(Field::Value)?
+            .filter(|value| value.is_finite()),
     })
+}
+
+/// Where the metrics stand that figures belong to, by table, name and kernel.
+#[derive(Default)]
+struct Places(HashMap<(String, String, Option<String>), usize>);
+
+impl Places {
+    fn add(&mut self, metrics: &mut Vec<Metric>, figure: Figure) {
+        let lower = figure.name.to_lowercase();
+        let is_peak = lower.starts_with("peak");
+        let is_share = lower.starts_with("pct") || lower.starts_with("percent");
+        let is_value = ["", "value", "avg"].contains(&lower.as_str());
+        let Figure {
+            mut metric,
+            name,
+            value,
+        } = figure;
+        if !(is_peak || is_share || is_value) {
+            metric.name = format!("{} ({name})", metric.name);
+        }
+        let unit = metric.unit.clone();
+        let key = (
+            metric.table.clone(),
+            metric.name.clone(),
+            metric.kernel.clone(),
+        );
+        let place = *self.0.entry(key).or_insert_with(|| {
+            metrics.push(metric);
+            metrics.len() - 1
+        });
+        let metric = &mut metrics[place];
+        match (is_peak, is_share) {
+            (true, _) => metric.peak = value,
+            (_, true) => metric.percent_of_peak = value,
+            _ => (metric.value, metric.unit) = (value, unit),
+        }
+    }
 }

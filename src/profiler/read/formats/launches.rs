@@ -4,7 +4,7 @@
 //! becomes counter samples instead of dispatches.
 
 use super::Format;
-use crate::profiler::model::{NameId, Profile};
+use crate::profiler::model::NameId;
 use crate::profiler::read::damage::Damage;
 use crate::profiler::read::fields::{Field, is_known};
 use crate::profiler::read::records::Records;
@@ -14,7 +14,7 @@ use crate::profiler::read::{Reading, Rows};
 pub const FORMAT: Format = Format {
     name: "launches with their counters (CSV)",
     recognises: |file| file.names_kernels() && file.has_one_of(&["grid_size", "grd"]),
-    read,
+    read: |reading| read(reading, true),
     tells_all: false,
 };
 
@@ -37,9 +37,27 @@ const NO_COUNTERS: &[&str] = &[
     "unnamed:_0",
 ];
 
-pub(super) fn read(reading: &mut Reading<'_>) -> Rows {
+/// A trace of launches has no counters: there a column that is not known is passed over and named.
+pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let mut table = reading.table()?;
-    let counters = counter_columns(&table, reading.profile);
+    let unknown = unknown_columns(&table);
+    let is_counter = |at: &usize| has_counters && !describes(&table.columns()[*at]);
+    let (counters, left): (Vec<usize>, Vec<usize>) = unknown.into_iter().partition(is_counter);
+    if !left.is_empty() {
+        let names: Vec<&str> = left
+            .iter()
+            .map(|at| table.headers()[*at].as_str())
+            .collect();
+        let note = format!(
+            "columns that are not known were passed over: {}",
+            names.join(", ")
+        );
+        reading.profile.notes.push(note);
+    }
+    let counters: Vec<(usize, NameId)> = counters
+        .into_iter()
+        .map(|at| (at, reading.profile.name_id(&table.headers()[at])))
+        .collect();
     let is_timed = table.has(Field::Start) && table.has(Field::End);
     let process = reading.process();
     let mut records = Records::new(reading.profile, process);
@@ -69,15 +87,25 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-fn counter_columns(table: &Table, profile: &mut Profile) -> Vec<(usize, NameId)> {
-    let mut columns = Vec::new();
-    for (at, column) in table.columns().iter().enumerate() {
+/// Places of the columns that are no field of a launch.
+fn unknown_columns(table: &Table) -> Vec<usize> {
+    let is_unknown = |column: &String| {
         let name = without_pass(column);
-        if !column.is_empty() && !is_known(name) && !NO_COUNTERS.contains(&name) {
-            columns.push((at, profile.name_id(&table.headers()[at])));
-        }
-    }
+        !column.is_empty() && !is_known(name) && !NO_COUNTERS.contains(&name)
+    };
+    let columns = table.columns().iter().enumerate();
     columns
+        .filter(|(_, column)| is_unknown(column))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Whether a column says what something is called, as no counter does.
+fn describes(column: &str) -> bool {
+    let name = without_pass(column);
+    ["_id", "_name", "_type"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 /// rocprof-compute repeats `wave_size`, `obj` and the like for each pass as `wave_size_1`, `wave_size_2`, ….

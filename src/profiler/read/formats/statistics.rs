@@ -4,20 +4,37 @@ use std::path::Path;
 
 use super::Format;
 use crate::profiler::model::StatisticKind;
+use crate::profiler::read::fields::{Field, Row};
 
 pub const FORMAT: Format = Format {
     name: "summary statistics (CSV)",
     recognises: |file| file.has(&["name", "calls", "totaldurationns"]),
     read: |reading| {
         let kind = kind_from_file_name(reading.path);
-        reading.rows(|records, row| {
+        let mut shares = 0.0;
+        let rows = reading.rows(|records, row| {
+            shares += row.number(Field::Share)?.unwrap_or_default();
             records.statistic(row, |name| {
                 (kind.unwrap_or_else(|| kind_from_name(name)), name)
             })
-        })
+        })?;
+        if shares > 0.0 && shares < WHOLE {
+            let file = reading
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy();
+            reading.profile.notes.push(format!(
+                "{file} was cut: its rows are {shares:.1} % of the time it was made of, and shares below are of the rows that are there"
+            ));
+        }
+        Ok(rows)
     },
     tells_all: false,
 };
+
+/// Percentages that were rounded still make this much of a whole.
+const WHOLE: f64 = 99.0;
 
 fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
     let name = path.file_name()?.to_str()?.to_lowercase();
@@ -61,7 +78,9 @@ pub fn kind_from_name(name: &str) -> StatisticKind {
     } else if is_hip_call
         || name.starts_with("__hip")
         || name.starts_with("hsa_")
-        || name.starts_with("nccl")
+        || name
+            .strip_prefix("nccl")
+            .is_some_and(|rest| !rest.starts_with("DevKernel"))
     {
         StatisticKind::Api
     } else {

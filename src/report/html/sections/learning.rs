@@ -4,7 +4,7 @@ use crate::report::document::Report;
 use crate::report::html::Limits;
 use crate::report::html::charts::{self, Bar};
 use crate::report::html::markup::{Cell, Text, section, table};
-use crate::report::words;
+use crate::report::words::{self, moment};
 
 pub(super) fn progress(report: &Report) -> String {
     let bars: Vec<Bar> = report
@@ -139,10 +139,46 @@ pub(super) fn answers(report: &Report) -> String {
             })
         })
     });
+    let marked = report.lessons.iter().flat_map(|lesson| &lesson.steps);
+    let marked = marked.filter_map(|step| Some(vec![step.title.clone(), step.marked.clone()?]));
+    let cases = report.lessons.iter().flat_map(|lesson| &lesson.steps);
+    let cases = cases.filter_map(|step| Some(words::case_row(&step.title, step.case.as_ref()?)));
+    let content = [
+        table(
+            "Questions, each counted once",
+            &[("Question", Cell::Text), ("Right", Cell::Text)],
+            marked,
+        ),
+        table("Answers in the order they were given", &columns, rows),
+        table(
+            "Investigations",
+            &words::CASE_HEAD.map(|name| (name, Cell::Text)),
+            cases,
+        ),
+    ];
+    section("answers", "Answers", &content.concat())
+}
+
+pub(super) fn kernels(report: &Report) -> String {
+    let columns = [
+        ("Kernel", Cell::Code),
+        ("Time", Cell::Text),
+        ("Outcome", Cell::Text),
+        ("Device", Cell::Text),
+    ];
+    let rows = report.kernels.iter().map(|attempt| {
+        let device = attempt.device.clone().unwrap_or_default();
+        vec![
+            attempt.exercise.clone(),
+            moment(&attempt.time),
+            attempt.outcome(),
+            device,
+        ]
+    });
     section(
-        "answers",
-        "Answers",
-        &table("Answers in the order they were given", &columns, rows),
+        "kernels",
+        "Kernels written",
+        &table("Attempts in their order", &columns, rows),
     )
 }
 

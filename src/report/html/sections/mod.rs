@@ -9,7 +9,7 @@ use super::{Limits, Page, page};
 use crate::report::document::Report;
 use crate::report::words::{self, moment, plural};
 
-const CONTENTS: [(&str, &str); 12] = [
+const CONTENTS: [(&str, &str); 13] = [
     ("summary", "Summary"),
     ("progress", "Progress"),
     ("predictions", "Predictions"),
@@ -20,6 +20,7 @@ const CONTENTS: [(&str, &str); 12] = [
     ("profiles", "Profiles"),
     ("checks", "Checks"),
     ("answers", "Answers"),
+    ("kernels", "Kernels written"),
     ("reflections", "Reflections"),
     ("record", "The session's record"),
 ];
@@ -37,6 +38,7 @@ pub fn render(report: &Report, limits: Limits) -> String {
         work::profiles(report),
         learning::checks(report),
         learning::answers(report),
+        learning::kernels(report),
         learning::reflections(report, limits),
         record(report),
     ];

@@ -12,6 +12,7 @@ use crate::model::{ModelConfig, NORM_EPSILON};
 use crate::targets::v4::buffers::Handle;
 use crate::targets::v4::operation::Operation;
 use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
+use crate::train::KernelInPlace;
 
 /// One module, in the order in which its parts need each other.
 const SOURCES: [&str; 7] = [
@@ -97,6 +98,9 @@ const NAMES: [&str; 12] = [
     "hold",
 ];
 
+/// A kernel with its launch and arguments.
+type Put<'a> = (&'a Kernel, Launch, Vec<Argument<'static>>);
+
 /// Every kernel of a schedule.
 pub struct Kernels {
     config: ModelConfig,
@@ -110,6 +114,8 @@ pub struct Kernels {
     tokens_per_partial: usize,
     partials: usize,
     kernels: Vec<(&'static str, Kernel)>,
+    own: Vec<(KernelInPlace, Kernel)>,
+    plane: usize,
 }
 
 impl Kernels {
@@ -158,7 +164,93 @@ impl Kernels {
             tokens_per_partial: schedule.tokens_per_partial,
             partials: schedule.partials(),
             kernels,
+            own: vec![],
+            plane: properties.plane_size as usize,
         })
+    }
+
+    /// Takes `own` in place of the kernels that do the same.
+    pub fn replace(&mut self, driver: &Driver, own: &[KernelInPlace]) -> Result<(), DriverError> {
+        let compiled = own.iter().map(|kernel| {
+            let source = Source::new(format!("{}.hip", kernel.operation), &*kernel.source);
+            Ok((
+                kernel.clone(),
+                driver.compile(&source)?.kernel(&kernel.entry)?,
+            ))
+        });
+        self.own = compiled.collect::<Result<_, DriverError>>()?;
+        Ok(())
+    }
+
+    /// A kernel of `own` with its launch and arguments, where one carries out `operation`.
+    fn in_place(
+        &self,
+        operation: &Operation,
+        places: &Places<'_>,
+    ) -> Result<Option<Put<'_>>, DriverError> {
+        let config = &self.config;
+        let rows = config.tokens();
+        let (name, handles, sizes, number): (_, Vec<Handle>, [(&str, usize); 2], _) =
+            match operation {
+                Operation::Normalize(op) => (
+                    "rmsnorm",
+                    vec![op.stream, op.weight, op.normed, op.scale],
+                    [("rows", rows), ("width", config.hidden)],
+                    Some(NORM_EPSILON as f32),
+                ),
+                Operation::Activate(op) => (
+                    "swiglu",
+                    vec![op.gate_up, op.activated],
+                    [("rows", rows), ("width", config.ffn)],
+                    None,
+                ),
+                Operation::CrossEntropy(op) => (
+                    "cross-entropy",
+                    vec![op.logits, op.targets, op.losses, op.logits_gradient],
+                    [("rows", rows), ("classes", config.vocabulary)],
+                    Some(1.0 / rows as f32),
+                ),
+                Operation::Update(op) => (
+                    "adamw",
+                    vec![],
+                    [("n", op.elements.len()), ("n", op.elements.len())],
+                    None,
+                ),
+                _ => return Ok(None),
+            };
+        let Some((own, kernel)) = self.own.iter().find(|(own, _)| own.operation == name) else {
+            return Ok(None);
+        };
+        let [first, second] = sizes;
+        let shape = (own.shape)(&[first, second, ("wave", self.plane)]);
+        let (grid, block, shared) =
+            shape.map_err(|error| DriverError::Invalid(error.to_string()))?;
+        let launch = Launch::new(grid, block).with_shared(shared);
+        let mut arguments = vec![];
+        for handle in handles {
+            arguments.push(places.value(handle)?.into());
+        }
+        if let Operation::Update(op) = operation {
+            let parameters = places.parameters;
+            let all = [
+                &parameters.weights,
+                &parameters.gradients,
+                &parameters.first_moments,
+                &parameters.second_moments,
+            ];
+            for buffer in all {
+                arguments.push(
+                    buffer
+                        .slice(op.elements.start * 4, op.elements.len() * 4)?
+                        .into(),
+                );
+            }
+            arguments.extend([places.value(op.factors)?.into(), int(op.elements.len())]);
+        } else {
+            arguments.extend([int(sizes[0].1), int(sizes[1].1)]);
+        }
+        arguments.extend(number.map(Argument::from));
+        Ok(Some((kernel, launch, arguments)))
     }
 
     fn kernel(&self, name: &str) -> Result<&Kernel, DriverError> {
@@ -182,6 +274,11 @@ impl Kernels {
         hyper: &Hyperparameters,
         stream: &Stream,
     ) -> Result<(), DriverError> {
+        if let Some((kernel, launch, arguments)) = self.in_place(operation, places)? {
+            // SAFETY: the arguments are those that the exercise declares, of the schedule's shapes, and the kernel was checked
+            // on them; the buffers live as long as the executor.
+            return unsafe { stream.launch(kernel, &launch, &arguments) };
+        }
         let value = |handle| places.value(handle).map(Argument::from);
         // Buffers, and what comes after them.
         let with = |handles: &[Handle], rest: &[Argument<'static>]| {

@@ -20,6 +20,7 @@ use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
     Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
 };
+use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use arena::to_bf16;
 use arena::{Activations, Parameters};
@@ -56,6 +57,7 @@ pub struct DeviceExecutor {
     options: DeviceOptions,
     hyperparameters: Hyperparameters,
     driver: Driver,
+    own: Vec<KernelInPlace>,
     runs: usize,
 }
 
@@ -128,8 +130,22 @@ impl DeviceExecutor {
             options,
             hyperparameters,
             driver,
+            own: vec![],
             runs: 0,
         })
+    }
+
+    /// With somebody's kernels in place of those that do the same.
+    ///
+    /// # Errors
+    /// Where one does not compile, or operands are not f32, in which they compute.
+    pub fn with_kernels(mut self, own: &[KernelInPlace]) -> Result<Self> {
+        if !own.is_empty() && self.options.precision.element_bytes() != size_of::<f32>() {
+            bail!("kernels of the workbench compute in f32: leave out --dtype");
+        }
+        self.placed.kernels.replace(&self.driver, own)?;
+        self.own = own.to_vec();
+        Ok(self)
     }
 
     /// Puts the nodes of `wanted` phases into the lanes.
@@ -214,13 +230,14 @@ impl Executor for DeviceExecutor {
         }
         self.synchronize()?;
         let batches = Batches::new(&self.driver, schedule.config.tokens())?;
-        let placed = Placed::new(
+        let mut placed = Placed::new(
             &self.driver,
             self.lanes.main(),
             schedule,
             &self.parameters,
             &self.options,
         )?;
+        placed.kernels.replace(&self.driver, &self.own)?;
         self.lanes.expect(&self.driver, &placed.schedule)?;
         // The update count lives with the activations: it goes on.
         let old = self.slice(self.placed.schedule.factors)?;

@@ -103,6 +103,15 @@ fn against(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Option<Agai
     (ratio.is_finite() && base != 0.0).then_some(Against::Plain(ratio))
 }
 
+/// What is said where the same command gave other times.
+const DIFFERS: &str = "differs";
+
+/// Whether a difference cannot come from what was changed, because nothing was.
+fn is_chance(run: &ComparedRun, base: Option<&ComparedRun>, relative: &RelativeTime) -> bool {
+    base.is_some_and(|base| run.is_set_up_as(base))
+        && matches!(relative.finding, Some(Finding::Faster | Finding::Slower))
+}
+
 fn tone(relative: &RelativeTime) -> Tone {
     match relative.finding {
         Some(Finding::Faster) => Tone::Good,
@@ -147,6 +156,10 @@ fn ratio_cell(
     match base.and_then(|base| against(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
         Some(Against::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
+            let text = format!("{:.2}{times} {DIFFERS}", relative.ratio);
+            Cell::new(text, Tone::Warning)
+        }
         Some(Against::Time(relative)) => {
             let word = relative
                 .finding
@@ -209,6 +222,13 @@ fn sentence(
     }
     let mut meant = Tone::Plain;
     match base.and_then(|base| against(run, base, metric)) {
+        Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
+            meant = Tone::Warning;
+            text.push_str(&format!(
+                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was at work",
+                relative.ratio, theme.glyphs.times
+            ));
+        }
         Some(Against::Time(relative)) => {
             meant = tone(&relative);
             let speedup = relative.speedup_text().replacen('x', theme.glyphs.times, 1);

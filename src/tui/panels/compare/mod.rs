@@ -5,6 +5,8 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
+
 use ratatui::text::Line;
 
 use super::table::Table;
@@ -21,6 +23,15 @@ pub struct ComparedRun {
     pub repeats: Vec<Measurements>,
     /// Where and when they were recorded; none where they were made here.
     pub recorded: Option<String>,
+    /// The command line they were made with; empty where it is not known.
+    pub setup: Vec<String>,
+}
+
+impl ComparedRun {
+    /// Whether nothing was changed from one to the other.
+    fn is_set_up_as(&self, other: &ComparedRun) -> bool {
+        !self.setup.is_empty() && self.setup == other.setup
+    }
 }
 
 /// Shown where a lesson names none.
@@ -45,6 +56,8 @@ pub struct ComparePanel {
     metrics: Vec<Metric>,
     section: Tabs,
     cursor: Cursor,
+    /// Whether bars and figures were drawn together.
+    together: Cell<bool>,
 }
 
 impl ComparePanel {
@@ -58,6 +71,7 @@ impl ComparePanel {
             },
             section: Tabs::default(),
             cursor: Cursor::default(),
+            together: Cell::default(),
         }
     }
 
@@ -67,6 +81,10 @@ impl ComparePanel {
 }
 
 impl Panel for ComparePanel {
+    fn title(&self) -> String {
+        "Runs side by side".into()
+    }
+
     fn paint(&self, pane: &mut Pane) {
         if self.runs.iter().all(|run| run.repeats.is_empty()) {
             return pane.remark("There is no run to compare yet.");
@@ -79,7 +97,9 @@ impl Panel for ComparePanel {
         let mut detail = detail.unwrap_or_default();
         let bars = bars::lines(&self.runs, wide, theme);
         let all = usize::from(table.height()) + detail.len() + bars.len() + 2;
-        if usize::from(pane.area.height) >= all {
+        let together = usize::from(pane.area.height) >= all;
+        self.together.set(together);
+        if together {
             pane.put(bars);
             pane.put([Line::default()]);
             detail.insert(0, Line::default());
@@ -101,9 +121,9 @@ impl Panel for ComparePanel {
             0 => "steps as bars",
             _ => "figures",
         };
-        vec![
-            (PanelAction::NextSection, other),
-            (PanelAction::Down, "next figure"),
-        ]
+        let turn = (PanelAction::NextSection, other);
+        let turn = (!self.together.get()).then_some(turn);
+        let down = (PanelAction::Down, "next figure");
+        turn.into_iter().chain([down]).collect()
     }
 }

@@ -51,7 +51,33 @@ fn compared(label: &str, repeats: Vec<Measurements>) -> ComparedRun {
         label: label.into(),
         repeats,
         recorded: None,
+        setup: Vec::new(),
     }
+}
+
+#[test]
+fn the_same_command_is_never_called_faster() {
+    let of = |ms, seed| ComparedRun {
+        setup: vec!["run".into(), "v1".into()],
+        ..compared("baseline", vec![run(ms, 1.0, true, seed)])
+    };
+    let drawn = |other: ComparedRun| {
+        let panel = ComparePanel::new(vec![of(31.4, 1), other], vec![]);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 30));
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        panel.draw(Pane::new(buffer.area, &mut buffer, &theme));
+        sheet::text(&buffer)
+    };
+    let same = drawn(of(15.7, 2));
+    assert!(
+        same.contains("differs") && !same.contains("faster"),
+        "{same}"
+    );
+    let changed = ComparedRun {
+        setup: vec!["run".into(), "v2".into()],
+        ..of(15.7, 2)
+    };
+    assert!(drawn(changed).contains("faster"));
 }
 
 fn panel() -> ComparePanel {

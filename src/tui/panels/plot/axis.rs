@@ -65,18 +65,6 @@ impl Axis {
         }
     }
 
-    /// Whole decades that hold `low` to `high`, both above zero.
-    pub fn decades(low: f64, high: f64, label: impl Into<String>) -> Self {
-        let low = 10f64.powf(low.max(1e-30).log10().floor());
-        let high = 10f64.powf(high.max(1e-30).log10().ceil());
-        Axis {
-            low,
-            high: if high > low { high } else { low * 10.0 },
-            scale: Scale::Log,
-            label: label.into(),
-        }
-    }
-
     /// Where `value` lies between the bounds: 0 to 1.
     pub(super) fn share(&self, value: f64) -> f64 {
         let (low, high) = (self.scale.place(self.low), self.scale.place(self.high));
@@ -134,9 +122,38 @@ pub fn tick_label(value: f64) -> String {
     format!("{}{unit}", if text == "-0" { "0" } else { text })
 }
 
+/// A value at an end of an axis, which need not be round: three digits that mean something.
+pub(super) fn end_label(value: f64) -> String {
+    let size = value.abs();
+    if !(1e-4..1e15).contains(&size) {
+        return tick_label(value);
+    }
+    let digits = 2 - size.log10().floor() as i32;
+    let factor = 10_f64.powi(digits.min(2 + 4));
+    // Whole numbers below a thousand times ten are steps: they are told in full.
+    let rounded = match value.fract() == 0.0 && size < 1e4 {
+        true => value,
+        false => (value * factor).round() / factor,
+    };
+    tick_label(rounded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_short_whatever_they_are() {
+        for (value, label) in [
+            (23.593_5, "23.6"),
+            (1033.0, "1033"),
+            (0.0, "0"),
+            (6.948_91, "6.95"),
+            (25_412.0, "25.4k"),
+        ] {
+            assert_eq!(end_label(value), label);
+        }
+    }
 
     #[test]
     fn ticks_are_round_numbers_within_the_axis() {
@@ -149,7 +166,13 @@ mod tests {
             .collect();
         assert_eq!(loss, ["3.8", "4"]);
         assert_eq!(axis(0.0, 1.0).ticks(2), [0.0, 0.5, 1.0]);
-        let decades = Axis::decades(0.02, 700.0, "").ticks(10);
+        let decades = Axis {
+            low: 0.01,
+            high: 1000.0,
+            scale: Scale::Log,
+            label: String::new(),
+        };
+        let decades = decades.ticks(10);
         assert!(
             (decades[0] - 0.01).abs() < 1e-12 && decades.len() == 6,
             "{decades:?}"

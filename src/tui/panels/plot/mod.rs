@@ -11,6 +11,8 @@ use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
 
 pub use self::axis::{Axis, Scale, tick_label};
 
+use self::axis::end_label;
+
 use super::text::{cut, width};
 use crate::tui::pane::Pane;
 use crate::tui::theme::{Palette, Theme};
@@ -20,7 +22,6 @@ use crate::tui::theme::{Palette, Theme};
 pub enum Shape {
     /// Points, joined where they are neighbours.
     Line(Vec<(f64, f64)>),
-    Dots(Vec<(f64, f64)>),
     /// From the least to the greatest at each place.
     Band(Vec<(f64, f64, f64)>),
     /// One letter, for a point that a table beside explains.
@@ -64,11 +65,13 @@ impl Plot {
         }
         let rows = area.height - 2;
         let ticks = self.y.ticks(usize::from(rows).div_ceil(3).clamp(2, 8));
-        let labels: Vec<(f64, String)> = ticks
+        // Both ends first: a tick that has no row of its own beside them gives way.
+        let ends = [self.y.high, self.y.low].map(|end| (self.y.share(end), end_label(end)));
+        let inside = ticks
             .iter()
             .map(|tick| (self.y.share(*tick), tick_label(*tick)))
-            .filter(|(share, _)| (-1e-9..=1.0 + 1e-9).contains(share))
-            .collect();
+            .filter(|(share, _)| (0.0..=1.0).contains(share));
+        let labels: Vec<(f64, String)> = ends.into_iter().chain(inside).collect();
         let gutter = labels.iter().map(|(_, label)| width(label)).max();
         let gutter = (gutter.unwrap_or(0) as u16).min(area.width / 3);
         let picture = Rect {
@@ -145,8 +148,8 @@ impl Plot {
             }
             return;
         }
-        let low = format!(" {} ", tick_label(self.x.low));
-        let high = format!(" {} ", tick_label(self.x.high));
+        let low = format!(" {} ", end_label(self.x.low));
+        let high = format!(" {} ", end_label(self.x.high));
         let label = format!(" {} ", self.x.label);
         let [low_wide, high_wide, wide] = [&low, &high, &label].map(|text| width(text) as u16);
         let end = picture.right().saturating_sub(high_wide);
@@ -188,10 +191,6 @@ impl Plot {
                     context.draw(&Points::new(&[place(x, y)], colour));
                 }
             }
-            Shape::Dots(points) => {
-                let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| place(*x, *y)).collect();
-                context.draw(&Points::new(&points, colour));
-            }
             Shape::Band(spans) => {
                 for (x, low, high) in spans {
                     let ((x, low), (_, high)) = (place(*x, *low), place(*x, *high));
@@ -214,12 +213,13 @@ fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
         pane.buffer
             .set_string(x, y, theme.glyphs.vertical, theme.border());
     }
-    let mut taken = None;
+    let mut taken: Vec<u16> = Vec::new();
     for (share, label) in labels {
         let row = ((1.0 - share) * f64::from(area.height - 1)).round() as u16;
-        if taken.replace(row) == Some(row) {
+        if taken.iter().any(|other| other.abs_diff(row) < 2) {
             continue;
         }
+        taken.push(row);
         let label = cut(label, usize::from(gutter), theme);
         let start = x - width(&label) as u16;
         let tick = if theme.glyphs.unicode { "┤" } else { "+" };
@@ -303,7 +303,7 @@ mod tests {
         plot.draw(&mut Pane::new(area, &mut buffer, &theme));
         insta::assert_snapshot!(sheet::text(&buffer), @r"
         throughput, samples/s
-        100+                                 ***
+        105+                                 ***
            |                            *****
            |                       *****
            |                  *****

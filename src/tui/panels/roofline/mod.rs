@@ -15,6 +15,7 @@ use super::text::paragraph;
 use crate::analysis::Unit;
 use crate::base::roofline::{Bound, Ceiling, Grain, Point, Roofline, Source};
 use crate::base::table::Align;
+use crate::tui::message::{Effect, HandOver};
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::tui::theme::Theme;
@@ -29,6 +30,8 @@ pub struct RooflinePanel {
     letters: Vec<Option<char>>,
     section: Tabs,
     cursor: Cursor,
+    /// What measures the ceilings, where there are none yet.
+    calibrate: Option<Vec<String>>,
 }
 
 impl RooflinePanel {
@@ -38,6 +41,16 @@ impl RooflinePanel {
             roofline,
             section: Tabs::default(),
             cursor: Cursor::default(),
+            calibrate: None,
+        }
+    }
+
+    /// With a way to measure the ceilings of the backend it ran on.
+    pub fn without_ceilings(self, backend: &str) -> Self {
+        let words = ["calibrate", "--backend", backend].map(String::from);
+        Self {
+            calibrate: Some(words.into()),
+            ..self
         }
     }
 
@@ -122,7 +135,10 @@ impl RooflinePanel {
             .map(Ceiling::to_string)
             .collect();
         let ceilings = match ceilings.as_slice() {
-            [] => "no ceiling is known: calibrate measures them".into(),
+            [] if self.calibrate.is_some() => {
+                "no ceiling is known yet: Enter measures them, then open this page again".into()
+            }
+            [] => "no ceiling is known".into(),
             some => format!("ceilings {}", some.join(", ")),
         };
         let Roofline {
@@ -202,18 +218,30 @@ impl Panel for RooflinePanel {
         }
     }
 
+    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+        let words = self
+            .calibrate
+            .iter()
+            .filter(|_| action == PanelAction::Select);
+        let words = words.map(|words| Effect::HandOver(HandOver::Command(words.clone())));
+        words.collect()
+    }
+
     fn commands(&self) -> Vec<Command> {
         if self.roofline.points.is_empty() {
             return Vec::new();
         }
+        let measure = (PanelAction::Select, "measure the ceilings");
+        let measure = self.calibrate.as_ref().map(|_| measure);
         let other = match self.section.at {
             0 => "table",
             _ => "picture",
         };
-        vec![
+        let others = [
             (PanelAction::Down, "next point"),
             (PanelAction::NextSection, other),
-        ]
+        ];
+        measure.into_iter().chain(others).collect()
     }
 }
 
@@ -222,7 +250,8 @@ impl RooflinePanel {
     fn areas(&self, area: Rect, table: &Table) -> [Rect; 2] {
         let nothing = Rect { height: 0, ..area };
         if area.width >= 140 {
-            let left = area.width * 11 / 20;
+            // Names of kernels are long.
+            let left = area.width * 9 / 20;
             let picture = Rect {
                 width: left,
                 ..area

@@ -6,7 +6,6 @@ use super::RooflinePanel;
 use crate::analysis::MeasuredRun;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::roofline;
-use crate::base::roofline::Roofline;
 use crate::recording::label;
 use crate::run::RunExit;
 use crate::run::folder::state_folder;
@@ -36,11 +35,11 @@ fn open(model: &mut Model) -> Vec<Effect> {
     });
     model.open_later(
         "Placing the run under the device's ceilings…",
-        move |desk| Ok(Box::new(RooflinePanel::new(load(desk, here.as_ref())?))),
+        move |desk| Ok(Box::new(load(desk, here.as_ref())?)),
     )
 }
 
-fn load(desk: &Desk, wanted: Option<&String>) -> Result<Roofline, String> {
+fn load(desk: &Desk, wanted: Option<&String>) -> Result<RooflinePanel, String> {
     let place = &desk.options.place;
     let (state, _) = read_only(place).map_err(|error| error.to_string())?;
     let mut runs: Vec<_> = state
@@ -72,7 +71,12 @@ fn load(desk: &Desk, wanted: Option<&String>) -> Result<Roofline, String> {
     if let Some(origin) = recording {
         roofline.title = format!("{} ({})", run.hello.target, label(origin));
     }
-    Ok(roofline)
+    let is_bare = calibration.is_none() && recording.is_none();
+    let panel = RooflinePanel::new(roofline);
+    Ok(match is_bare {
+        true => panel.without_ceilings(&run.hello.backend),
+        false => panel,
+    })
 }
 
 fn calibration(run: &MeasuredRun) -> Result<Option<Calibration>, String> {

@@ -10,7 +10,7 @@ use super::context::EarlierRun;
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::panels::text::{NOT_REPORTED, bar, cut, milliseconds, paragraph, width};
+use crate::tui::panels::text::{NOT_REPORTED, bar, cut, labelled, milliseconds, paragraph, width};
 use crate::tui::theme::Theme;
 
 /// Columns of the names on the left.
@@ -157,9 +157,15 @@ impl Page<'_> {
             let Some(before) = of(earlier).filter(|before| *before > 0.0) else {
                 continue;
             };
-            let text = format!("{:.2}{times} of {}", now / before, show(before));
-            let label = cut(&format!(" {}", earlier.label), LABEL - 1, self.theme);
-            self.plain(&label, text);
+            let text = format!(
+                "{:.2}{times} the {} of {}",
+                now / before,
+                show(before),
+                earlier.label
+            );
+            let text = Span::styled(text, self.theme.text());
+            self.lines
+                .extend(labelled(" now", LABEL, text, self.wide, self.theme));
         }
     }
 
@@ -189,6 +195,10 @@ impl Page<'_> {
         let Some(prediction) = &self.state.context.prediction else {
             return;
         };
+        if !self.state.is_running() && prediction.metric.is_some() {
+            // It stands above all others then.
+            return;
+        }
         let expected = prediction.unit.show(prediction.value);
         let value = prediction.metric.map(|metric| measured(self.state, metric));
         let text = match value {

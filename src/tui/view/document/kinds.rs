@@ -1,17 +1,22 @@
 //! What each kind of step adds below its text.
 
+use std::sync::Arc;
+
 use ratatui::text::Span;
 
 use super::Writer;
 use crate::analysis::Unit;
-use crate::lesson::StepKind;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
+use crate::lesson::{Case, Outputs, RunName, Runs, StepKind};
 use crate::recording::label;
+use crate::session::case::Standing;
 use crate::session::event::RunExit;
-use crate::tui::keys::{Action, Area};
+use crate::tui::keys::Action;
 use crate::tui::markdown::wrap::{hanging, wrap};
 use crate::tui::model::run::Phase;
-use crate::tutor::say;
+use crate::tutor::say::{self, moment};
+use crate::tutor::{Job, output};
+use crate::workbench::Exercise;
 
 impl Writer<'_> {
     pub(super) fn kind(&mut self) {
@@ -25,16 +30,18 @@ impl Writer<'_> {
                 }));
             }
             StepKind::Quiz(Quiz::Choices(choices)) => self.choices(choices),
+            StepKind::Command { editable, .. } => self.command(*editable),
+            StepKind::Investigate(case) => self.investigate(case),
             StepKind::Quiz(Quiz::Number(_)) => self.number(),
             StepKind::Run {
-                target, editable, ..
-            } => self.run(target, *editable),
+                editable, contest, ..
+            } => self.run(*editable, *contest),
             StepKind::Compare { runs, .. } => {
                 let names: Vec<&str> = runs.iter().map(|run| run.step.as_str()).collect();
                 self.plain(&format!("Side by side: {}.", names.join(", ")));
             }
             StepKind::Profile { .. } => self.profile(),
-            StepKind::Kernel { file } => self.kernel(file),
+            StepKind::Kernel { exercise } => self.kernel(exercise),
             StepKind::Reflect => {
                 let text = self.progress.reflection.clone();
                 let Some(text) = text.filter(|text| !text.is_empty()) else {
@@ -49,9 +56,13 @@ impl Writer<'_> {
 
     fn choices(&mut self, choices: &[Choice]) {
         let theme = self.theme;
-        for (index, choice) in choices.iter().enumerate() {
+        let order = self.model.order_at(&self.here.at);
+        let ordered = order
+            .iter()
+            .filter_map(|index| Some((*index, choices.get(*index)?)));
+        for (place, (index, choice)) in ordered.enumerate() {
             let from = self.document.lines.len();
-            let is_under_cursor = index == self.view.choice;
+            let is_under_cursor = self.view.choice == Some(place);
             let marked = self.view.marked.as_ref();
             let marked = marked.filter(|marked| marked.answer == Answer::Choice(index));
             let (glyph, style) = match marked {
@@ -66,7 +77,7 @@ impl Writer<'_> {
             };
             let lead = vec![
                 Span::styled(format!("{glyph} "), style),
-                Span::styled(format!("{}. ", index + 1), theme.accent()),
+                Span::styled(format!("{}. ", place + 1), theme.accent()),
             ];
             let text = vec![Span::styled(choice.text.clone(), text_style)];
             let lines = hanging(lead, Span::raw("     "), text, self.width.into());
@@ -74,7 +85,9 @@ impl Writer<'_> {
             if let Some(marked) = marked {
                 self.document.news = Some(from);
                 let word = if marked.correct { "Right." } else { "Not so." };
-                let text = format!("{word} {}", marked.because.trim());
+                // Where the course's file breaks its lines is its own business.
+                let because: Vec<&str> = marked.because.split_whitespace().collect();
+                let text = format!("{word} {}", because.join(" "));
                 self.indented(&text, 5, style);
             }
             if is_under_cursor {
@@ -99,23 +112,106 @@ impl Writer<'_> {
             false => (theme.glyphs.cross, theme.bad(), "not so"),
         };
         self.line(format!("{glyph} Your answer {answer}: {word}"), style);
-        // How one gets there is told to those who got there: for the others it would be the answer.
-        let marked = self.view.marked.as_ref();
-        if let Some(marked) = marked.filter(|marked| marked.correct) {
+        if let Some(marked) = &self.view.marked {
             self.markdown(&marked.because);
         }
     }
 
-    fn run(&mut self, target: &str, editable: bool) {
-        let theme = self.theme;
-        let flags = self.model.flags_at(&self.here.at);
-        let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
-        let command = format!("tinyllama-tutor run {target} {flags}");
+    /// What would be started, as it would be typed.
+    fn job(&mut self, flags: &[String]) {
+        let Some(job) = Job::of(self.here.step) else {
+            return;
+        };
         let spans = vec![
-            Span::styled("Run: ", theme.muted()),
-            Span::styled(command, theme.code()),
+            Span::styled("Run: ", self.theme.muted()),
+            Span::styled(job.line(flags), self.theme.code()),
         ];
         self.document.lines.extend(wrap(spans, self.width.into()));
+    }
+
+    fn command(&mut self, editable: bool) {
+        self.job(&self.model.flags_at(&self.here.at));
+        if editable && self.view.flags.is_none() {
+            self.plain(&format!(
+                "Change its flags with {}.",
+                self.key(Action::Flags)
+            ));
+        }
+        self.offer();
+        self.phase();
+        let name = RunName::parse(&self.here.step.id, &self.here.lesson.id);
+        let measured = Arc::clone(&self.model.measured);
+        let Some(document) = measured.document(&name) else {
+            return;
+        };
+        self.begin_news();
+        let origin = measured.recorded(&name).map(label);
+        let title = origin.map_or("It says:".to_string(), |origin| {
+            format!("It says ({origin}):")
+        });
+        self.line(title, self.theme.emphasis());
+        for line in output::lines(document, self.width.into()) {
+            self.line(line, self.theme.code());
+        }
+    }
+
+    fn investigate(&mut self, case: &Case) {
+        let theme = self.theme;
+        let standing = Standing::of(case, &self.progress, &self.model.state);
+        self.job(&case.flags);
+        self.offer();
+        self.phase();
+        let evidence = standing.evidence(case);
+        if !evidence.is_empty() {
+            self.begin_news();
+            self.line("What you know", theme.emphasis());
+            for text in evidence {
+                self.filled(text, &self.here.lesson.id);
+                self.blank();
+            }
+        }
+        self.blank();
+        let many = if standing.measurements == 1 { "" } else { "s" };
+        self.line(
+            format!(
+                "{} measurement{many} taken. {}",
+                standing.measurements,
+                standing.missing(case)
+            ),
+            theme.emphasis(),
+        );
+        for (place, item) in standing.menu(case).iter().enumerate() {
+            let from = self.document.lines.len();
+            let is_under_cursor = self.view.choice == Some(place);
+            let (glyph, style) = match item.done {
+                _ if is_under_cursor => (theme.glyphs.here, theme.accent()),
+                true => (theme.glyphs.check, theme.muted()),
+                false => (" ", theme.text()),
+            };
+            let text_style = match is_under_cursor {
+                true => theme.emphasis(),
+                false => theme.text(),
+            };
+            let lead = vec![
+                Span::styled(format!("{glyph} "), style),
+                Span::styled(format!("{}. ", place + 1), theme.accent()),
+            ];
+            let text = vec![Span::styled(item.text.clone(), text_style)];
+            let lines = hanging(lead, Span::raw("     "), text, self.width.into());
+            self.document.lines.extend(lines);
+            if is_under_cursor {
+                self.document.choice = Some((from, self.document.lines.len()));
+            }
+        }
+    }
+
+    fn run(&mut self, editable: bool, contest: bool) {
+        self.job(&self.model.flags_at(&self.here.at));
+        if contest {
+            self.plain(
+                "A contest: the best step of everybody in the class is on the instructor's ladder.",
+            );
+        }
         if editable && self.view.flags.is_none() {
             self.plain(&format!(
                 "Change its flags with {}.",
@@ -124,6 +220,12 @@ impl Writer<'_> {
         }
         self.offer();
         self.earlier();
+        self.phase();
+    }
+
+    /// How far what was started here is.
+    fn phase(&mut self) {
+        let theme = self.theme;
         let Some(run) = self.model.run_at(&self.here.at) else {
             return;
         };
@@ -157,11 +259,10 @@ impl Writer<'_> {
             return;
         };
         self.plain(&format!(
-            "No GPU was found on this machine: the processor would do the work. {} plays {} {} instead ({}).",
+            "No GPU was found on this machine: the CPU would do the work. {} plays {} instead ({}).",
             self.key(Action::Play),
-            recording.target,
-            recording.config,
-            recording.label()
+            recording.what,
+            label(&recording.origin)
         ));
     }
 
@@ -173,6 +274,14 @@ impl Writer<'_> {
             .filter_map(|id| state.runs.get(id))
             .filter(|run| run.exit == Some(RunExit::Status(0)));
         let finished: Vec<_> = finished.collect();
+        let last_of_all = self.progress.runs.last().and_then(|id| state.runs.get(id));
+        if let Some(run) = last_of_all.filter(|run| run.exit == Some(RunExit::Lost)) {
+            let text = format!(
+                "The run of {} was lost: the tutor ended before it did. Start it again.",
+                moment(&run.started)
+            );
+            self.styled(&text, self.theme.warning());
+        }
         let Some(last) = finished.last() else {
             return;
         };
@@ -214,6 +323,12 @@ impl Writer<'_> {
                         prepared.tool.how_to_install()
                     );
                     self.styled(&text, theme.warning());
+                    if self.here.step.golden.import.is_some() {
+                        let key = self.key(Action::Act);
+                        self.plain(&format!(
+                            "{key} imports the sample that comes with the course instead."
+                        ));
+                    }
                 }
             }
         }
@@ -233,17 +348,18 @@ impl Writer<'_> {
         }
     }
 
-    fn kernel(&mut self, file: &str) {
-        let path = self.model.workbench.join(file);
-        if path.exists() {
-            return self.plain(&format!("File: {}", path.display()));
-        }
-        let kernels = Action::Panel("kernels");
+    /// The task, and where the file is.
+    fn kernel(&mut self, exercise: &Exercise) {
+        let heads = exercise
+            .launches
+            .iter()
+            .map(|launch| exercise.signature(launch));
+        let heads: String = heads.map(|head| format!("{head};\n")).collect();
+        self.markdown(&format!("{}\n\n```cpp\n{heads}```\n", exercise.text));
+        let path = self.model.workbench.join(exercise.file_name());
         self.plain(&format!(
-            "The workbench that checks and times a kernel of yours is not part of this version. {} shows this \
-             project's kernels with their source; {} skips the step with a note.",
-            self.model.keys.shown(Area::Everywhere, kernels),
-            self.key(Action::Skip)
+            "Your file: {}. It is checked whenever it is saved; no GPU is needed.",
+            path.display()
         ));
     }
 }

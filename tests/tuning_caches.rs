@@ -1,9 +1,11 @@
-use crate::transaction::TransactionBehavior;
-use crate::{Builder, Connection, Database, Result};
+//! The shim that CubeCL keeps compiled kernels and tuning decisions through (`kernels/turso-on-sqlite`).
+
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use turso::transaction::TransactionBehavior;
+use turso::{Builder, Connection, Database, Result};
 
 fn drive<T>(future: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
@@ -113,12 +115,12 @@ fn a_lock_that_another_holds_is_told_from_other_failures() {
         .unwrap();
     let held = drive(first.transaction_with_behavior(TransactionBehavior::Immediate)).unwrap();
     let refused = drive(second.transaction_with_behavior(TransactionBehavior::Immediate));
-    assert!(matches!(refused, Err(crate::Error::Busy(_))));
+    assert!(matches!(refused, Err(turso::Error::Busy(_))));
     drop(refused);
     drop(held);
     let missing = drive(second.execute("INSERT INTO nowhere VALUES (1)", ())).unwrap_err();
     assert!(
-        matches!(&missing, crate::Error::Error(said) if said.contains("no such table")),
+        matches!(&missing, turso::Error::Error(said) if said.contains("no such table")),
         "{missing:?}"
     );
 }

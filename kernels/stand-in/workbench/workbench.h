@@ -1,0 +1,59 @@
+// What the compiler's checks of a learner's kernel call, beside device/hip.h.
+#pragma once
+
+// -fsanitize=array-bounds,integer-divide-by-zero; laid out as compiler-rt's ubsan_handlers.h has it.
+namespace stand_in {
+struct SourceLocation {
+    const char *file;
+    uint32_t line, column;
+};
+struct TypeName {
+    uint16_t kind, info;
+    char name[1];
+};
+struct IndexCheck {
+    SourceLocation at;
+    const TypeName *array, *index;
+};
+struct DivisionCheck {
+    SourceLocation at;
+    const TypeName *type;
+};
+}  // namespace stand_in
+extern "C" STAND_IN_CALLBACK void __ubsan_handle_out_of_bounds(const stand_in::IndexCheck *check, uintptr_t index) {
+    const unsigned bits = 1u << (check->index->info >> 1);
+    const bool is_signed = check->index->info & 1;
+    const int64_t value = is_signed && bits <= 32 ? (int32_t)index : (int64_t)index;
+    stand_in::hip_stand_in_runtime->index(check->at.line, check->array->name, value);
+}
+extern "C" STAND_IN_CALLBACK void __ubsan_handle_divrem_overflow(const stand_in::DivisionCheck *check, uintptr_t, uintptr_t) {
+    stand_in::hip_stand_in_runtime->index(check->at.line, "", 0);
+}
+
+// The compiler makes calls of these; the module is linked with nothing but mathematics.
+extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memcpy(void *to, const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = ((const char *)from)[i];
+    return to;
+}
+extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memset(void *to, int value, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = (char)value;
+    return to;
+}
+
+namespace stand_in {
+template <class A, class B>
+constexpr bool same = false;
+template <class A>
+constexpr bool same<A, A> = true;
+// A signature without the consts of what pointers point to, which change nothing for who calls.
+template <class A>
+struct Plain {
+    using Type = A;
+};
+template <class A>
+struct Plain<const A *> {
+    using Type = A *;
+};
+template <class... A>
+void (*plain(void (*)(A...)))(typename Plain<A>::Type...);
+}  // namespace stand_in

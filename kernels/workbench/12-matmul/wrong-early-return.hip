@@ -1,0 +1,18 @@
+// Wrong: threads outside the result leave, and the others wait for them.
+extern "C" __global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k) {
+    __shared__ float tile_a[16][16];
+    __shared__ float tile_b[16][16];
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || column >= n) return;
+    float sum = 0.0f;
+    for (int q = 0; q < k; q += 16) {
+        int steps = min(16, k - q);
+        if (threadIdx.x < steps) tile_a[threadIdx.y][threadIdx.x] = a[row * k + q + threadIdx.x];
+        if (threadIdx.y < steps) tile_b[threadIdx.y][threadIdx.x] = b[(q + threadIdx.y) * n + column];
+        __syncthreads();
+        for (int i = 0; i < steps; i++) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}

@@ -1,0 +1,249 @@
+//! `prepare`: compiles and tunes every target of the course ahead, so that no learner waits for it.
+
+use std::fs;
+use std::io::{BufRead, stdin};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use etcetera::BaseStrategy;
+
+use super::Exit;
+use crate::base::file::replace;
+use crate::lesson::{Course, Source};
+use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
+use crate::train::event::{Body, Hello};
+use crate::tutor::prepare::targets;
+
+/// Folders of the cache that serve any machine with the same GPU, driver and program.
+const SHARED: [&str; 2] = ["kernels", "modules"];
+
+#[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor prepare
+      every target of the course, one step each
+  tinyllama-tutor prepare --class /shared/class
+      takes what another machine with the same GPU and driver left there, prepares the rest, and leaves it for others")]
+pub struct PrepareArgs {
+    /// Use the course in this folder instead of the built-in one
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_LESSONS")]
+    lessons: Option<PathBuf>,
+    /// Share what is prepared through this class folder
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
+    class: Option<PathBuf>,
+    /// With low priority, stepping aside when told to on the standard input, and ending with it
+    #[arg(long, hide = true)]
+    background: bool,
+    /// Words to put before every run, such as "srun --gres=gpu:1"
+    #[arg(long, value_name = "WORDS", env = "TINYLLAMA_LAUNCHER")]
+    launcher: Option<String>,
+    /// Flags for every run, such as `-- --config small`
+    #[arg(last = true, value_name = "RUN FLAGS")]
+    flags: Vec<String>,
+}
+
+/// What the tutor in front wants.
+#[derive(Debug, Default)]
+struct Wishes {
+    paused: bool,
+    ended: bool,
+    /// The run that is going.
+    going: Control,
+}
+
+type Shared = Arc<(Mutex<Wishes>, Condvar)>;
+
+pub fn run(args: &PrepareArgs) -> Result<Exit> {
+    let course = Course::load(&Source::new(args.lessons.clone()))?;
+    let launcher = Launcher::of_this_program(args.launcher.as_deref())?;
+    let specs = targets(&course, &args.flags)?;
+    let wishes = Shared::default();
+    if args.background {
+        step_back();
+        listen(Arc::clone(&wishes));
+    }
+    let mut shared = None;
+    let begun = Instant::now();
+    for (index, spec) in specs.iter().enumerate() {
+        eprintln!("{} of {}: {}", index + 1, specs.len(), spec);
+        let since = Instant::now();
+        let mut taken = 0;
+        let done = one(spec, &launcher, &wishes, &mut |hello| {
+            if let (Some(class), None) = (&args.class, &shared) {
+                let folder = class_folder(class, hello);
+                taken = copy_missing(&folder, &cache()?)?;
+                shared = Some(folder);
+            }
+            Ok(())
+        })?;
+        if taken > 0 {
+            eprintln!("  took {taken} files that another machine had prepared");
+        }
+        match done {
+            Some(true) => eprintln!("  ready in {:.0} s", since.elapsed().as_secs_f64()),
+            Some(false) => eprintln!("  did not run here; the course says so when it comes to it"),
+            None => return Ok(Exit::Ok),
+        }
+        if let Some(folder) = &shared {
+            copy_missing(&cache()?, folder)?;
+        }
+    }
+    eprintln!(
+        "{} programs ready, in {:.0} s",
+        specs.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(Exit::Ok)
+}
+
+/// Runs one step of a target, as often as it takes until nobody interrupts it. None when the end was asked for.
+fn one(
+    spec: &RunSpec,
+    launcher: &Launcher,
+    wishes: &Shared,
+    hear: &mut dyn FnMut(&Hello) -> Result<()>,
+) -> Result<Option<bool>> {
+    loop {
+        let control = Control::default();
+        {
+            let mut wanted = lock(wishes);
+            while wanted.paused && !wanted.ended {
+                wanted = wishes
+                    .1
+                    .wait(wanted)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            if wanted.ended {
+                return Ok(None);
+            }
+            wanted.going = control.clone();
+        }
+        let folder = tempfile::tempdir().context("no folder for the run")?;
+        let ended = supervise(&launcher.run(spec), folder.path(), &control, &mut |told| {
+            if let Told::Line(Line::Event(event)) = told
+                && let Body::Hello(hello) = event.body
+            {
+                hear(&hello)?;
+            }
+            Ok(())
+        })?;
+        if !ended.stopped {
+            return Ok(Some(ended.exit.is_success()));
+        }
+    }
+}
+
+fn lock(wishes: &Shared) -> MutexGuard<'_, Wishes> {
+    wishes.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `pause` and `go`, a line each, from the tutor in front; its end is the end of this.
+fn listen(wishes: Shared) {
+    thread::spawn(move || {
+        for line in stdin().lock().lines().map_while(Result::ok) {
+            let mut wanted = lock(&wishes);
+            wanted.paused = line == "pause";
+            if wanted.paused {
+                wanted.going.stop(libc::SIGTERM);
+            }
+            wishes.1.notify_all();
+        }
+        let mut wanted = lock(&wishes);
+        wanted.ended = true;
+        wanted.going.stop(libc::SIGTERM);
+        wishes.1.notify_all();
+    });
+}
+
+/// Everything else comes first; children inherit it.
+fn step_back() {
+    const LOWEST: i32 = 19;
+    // SAFETY: two numbers; a refusal leaves the priority as it was.
+    unsafe { libc::nice(LOWEST) };
+}
+
+fn cache() -> Result<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().context("no home directory: set HOME")?;
+    Ok(strategy.cache_dir().join("tinyllama-tutor"))
+}
+
+/// What one machine prepared serves others with the same GPU, driver and version of the program.
+fn class_folder(class: &Path, hello: &Hello) -> PathBuf {
+    let driver = hello.driver.as_deref().unwrap_or("any");
+    let name = format!(
+        "{} {} {} {}",
+        hello.version, hello.backend, hello.device, driver
+    );
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    class
+        .join(".prepared")
+        .join(name.chars().map(plain).collect::<String>())
+}
+
+/// Copies the files that `to` lacks; returns how many.
+fn copy_missing(from: &Path, to: &Path) -> Result<usize> {
+    SHARED
+        .iter()
+        .map(|folder| copy_folder(&from.join(folder), &to.join(folder)))
+        .sum()
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<usize> {
+    let Ok(entries) = fs::read_dir(from) else {
+        return Ok(0);
+    };
+    fs::create_dir_all(to).with_context(|| format!("creating {}", to.display()))?;
+    let mut copied = 0;
+    for entry in entries {
+        let path = entry
+            .with_context(|| format!("reading {}", from.display()))?
+            .path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copied += copy_folder(&path, &target)?;
+        } else if path.is_file() && !target.exists() {
+            let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+            // Whole or not at all: somebody else may be reading.
+            replace(&target, &bytes).with_context(|| format!("writing {}", target.display()))?;
+            copied += 1;
+        }
+    }
+    Ok(copied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_copied_and_what_is_there_stays() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let write = |root: &Path, file: &str, text: &str| {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(from.path(), "kernels/cuda/a", "one");
+        write(from.path(), "kernels/b", "two");
+        write(from.path(), "modules/c", "three");
+        write(from.path(), "refused/d", "of this machine alone");
+        write(to.path(), "kernels/b", "mine");
+        assert_eq!(copy_missing(from.path(), to.path()).unwrap(), 2);
+        assert_eq!(
+            fs::read_to_string(to.path().join("kernels/b")).unwrap(),
+            "mine"
+        );
+        assert!(to.path().join("kernels/cuda/a").exists());
+        assert!(!to.path().join("refused").exists());
+        assert_eq!(copy_missing(from.path(), to.path()).unwrap(), 0);
+    }
+}

@@ -1,0 +1,245 @@
+//! `runs`: every run that is kept, whoever started it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Exit;
+use super::analysis::{Page, kept_run, plural};
+use super::compare::of_runs;
+use super::json::print_json;
+use super::output::Lines;
+use super::session::{SessionPlace, say_error};
+use crate::base::table::Columns;
+use crate::base::units::number;
+use crate::recording::label;
+use crate::run::{FinishedRun, UsageError};
+use crate::session::kept::{KeptRun, kept, prunable};
+use crate::session::{Place, SessionError, State, read_only};
+use crate::train::EventSink;
+use crate::train::event::Body;
+
+/// Runs listed where nobody says how many.
+const USUAL: usize = 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = r"Examples:
+  tinyllama-tutor runs list --all
+      every run, newest first
+  tinyllama-tutor runs compare RUN RUN
+      two of them side by side
+  tinyllama-tutor runs prune --older-than 30 --keep 100
+      takes away what is older than 30 days, but not the 100 newest")]
+pub struct RunsArgs {
+    #[command(flatten)]
+    place: SessionPlace,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: RunsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List runs, newest first
+    List {
+        /// All of them instead of the newest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a run: setup, figures, kernels, parts
+    Show {
+        /// Id of the run, or `last`
+        run: String,
+    },
+    /// Set two runs side by side
+    Compare {
+        /// What the other is held against: an id, or `last`
+        base: String,
+        other: String,
+    },
+    /// Take away runs that nothing rests on: never one that the session, and so its checks and report, tells of
+    Prune {
+        /// Only those older than this
+        #[arg(long, value_name = "DAYS", required_unless_present = "keep")]
+        older_than: Option<u32>,
+        /// But not the newest
+        #[arg(long, value_name = "N", required_unless_present = "older_than")]
+        keep: Option<usize>,
+        /// Say what would go, and leave it
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+pub fn run(args: &RunsArgs) -> Result<Exit> {
+    match args.execute() {
+        Err(error) => say_error(error),
+        done => done,
+    }
+}
+
+impl RunsArgs {
+    fn execute(&self) -> Result<Exit> {
+        let place = self.place.find()?;
+        match &self.command {
+            RunsCommand::List { all } => self.list(&place, *all),
+            RunsCommand::Show { run } => self.show(&place, run),
+            RunsCommand::Compare { base, other } => {
+                let paths = [path(&place, base)?, path(&place, other)?];
+                of_runs(&paths, self.json)
+            }
+            RunsCommand::Prune {
+                older_than,
+                keep,
+                dry_run,
+            } => {
+                let days = u64::from(older_than.unwrap_or(0));
+                let older = Duration::from_secs(days * 24 * 3600);
+                let go = prunable(all(&place)?, keep.unwrap_or(0), older);
+                self.prune(&go, *dry_run)
+            }
+        }
+    }
+
+    fn list(&self, place: &Place, whole: bool) -> Result<Exit> {
+        let runs = all(place)?;
+        if self.json {
+            print_json(&json!({ "runs": runs }))?;
+            return Ok(Exit::Ok);
+        }
+        let shown = if whole { runs.len() } else { USUAL };
+        let title = format!("{}, newest first", plural(runs.len(), "run"));
+        let mut table = Columns::of(title, &runs)
+            .first(shown)
+            .left("run", |run| run.id.clone())
+            .left("started (UTC)", |run| run.day())
+            .left("target", |run| run.target.clone())
+            .right("step ms", |run| number(run.step_ms, 2))
+            .left("ended", |run| run.ending())
+            .left("checks", KeptRun::judged)
+            .left("size", KeptRun::size)
+            .left("at", |run| {
+                let at = run.at.as_ref();
+                at.map(|at| format!("{}/{}", at.lesson, at.step))
+            });
+        if runs.len() > shown {
+            let rest = runs.len() - shown;
+            table = table.note(format!("{rest} older ones: `runs list --all`"));
+        }
+        let mut page = Page::default();
+        page.table(table);
+        write!(
+            io::stdout(),
+            "{}",
+            page.to_string().trim_start_matches('\n')
+        )?;
+        Ok(Exit::Ok)
+    }
+
+    fn show(&self, place: &Place, name: &str) -> Result<Exit> {
+        let path = path(place, name)?;
+        let known = all(place)?.into_iter().find(|run| run.path == path);
+        let cannot = || format!("cannot read {}", path.display());
+        if self.json {
+            let run = FinishedRun::read(&path).with_context(cannot)?;
+            print_json(&json!({
+                "run": known,
+                "hello": run.hello,
+                "summary": run.summary,
+                "parts": run.parts,
+                "kernels": run.kernels,
+                "error": run.failure,
+            }))?;
+            return Ok(Exit::Ok);
+        }
+        let mut out = io::stdout().lock();
+        if let Some(run) = &known {
+            writeln!(
+                out,
+                "{}, started {} UTC, {}",
+                run.id,
+                run.day(),
+                run.ending()
+            )?;
+            writeln!(out, "  {}", run.command.join(" "))?;
+            if let Some(at) = &run.at {
+                writeln!(out, "  at {}/{}", at.lesson, at.step)?;
+            }
+            if let Some(origin) = &run.recording {
+                writeln!(out, "  {}", label(origin))?;
+            }
+        }
+        drop(out);
+        // Single steps are for pictures and for programs.
+        let mut lines = Lines::new(io::stdout());
+        let mut result = Ok(());
+        let run = FinishedRun::read_with(&path, |event| {
+            if result.is_ok() && !matches!(event.body, Body::Step(_) | Body::Phase(_)) {
+                result = lines.event(event);
+            }
+        });
+        let run = run.with_context(cannot)?;
+        result?;
+        if let Some(failure) = run.failure {
+            writeln!(
+                io::stdout(),
+                "error: {}\n       {}",
+                failure.message,
+                failure.remedy
+            )?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn prune(&self, go: &[KeptRun], dry_run: bool) -> Result<Exit> {
+        let mut gone = Vec::new();
+        for run in go {
+            if !dry_run {
+                fs::remove_dir_all(&run.path)
+                    .with_context(|| format!("cannot remove {}", run.path.display()))?;
+            }
+            gone.push(&run.id);
+        }
+        if self.json {
+            print_json(&json!({ "removed": gone, "dry_run": dry_run }))?;
+            return Ok(Exit::Ok);
+        }
+        let did = if dry_run { "would go" } else { "removed" };
+        writeln!(io::stdout(), "{} {did}", plural(gone.len(), "run"))?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// Of the session at `place`, and of commands that kept their runs there; without a session, of commands alone.
+fn all(place: &Place) -> Result<Vec<KeptRun>> {
+    let state = match read_only(place) {
+        Ok((state, _)) => state,
+        Err(SessionError::NoSession { .. }) => State::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let runs = place.runs();
+    kept(&runs, &state).with_context(|| format!("cannot read {}", runs.display()))
+}
+
+/// The folder of a run: `last`, an id, or a path.
+fn path(place: &Place, name: &str) -> Result<PathBuf> {
+    if name == "last" {
+        let newest = all(place)?.into_iter().next();
+        let none = || UsageError("no run is kept yet".into());
+        return Ok(newest.ok_or_else(none)?.path);
+    }
+    let found = kept_run(name, &place.folder)?;
+    let no_run = || {
+        UsageError(format!(
+            "`{name}` is a target; `runs list` shows the ids of runs"
+        ))
+    };
+    Ok(found.ok_or_else(no_run)?)
+}

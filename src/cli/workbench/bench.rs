@@ -1,0 +1,168 @@
+//! `workbench bench`: a learner's kernel timed on this machine's GPU.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::super::Exit;
+use super::super::json::print_json;
+use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
+use crate::analysis::calibration::Calibration;
+use crate::base::device_facts::DeviceFacts;
+use crate::base::table::{Columns, TextTable};
+use crate::device::ceilings::{self, Level};
+use crate::device::driver::Driver;
+use crate::run::{UsageError, folder};
+use crate::session::Event;
+use crate::workbench::file::File;
+use crate::workbench::gpu::{self, Reached, Timed};
+use crate::workbench::{Exercise, words};
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Name or number of the exercise
+    exercise: String,
+    /// The file, instead of the one that `start` wrote
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Leave out how near the device's ceilings it comes, which takes some 20 seconds to find out once
+    #[arg(long)]
+    no_ceilings: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
+    let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
+    let file = File::read(&path)?.map_err(|finding| UsageError(finding.message))?;
+    let driver = asked.device.open()?;
+    // A time of something else than the exercise would say nothing.
+    let checked = within(GPU_LIMIT, &exercise.name, || {
+        gpu::check(&driver, exercise, &file)
+    })?;
+    if !checked.passed {
+        for line in words::lines(&checked, &file) {
+            println!("{line}");
+        }
+        return Ok(Exit::Failed);
+    }
+    let device = driver.properties().name.clone();
+    let reached = match asked.no_ceilings {
+        true => None,
+        false => reached(asked, &driver)?,
+    };
+    let files = rivals(exercise, &file)?;
+    let timed = within(GPU_LIMIT, &exercise.name, || {
+        gpu::bench(&driver, exercise, &files, reached)
+    })?;
+    let note = timed.first().and_then(|own| {
+        args.record(Event::KernelTimed {
+            exercise: exercise.name.clone(),
+            device: device.clone(),
+            milliseconds: own.milliseconds,
+            gigabytes_per_s: own.gigabytes_per_s,
+            gigaflops_per_s: own.gigaflops_per_s,
+            sha256: file.digest(),
+        })
+    });
+    if args.json {
+        print_json(
+            &json!({ "exercise": exercise.name, "device": device, "timed": timed, "note": note }),
+        )?;
+        return Ok(Exit::Ok);
+    }
+    show(exercise, &device, &timed);
+    if let Some(note) = note {
+        println!("({note})");
+    }
+    Ok(Exit::Ok)
+}
+
+/// The learner's kernel and what it is timed beside.
+fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
+    let mut files = vec![("yours".to_owned(), file.clone())];
+    let others = [("naive", "naive.hip"), ("a solution", "solution.hip")];
+    for (what, name) in others {
+        if let Ok(text) = exercise.file(name) {
+            let file = File {
+                path: name.into(),
+                text: text.to_owned(),
+            };
+            files.push((what.to_owned(), file));
+        }
+    }
+    Ok(files)
+}
+
+/// The kept calibration of this device, or what is measured now.
+fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
+    let facts = DeviceFacts::from(driver.properties());
+    let kept = folder::state_folder()
+        .and_then(|root| Calibration::load(&root, &facts.backend, &facts.device));
+    if let Ok(Some(kept)) = kept
+        && let (Some(bytes_per_s), Some(flops_per_s)) =
+            (kept.bytes_per_s(Level::Cold), kept.flops_per_s("f32", None))
+    {
+        return Ok(Some(Reached {
+            bytes_per_s,
+            flops_per_s,
+        }));
+    }
+    eprintln!("measuring what this device reaches; `calibrate` keeps it ...");
+    let measured = ceilings::measure(
+        asked.device.backend,
+        asked.device.device.as_deref(),
+        &mut |_| {},
+    )?;
+    let copies = measured
+        .bandwidth
+        .iter()
+        .filter(|one| one.level == Level::Cold);
+    let bytes_per_s = copies.map(|one| one.bytes_per_s.median).reduce(f64::max);
+    let products = measured.compute.iter().filter(|one| one.dtype == "f32");
+    let flops_per_s = products.map(|one| one.flops_per_s.median).reduce(f64::max);
+    Ok(bytes_per_s
+        .zip(flops_per_s)
+        .map(|(bytes_per_s, flops_per_s)| Reached {
+            bytes_per_s,
+            flops_per_s,
+        }))
+}
+
+fn show(exercise: &Exercise, device: &str, timed: &[Timed]) {
+    let sizes: Vec<String> = exercise
+        .bench
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    let table = Columns::of(
+        format!("{} on {device}, {}", exercise.name, sizes.join(", ")),
+        timed,
+    )
+    .left("kernel", |one| one.what.clone())
+    .right("ms", |one| format!("{:.4}", one.milliseconds))
+    .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
+    .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
+    .right("of ceiling", |one| {
+        one.of_ceiling.map_or("not reported".to_owned(), |share| {
+            format!("{:.0} %", share * 100.0)
+        })
+    })
+    .right("registers", |one| one.registers.to_string())
+    .left("yours is", |one| match (&one.ratio, one.finding) {
+        (Some(ratio), Some(finding)) => format!(
+            "{finding}, {:.2}x [{:.2}, {:.2}]",
+            ratio.value, ratio.low, ratio.high
+        ),
+        _ => String::new(),
+    })
+    .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
+    print!("{}", TextTable::from(table).render(80));
+    println!(
+        "\n{}\n\n{}",
+        exercise.question.trim(),
+        exercise.answer.trim()
+    );
+}

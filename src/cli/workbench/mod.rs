@@ -1,0 +1,362 @@
+//! `workbench`: kernels that learners write.
+
+mod bench;
+mod print;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Exit;
+use super::json::print_json;
+use super::session::SessionPlace;
+use crate::base::locale;
+use crate::base::table::push_wrapped;
+use crate::device::{BackendChoice, open_driver_of};
+use crate::run::UsageError;
+use crate::session::kernel::Tried;
+use crate::session::state::{KernelDid, State};
+use crate::session::{Event, Session, store};
+use crate::workbench::check::{self, WAVES};
+use crate::workbench::{Exercise, ToolchainError, amd, exercises, find, gpu, place, words};
+
+/// How often `watch` looks at the file. By its time of change, which network homes report as well.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// A check on a GPU that takes longer has met a kernel that does not end.
+const GPU_LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Args)]
+pub struct WorkbenchArgs {
+    #[command(flatten)]
+    place: SessionPlace,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: WorkbenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkbenchCommand {
+    /// List the exercises and what was done of them
+    List,
+    /// Show an exercise and write the file to begin with
+    Start {
+        /// Name or number of the exercise
+        exercise: String,
+        /// Folder of the file instead of the session's; `.` for this one
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Check the file whenever it is saved
+    Watch(CheckArgs),
+    /// Check the file: results on awkward sizes, races, bounds, barriers, and how it meets memory
+    Check(CheckArgs),
+    /// Time the file on this GPU, beside the solution and what this device reaches
+    Bench(bench::BenchArgs),
+    /// Show the next hint
+    Hint {
+        /// Name or number of the exercise
+        exercise: String,
+        /// Show this one instead
+        #[arg(long, value_name = "N")]
+        number: Option<usize>,
+    },
+    /// Show a solution
+    Solution {
+        /// Name or number of the exercise
+        exercise: String,
+    },
+    /// Begin anew; the file as it was is kept beside the new one
+    Reset {
+        /// Name or number of the exercise
+        exercise: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Name or number of the exercise
+    exercise: String,
+    /// The file, instead of the one that `start` wrote
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Only at waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
+    #[arg(long, value_parser = ["64", "32"])]
+    wave: Option<String>,
+    /// Draw how a wavefront meets memory
+    #[arg(long)]
+    picture: bool,
+    /// Add what a compiler says of registers, local memory and spills on AMD GPUs
+    #[arg(long)]
+    arch: bool,
+    /// On this machine's GPU instead of the stand-in: results only, without places
+    #[arg(long)]
+    gpu: bool,
+    /// Which GPU
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+#[derive(Debug, Args)]
+struct DeviceArgs {
+    /// Backend of the GPU
+    #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
+    backend: BackendChoice,
+    /// Which device of the backend
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+}
+
+impl DeviceArgs {
+    fn open(&self) -> Result<crate::device::driver::Driver> {
+        let driver = open_driver_of(self.backend, self.device.as_deref())?;
+        driver.ok_or_else(|| {
+            anyhow!(UsageError(
+                "no AMD or NVIDIA GPU is reached from here (`doctor` says why); `workbench check` without --gpu needs none".into()
+            ))
+        })
+    }
+}
+
+pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
+    match execute(args) {
+        Err(error) if error.is::<ToolchainError>() => {
+            eprintln!("error: {error}");
+            Ok(Exit::Environment)
+        }
+        Err(error) => super::session::say_error(error),
+        done => done,
+    }
+}
+
+fn execute(args: &WorkbenchArgs) -> Result<Exit> {
+    let session = args.place.find()?;
+    match &args.command {
+        WorkbenchCommand::List => {
+            let state = store::read_only(&session)
+                .map(|(state, _)| state)
+                .unwrap_or_default();
+            print::list(exercises()?, &state, args.json)
+        }
+        WorkbenchCommand::Start { exercise, to } => {
+            let exercise = find(exercise)?;
+            let folder = to.clone().unwrap_or_else(|| session.workbench());
+            let path = folder.join(exercise.file_name());
+            let is_new = place::start(exercise, &path)?;
+            if args.json {
+                print_json(&json!({ "exercise": exercise.name, "file": path, "new": is_new }))?;
+                return Ok(Exit::Ok);
+            }
+            print::start(exercise, &path, is_new)
+        }
+        WorkbenchCommand::Watch(check) => watch(args, check),
+        WorkbenchCommand::Check(check) => {
+            let (exercise, path) = args.file_of(&check.exercise, check.file.as_deref())?;
+            check_once(args, check, exercise, &path)
+        }
+        WorkbenchCommand::Bench(bench) => bench::run(args, bench),
+        WorkbenchCommand::Hint { exercise, number } => {
+            let exercise = find(exercise)?;
+            let counter = session.workbench().join(format!("{}.hints", exercise.name));
+            print::hint(exercise, *number, &counter, args.json)
+        }
+        WorkbenchCommand::Solution { exercise } => {
+            let exercise = find(exercise)?;
+            let text = exercise.solution()?;
+            match args.json {
+                true => print_json(&json!({ "exercise": exercise.name, "solution": text }))?,
+                false => write!(std::io::stdout().lock(), "{text}")?,
+            }
+            Ok(Exit::Ok)
+        }
+        WorkbenchCommand::Reset { exercise } => {
+            let exercise = find(exercise)?;
+            let path = place::of(exercise, &session.workbench());
+            let kept = place::reset(exercise, &path)?;
+            match args.json {
+                true => print_json(&json!({ "file": path, "kept": kept }))?,
+                false => println!(
+                    "{} begins anew; what it was is {}",
+                    path.display(),
+                    kept.display()
+                ),
+            }
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+impl WorkbenchArgs {
+    /// The exercise and the learner's file of it.
+    fn file_of(&self, name: &str, file: Option<&Path>) -> Result<(&'static Exercise, PathBuf)> {
+        let exercise = find(name)?;
+        let folder = self.place.find()?.workbench();
+        let path = file.map_or_else(|| place::of(exercise, &folder), Path::to_owned);
+        if !path.exists() {
+            let why = format!(
+                "{} is not there; `workbench start {}` writes it",
+                path.display(),
+                exercise.name
+            );
+            return Err(UsageError(why).into());
+        }
+        Ok((exercise, path))
+    }
+
+    /// Keeps what happened in the learner's history, where the session is free.
+    fn record(&self, event: Event) -> Option<String> {
+        let kept = self
+            .place
+            .find()
+            .and_then(Session::open)
+            .and_then(|mut session| session.record(event));
+        kept.err()
+            .map(|error| format!("not kept in the history: {error}"))
+    }
+}
+
+fn check_once(
+    args: &WorkbenchArgs,
+    asked: &CheckArgs,
+    exercise: &Exercise,
+    path: &Path,
+) -> Result<Exit> {
+    let tried = tried(args, asked, exercise, path)?;
+    let Tried { file, checked } = &tried;
+    let facts = match asked.arch {
+        // What does not compile for the stand-in does not for a GPU.
+        true if checked.cases > 0 => amd::facts(exercise, file)?,
+        _ => None,
+    };
+    let note = args.record(tried.event(None));
+    if args.json {
+        print_json(&json!({ "check": checked, "compiled": facts, "note": note }))?;
+    } else {
+        let mut out = std::io::stdout().lock();
+        for line in tried.lines() {
+            writeln!(out, "{line}")?;
+        }
+        if asked.picture {
+            writeln!(out)?;
+            for line in words::pictures(checked, file, locale::is_utf8(locale::variable)) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        if asked.arch {
+            print::facts(&mut out, facts.as_deref())?;
+        }
+        if checked.passed {
+            writeln!(
+                out,
+                "\nTo be answered by measuring (`workbench bench {}`):",
+                exercise.name
+            )?;
+            let mut wrapped = String::new();
+            push_wrapped(&mut wrapped, &exercise.question, 80);
+            write!(out, "{wrapped}")?;
+        } else if checked.cases > 0 && !asked.picture {
+            writeln!(
+                out,
+                "\n`workbench hint {}` helps; `--picture` shows how it meets memory",
+                exercise.name
+            )?;
+        }
+        if let Some(note) = note {
+            writeln!(out, "({note})")?;
+        }
+    }
+    Ok(if checked.passed {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+fn tried(
+    args: &WorkbenchArgs,
+    asked: &CheckArgs,
+    exercise: &Exercise,
+    path: &Path,
+) -> Result<Tried> {
+    Tried::by(exercise, path, |file| {
+        if asked.gpu {
+            let driver = asked.device.open()?;
+            return within(GPU_LIMIT, &exercise.name, || {
+                gpu::check(&driver, exercise, file)
+            });
+        }
+        let wave = asked
+            .wave
+            .as_ref()
+            .and_then(|wave| wave.parse::<u32>().ok());
+        let waves = wave.map_or(WAVES.to_vec(), |wave| vec![wave]);
+        check::check(exercise, file, &waves, &mut |words| {
+            if !args.json {
+                eprintln!("{words} ...");
+            }
+        })
+    })
+}
+
+/// Ends this process where a kernel keeps the GPU longer: a driver cannot be asked to stop one, and takes the device back
+/// from a process that ends.
+fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let name = name.to_owned();
+    std::thread::spawn(move || {
+        if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            eprintln!(
+                "{name}: endless: the kernel did not end within {} s on the GPU, and was ended with this process",
+                limit.as_secs()
+            );
+            // SAFETY: nothing is left to be written, and the driver's own clean-up would wait for the kernel.
+            unsafe { libc::_exit(i32::from(Exit::Failed.code())) };
+        }
+    });
+    let result = work();
+    drop(done);
+    result
+}
+
+/// Checks on every save until it is interrupted.
+fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
+    let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
+    println!("{}: checked on every save; Ctrl-C ends", path.display());
+    let mut seen: Option<(SystemTime, u64)> = None;
+    loop {
+        // An editor may put a new file in its place: for a moment there is none.
+        let now = std::fs::metadata(&path).and_then(|data| Ok((data.modified()?, data.len())));
+        if let Ok(now) = now
+            && seen != Some(now)
+        {
+            seen = Some(now);
+            println!();
+            check_once(args, asked, exercise, &path)?;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// How an exercise stands: attempts, and whether a check passed.
+fn standing(state: &State, exercise: &Exercise) -> (usize, bool, Option<f64>) {
+    let mine = || {
+        state
+            .kernels
+            .iter()
+            .filter(|attempt| attempt.exercise == exercise.name)
+    };
+    let passed =
+        mine().any(|attempt| matches!(attempt.did, KernelDid::Checked { passed: true, .. }));
+    let times = mine().filter_map(|attempt| match attempt.did {
+        KernelDid::Timed { milliseconds, .. } => Some(milliseconds),
+        KernelDid::Checked { .. } => None,
+    });
+    let checks = mine().filter(|attempt| matches!(attempt.did, KernelDid::Checked { .. }));
+    (checks.count(), passed, times.reduce(f64::min))
+}

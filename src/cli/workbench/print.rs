@@ -1,0 +1,136 @@
+//! The workbench's lists and pages as text.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::super::Exit;
+use super::super::json::print_json;
+use super::standing;
+use crate::base::table::{Columns, TextTable};
+use crate::compiled::facts::KernelFacts;
+use crate::session::State;
+use crate::workbench::Exercise;
+
+const WIDTH: usize = 80;
+
+pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit> {
+    if as_json {
+        let list = exercises.iter().map(|exercise| {
+            let (checks, passed, best) = standing(state, exercise);
+            json!({
+                "number": exercise.number,
+                "name": exercise.name,
+                "title": exercise.title,
+                "learns": exercise.learns,
+                "checks": checks,
+                "passed": passed,
+                "best_milliseconds": best,
+            })
+        });
+        print_json(&list.collect::<Vec<_>>())?;
+        return Ok(Exit::Ok);
+    }
+    let table = Columns::of("Kernels to write", exercises)
+        .right("nr", |exercise| exercise.number.to_string())
+        .left("name", |exercise| exercise.name.clone())
+        .left("what", |exercise| exercise.title.clone())
+        .right("checks", |exercise| standing(state, exercise).0.to_string())
+        .left("passed", |exercise| {
+            (if standing(state, exercise).1 { "yes" } else { "" }).to_owned()
+        })
+        .right("best ms", |exercise| {
+            standing(state, exercise).2.map_or(String::new(), |ms| format!("{ms:.4}"))
+        })
+        .note("`workbench start NAME` begins one, `workbench check NAME` checks it: no GPU is needed.");
+    let mut out = std::io::stdout().lock();
+    write!(out, "{}", TextTable::from(table).render(WIDTH))?;
+    Ok(Exit::Ok)
+}
+
+/// The task, and where the file is.
+pub fn start(exercise: &Exercise, path: &Path, is_new: bool) -> Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{}. {}\n{}\n",
+        exercise.number, exercise.title, exercise.learns
+    )?;
+    writeln!(out, "{}", exercise.text.trim_end())?;
+    for launch in &exercise.launches {
+        writeln!(out, "\n    {}", exercise.signature(launch))?;
+    }
+    let state = if is_new {
+        "written"
+    } else {
+        "there already, left as it is"
+    };
+    writeln!(out, "\nYour file ({state}): {}", path.display())?;
+    writeln!(
+        out,
+        "Open it in an editor. `tinyllama-tutor workbench watch {}` checks it on every save.",
+        exercise.name
+    )?;
+    Ok(Exit::Ok)
+}
+
+/// The next hint, or the one that is asked for. How many were shown is kept beside the file.
+pub fn hint(
+    exercise: &Exercise,
+    number: Option<usize>,
+    counter: &Path,
+    as_json: bool,
+) -> Result<Exit> {
+    let shown: usize = std::fs::read_to_string(counter)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
+    let of = exercise.hints.len();
+    let number = number.unwrap_or(shown + 1).clamp(1, of.max(1));
+    let Some(hint) = exercise.hints.get(number - 1) else {
+        println!("There are no hints.");
+        return Ok(Exit::Ok);
+    };
+    if number > shown
+        && let Some(folder) = counter.parent()
+    {
+        // Where it cannot be kept, the first hint comes again.
+        let kept = std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(counter, number.to_string()));
+        if let Err(error) = kept {
+            eprintln!("{}: {error}", counter.display());
+        }
+    }
+    match as_json {
+        true => print_json(&json!({ "number": number, "of": of, "hint": hint }))?,
+        false => println!("Hint {number} of {of}: {}", hint.trim()),
+    }
+    Ok(Exit::Ok)
+}
+
+/// What a compiler says the kernels take.
+pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> Result<()> {
+    let Some(facts) = facts else {
+        writeln!(
+            out,
+            "\nRegisters and spills on AMD GPUs: not reported; no clang with the AMDGPU target was found"
+        )?;
+        return Ok(());
+    };
+    let table = Columns::of("Compiled for AMD GPUs (nothing was run)", facts)
+        .left("architecture", |kernel| kernel.architecture.clone())
+        .left("kernel", |kernel| kernel.kernel.clone())
+        .right("VGPRs", |kernel| kernel.resources.vgprs.to_string())
+        .right("SGPRs", |kernel| kernel.resources.sgprs.to_string())
+        .right("LDS", |kernel| kernel.lds_bytes.to_string())
+        .right("waves/SIMD", |kernel| {
+            kernel
+                .waves_per_simd()
+                .map_or("not reported".to_owned(), |waves| format!("{waves:.0}"))
+        })
+        .right("spills", |kernel| kernel.resources.vgpr_spills.to_string());
+    write!(out, "\n{}", TextTable::from(table).render(WIDTH))?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! An investigation: a program with a mistake, who may be to blame, and what can be measured.
+
+use super::bounds::refused_flag;
+use super::load::CommandCheck;
+use crate::run::spec::merged;
+
+/// A case of the debugging scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    pub target: String,
+    /// Of every run of it.
+    pub flags: Vec<String>,
+    pub suspects: Vec<Suspect>,
+    pub measurements: Vec<Measurement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    pub id: String,
+    pub text: String,
+    /// As `run --fix` takes it.
+    pub fix: String,
+    pub guilty: bool,
+    /// The recorded run with its fix.
+    pub recording: Option<String>,
+    /// What running its fix showed.
+    pub because: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    pub id: String,
+    pub text: String,
+    /// Besides those of the case.
+    pub flags: Vec<String>,
+    pub recording: Option<String>,
+    /// Where to look once it was taken.
+    pub shows: String,
+    /// Whether it tells the guilty one from the others.
+    pub convicts: bool,
+}
+
+/// What a learner does next about a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Position among the measurements.
+    Measure(usize),
+    /// Position among the suspects.
+    Suspect(usize),
+    /// Runs with the fix of the suspect named last.
+    Fix(usize),
+}
+
+pub const FIX: &str = "--fix";
+
+impl Case {
+    /// What no learner could solve, with the key it stands at. `commands` says whether `run` takes the flags of a deed.
+    pub(super) fn problems(&self, commands: CommandCheck) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let guilty = self
+            .suspects
+            .iter()
+            .filter(|suspect| suspect.guilty)
+            .count();
+        if guilty != 1 || self.suspects.len() < 2 {
+            let message = format!("of at least two suspects exactly one is guilty, not {guilty}");
+            problems.push(("suspects", message));
+        }
+        if !self
+            .measurements
+            .iter()
+            .any(|measurement| measurement.convicts)
+        {
+            let message =
+                "no measurement tells the guilty one from the others: one has `convicts: true`";
+            problems.push(("measurements", message.into()));
+        }
+        let blank = |text: &str| text.trim().is_empty();
+        if self.suspects.iter().any(|suspect| blank(&suspect.because)) {
+            problems.push(("suspects", "every suspect has what its fix showed".into()));
+        }
+        if self
+            .measurements
+            .iter()
+            .any(|measurement| blank(&measurement.shows))
+        {
+            problems.push((
+                "measurements",
+                "every measurement says where to look".into(),
+            ));
+        }
+        let suspects = (0..self.suspects.len()).map(|index| ("suspects", Deed::Fix(index)));
+        let measured = 0..self.measurements.len();
+        let measured = measured.map(|index| ("measurements", Deed::Measure(index)));
+        for (key, deed) in suspects.chain(measured) {
+            let flags = self.flags_of(deed).unwrap_or_default();
+            if let Some(message) = refused_flag(&flags) {
+                problems.push((key, message));
+            } else if let Err(message) = commands(&self.target, &flags) {
+                problems.push((key, format!("the run command refuses this: {message}")));
+            }
+        }
+        problems
+    }
+
+    pub fn suspect(&self, id: &str) -> Option<usize> {
+        self.suspects.iter().position(|suspect| suspect.id == id)
+    }
+
+    pub fn guilty(&self) -> Option<&Suspect> {
+        self.suspects.iter().find(|suspect| suspect.guilty)
+    }
+
+    /// The flags of a deed's run; none for a deed that runs nothing.
+    pub fn flags_of(&self, deed: Deed) -> Option<Vec<String>> {
+        let more = match deed {
+            Deed::Measure(index) => self.measurements.get(index)?.flags.clone(),
+            Deed::Fix(index) => vec![FIX.to_string(), self.suspects.get(index)?.fix.clone()],
+            Deed::Suspect(_) => return None,
+        };
+        // Of a flag that both give, the deed's counts.
+        Some(merged([&self.flags[..], &more].concat()))
+    }
+
+    /// The recorded run of a deed.
+    pub fn recording_of(&self, deed: Deed) -> Option<&str> {
+        match deed {
+            Deed::Measure(index) => self.measurements.get(index)?.recording.as_deref(),
+            Deed::Fix(index) => self.suspects.get(index)?.recording.as_deref(),
+            Deed::Suspect(_) => None,
+        }
+    }
+
+    /// Which deed a run with this command line was.
+    pub fn deed_of(&self, command: &[String]) -> Option<Deed> {
+        if let [.., play, id] = command
+            && play == "play"
+        {
+            let deeds = (0..self.measurements.len()).map(Deed::Measure);
+            let fixes = (0..self.suspects.len()).map(Deed::Fix);
+            let mut deeds = deeds.chain(fixes);
+            return deeds.find(|deed| self.recording_of(*deed) == Some(id));
+        }
+        if let Some(fix) = fix_of(command) {
+            let fixed = self.suspects.iter().position(|suspect| suspect.fix == fix);
+            return fixed.map(Deed::Fix);
+        }
+        // The one with the most flags of its own that are all there.
+        let has =
+            |measurement: &Measurement| measurement.flags.iter().all(|flag| command.contains(flag));
+        let matching = self.measurements.iter().enumerate();
+        let matching = matching.filter(|(_, measurement)| has(measurement));
+        let best = matching
+            .max_by_key(|(index, measurement)| (measurement.flags.len(), usize::MAX - index));
+        best.map(|(index, _)| Deed::Measure(index))
+    }
+}
+
+/// The fix a command line asks for.
+pub fn fix_of(command: &[String]) -> Option<&str> {
+    let place = command.iter().position(|word| word == FIX)?;
+    command.get(place + 1).map(String::as_str)
+}

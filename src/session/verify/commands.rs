@@ -1,0 +1,202 @@
+//! Commands, and investigations: what is measured, who is suspected, what each fix does.
+
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+
+use super::flags::shrinking;
+use super::report::CheckReport;
+use super::training::failure;
+use super::visit::Visit;
+use super::walk::Walk;
+use crate::lesson::case::Deed;
+use crate::lesson::command::Takes;
+use crate::lesson::{Case, Command, Expect, Place, Verdict};
+use crate::recording::documents;
+use crate::run::spec::{merged, split};
+use crate::run::{Ended, Start};
+use crate::session::case::Standing;
+use crate::session::event::StepRef;
+use crate::session::progress::is_complete;
+use crate::session::state::Status;
+
+/// Flags that say where to compute.
+const DEVICE: [&str; 2] = ["--backend", "--device"];
+
+impl Walk<'_> {
+    pub(super) fn command(
+        &mut self,
+        visit: &mut Visit,
+        command: Command,
+        flags: &[String],
+        editable: bool,
+        expects: &[Expect],
+    ) -> Result<Option<String>> {
+        let (lesson, step) = (visit.lesson, visit.step);
+        if editable {
+            self.timed_command(visit, command, flags)?;
+            self.session.check(self.course, lesson, step)?;
+            let state = self.session.state();
+            if is_complete(step, &state.progress(&visit.at()), state) {
+                visit.problem_in_step(Some("flags"), "its checks pass with the flags unchanged");
+            }
+        }
+        let golden = step.golden.flags.as_deref().unwrap_or(flags);
+        let ended = self.timed_command(visit, command, golden)?;
+        if !ended.exit.is_success() {
+            // What a learner without the device for it does.
+            let recorded = step.recording.as_deref().and_then(documents::find);
+            let Some(document) = recorded else {
+                visit.problem_in_step(Some("flags"), failure(&ended));
+                return Ok(None);
+            };
+            visit
+                .notes
+                .push(format!("{}; its recording was played", failure(&ended)));
+            let start = Start::Recording(document.tape());
+            let played = self.supervised(visit.at(), command.name, &start)?;
+            self.session
+                .mark_recording(&played.run.id(), &document.origin())?;
+        }
+        let checked = self.session.check(self.course, lesson, step)?;
+        for (index, (expect, checked)) in expects.iter().zip(&checked).enumerate() {
+            visit.checks.push(CheckReport {
+                id: checked.check.clone(),
+                required: checked.required,
+                verdict: checked.verdict,
+                value: checked.value,
+            });
+            let said = checked.text.replace('\n', " ");
+            match checked.verdict {
+                Verdict::Passed
+                    if expect.is.is_none() && expect.accepts(f64::MAX) && expect.accepts(0.0) =>
+                {
+                    let place = Place::Check(visit.index, index, "measure");
+                    visit.problem(place, "no number could miss this bound");
+                }
+                Verdict::Passed => {}
+                _ if checked.required => {
+                    let place = Place::Check(visit.index, index, "measure");
+                    visit.problem(
+                        place,
+                        format!("the command does not pass this check. {said}"),
+                    );
+                }
+                verdict => {
+                    visit
+                        .notes
+                        .push(format!("`{}`: {}. {said}", checked.check, verdict.name()))
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn timed_command(
+        &mut self,
+        visit: &mut Visit,
+        command: Command,
+        flags: &[String],
+    ) -> Result<Ended> {
+        let started = Instant::now();
+        let ended = self.command_run(visit.at(), command, flags)?;
+        visit.seconds += started.elapsed().as_secs_f64();
+        Ok(ended)
+    }
+
+    pub(super) fn command_run(
+        &mut self,
+        at: StepRef,
+        command: Command,
+        flags: &[String],
+    ) -> Result<Ended> {
+        let given = split(&self.options.flags);
+        let given = given.iter().filter(|flag| match command.takes {
+            Takes::All => true,
+            Takes::Device => DEVICE.contains(&flag.name()),
+            Takes::None => false,
+        });
+        let small = match (self.options.fast, command.takes) {
+            (true, Takes::All) => shrinking(),
+            _ => Vec::new(),
+        };
+        let given = given.flat_map(|flag| flag.words().to_vec());
+        // What the lesson says of a size is what it is about.
+        let own = flags.iter().cloned();
+        let flags = merged(small.into_iter().chain(own).chain(given));
+        let folder = self.session.place.folder.to_string_lossy().into_owned();
+        let words = command
+            .words(&flags, &folder)
+            .map_err(|message| anyhow!(message))?;
+        let start = Start::Command {
+            words: self.options.launcher.command(words),
+            is_local: true,
+        };
+        self.supervised(at, command.name, &start)
+    }
+
+    /// Every measurement can be taken, no wrong suspect is convicted by the fix for it, and the guilty one is.
+    pub(super) fn investigate(&mut self, visit: &mut Visit, case: &Case) -> Result<Option<String>> {
+        for index in 0..case.measurements.len() {
+            self.deed(visit, case, Deed::Measure(index))?;
+        }
+        let (wrong, guilty): (Vec<usize>, Vec<usize>) =
+            (0..case.suspects.len()).partition(|index| !case.suspects[*index].guilty);
+        for index in wrong.into_iter().chain(guilty) {
+            let suspect = &case.suspects[index];
+            self.session.suspect(visit.at(), visit.step, &suspect.id)?;
+            self.deed(visit, case, Deed::Fix(index))?;
+            self.session.check(self.course, visit.lesson, visit.step)?;
+            let state = self.session.state();
+            let progress = state.progress(&visit.at());
+            let solved = Standing::of(case, &progress, state).is_solved(case);
+            if solved != suspect.guilty {
+                let message = match suspect.guilty {
+                    true => "the guilty one was named and fixed, and the case is not solved",
+                    false => "the fix of a wrong suspect solves the case",
+                };
+                visit.problem_in_step(Some("suspects"), message);
+            }
+            if !suspect.guilty && progress.status == Status::Done {
+                visit.problem_in_step(Some("suspects"), "a wrong fix completes the step");
+            }
+        }
+        let checked = self.session.check(self.course, visit.lesson, visit.step)?;
+        for (index, checked) in checked.iter().enumerate() {
+            visit.checks.push(CheckReport {
+                id: checked.check.clone(),
+                required: checked.required,
+                verdict: checked.verdict,
+                value: checked.value,
+            });
+            let said = checked.text.replace('\n', " ");
+            match checked.verdict {
+                Verdict::Passed => {}
+                _ if checked.required && !self.options.fast => {
+                    let place = Place::Check(visit.index, index, "measure");
+                    visit.problem(
+                        place,
+                        format!("a fixed case does not pass this check. {said}"),
+                    );
+                }
+                verdict => {
+                    visit
+                        .notes
+                        .push(format!("`{}`: {}. {said}", checked.check, verdict.name()))
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn deed(&mut self, visit: &mut Visit, case: &Case, deed: Deed) -> Result<()> {
+        let started = Instant::now();
+        let flags = case.flags_of(deed).unwrap_or_default();
+        let ended = self.start(visit.at(), &case.target, &flags)?;
+        visit.seconds += started.elapsed().as_secs_f64();
+        if !ended.exit.is_success() {
+            visit.problem_in_step(Some("flags"), failure(&ended));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Fixes that `run --fix` applies to a stage or a case: registered names, each for one kind of mistake. One that fixes what
+//! is no mistake of the target runs as well, and changes nothing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::{
+    Backward, HostRead, Initialisation, KeyValue, OperandTypes, Projection, Recipe, Swiglu,
+};
+use crate::train::Synchronize;
+
+/// A fix by its name.
+#[derive(Clone, Copy)]
+pub struct Fix {
+    pub name: &'static str,
+    pub does: &'static str,
+    apply: fn(&mut Recipe, &mut Synchronize),
+}
+
+pub const FIXES: &[Fix] = &[
+    Fix {
+        name: "init",
+        does: "draw the initial weights with deviation 0.02",
+        apply: |recipe, _| recipe.initialisation = Initialisation::Small,
+    },
+    Fix {
+        name: "layout",
+        does: "read keys and values in the order they lie in memory",
+        apply: |recipe, _| recipe.key_value = KeyValue::Shared,
+    },
+    Fix {
+        name: "clock",
+        does: "wait for the device before each clock is read",
+        apply: |_, timing| *timing = Synchronize::Phases,
+    },
+    Fix {
+        name: "products",
+        does: "leave the matrix products of SwiGLU to the library",
+        apply: |recipe, _| {
+            recipe.gate_up = Projection::Fused;
+            recipe.swiglu = Swiglu::Kernel;
+        },
+    },
+    Fix {
+        name: "backward",
+        does: "give every kernel a backward pass",
+        apply: |recipe, _| recipe.backward = Backward::Complete,
+    },
+    Fix {
+        name: "reads",
+        does: "read nothing back to the host within a step",
+        apply: |recipe, _| recipe.host_read = HostRead::None,
+    },
+    Fix {
+        name: "operands",
+        does: "hand matrix products their operands in the type that was asked for",
+        apply: |recipe, _| recipe.operands = OperandTypes::Asked,
+    },
+];
+
+impl Fix {
+    /// A target's recipe and clock with it.
+    pub fn applied(self, mut recipe: Recipe, mut timing: Synchronize) -> (Recipe, Synchronize) {
+        (self.apply)(&mut recipe, &mut timing);
+        (recipe, timing)
+    }
+}
+
+impl FromStr for Fix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = FIXES.iter().copied().find(|fix| fix.name == text);
+        found.ok_or_else(|| {
+            let known = FIXES
+                .iter()
+                .map(|fix| format!("{} ({})", fix.name, fix.does));
+            let known: Vec<String> = known.collect();
+            format!("there is no fix `{text}`; there are: {}", known.join(", "))
+        })
+    }
+}
+
+impl fmt::Debug for Fix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::{ALL, Kind, Target, case1, case2, stage2, stage3, v3};
+
+    /// Fixes that change anything about a target.
+    fn effective(target: Target) -> Vec<&'static str> {
+        let changes = |fix: &&Fix| {
+            fix.applied(target.recipe, target.timing) != (target.recipe, target.timing)
+        };
+        FIXES.iter().filter(changes).map(|fix| fix.name).collect()
+    }
+
+    #[test]
+    fn each_mistake_has_its_fix_and_other_fixes_change_nothing() {
+        assert_eq!(effective(stage2::TARGET), ["layout", "clock", "products"]);
+        assert_eq!(effective(case1::TARGET), ["reads"]);
+        assert_eq!(effective(case2::TARGET), ["operands"]);
+        let layout: Fix = "layout".parse().unwrap();
+        let fixed = layout.applied(stage2::RECIPE, stage2::TARGET.timing);
+        assert_eq!(fixed, (stage3::TARGET.recipe, stage3::TARGET.timing));
+        for target in ALL.iter().filter(|target| target.kind == Kind::Case) {
+            let fix = effective(*target);
+            let fix: Fix = fix[0].parse().unwrap();
+            let fixed = fix.applied(target.recipe, target.timing);
+            assert_eq!(fixed, (v3::RECIPE, target.timing), "{target}");
+        }
+        assert!("magic".parse::<Fix>().unwrap_err().contains("layout"));
+    }
+}

@@ -1,0 +1,82 @@
+//! The page at a lesson's end: what was learnt, how long it took, how far off the guesses were, and what comes next.
+
+use super::page::{Page, Text};
+use crate::lesson::{Lesson, StepKind};
+use crate::session::progress::progress;
+use crate::session::state::Status;
+use crate::tui::model::Model;
+use crate::tutor::say;
+
+pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> Page {
+    Page::new(
+        "The end of a lesson",
+        Text::Markdown(text(model, lesson, following)),
+    )
+}
+
+fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
+    let state = &model.state;
+    let of_lesson = progress(state, lesson);
+    let goes_on = following.map_or(String::new(), |next| {
+        format!("Enter goes on to **{}**.\n\n", next.title)
+    });
+    let mut text = format!("# {} is done\n\n{goes_on}You can now\n\n", lesson.title);
+    for objective in &lesson.objectives {
+        text += &format!("- {}\n", lower(objective));
+    }
+    let minutes = say::minutes(&of_lesson, lesson.minutes);
+    text += &format!(
+        "\n{minutes}, {} attempts, {} hints.\n",
+        of_lesson.attempts, of_lesson.hints
+    );
+    let steps = lesson.steps.iter().map(|step| {
+        let progress = state.step(&lesson.id, &step.id);
+        (step, progress)
+    });
+    let guesses = steps
+        .clone()
+        .filter_map(|(step, progress)| match &step.kind {
+            StepKind::Predict { measure } => say::guess(measure, progress, &*model.measured),
+            _ => None,
+        });
+    text += &section("What you guessed", guesses);
+    let notes = steps.filter_map(|(step, progress)| {
+        let progress = progress?;
+        let skipped = match &progress.status {
+            Status::Skipped(note) if note.is_empty() => Some("skipped".to_owned()),
+            Status::Skipped(note) => Some(format!("skipped: {note}")),
+            _ => None,
+        };
+        let written = progress.reflection.clone();
+        let note = skipped.or(written.filter(|text| !text.is_empty()))?;
+        Some(format!("*{}*: {note}", step.title))
+    });
+    text += &section("Your notes", notes);
+    match following {
+        Some(next) => {
+            text += &format!(
+                "\n## Next\n\n**{}**, {} minutes. Enter goes on.\n",
+                next.title, next.minutes
+            );
+        }
+        None => text += "\n## Next\n\nThis is all there is for now. R shows your report.\n",
+    }
+    text
+}
+
+/// A list under a heading; nothing where it is empty.
+fn section(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.map(|line| format!("- {line}\n")).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n## {title}\n\n{}", lines.concat()),
+    }
+}
+
+/// As the rest of a sentence, without its full stop.
+fn lower(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches('.');
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|c| c.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}

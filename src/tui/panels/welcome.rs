@@ -1,0 +1,77 @@
+//! The first thing a learner sees: the model is trained at once, and everything else comes after that.
+
+use super::page::{Page, Text};
+use crate::lesson::{Course, StepKind};
+use crate::session::State;
+use crate::session::event::StepRef;
+use crate::session::progress::{Access, access};
+use crate::tui::keys::Area;
+use crate::tui::message::Effect;
+use crate::tui::model::Model;
+use crate::tui::pane::Pane;
+use crate::tui::panel::{Command, Panel, PanelAction};
+use crate::tui::update::{navigate, runs};
+
+#[derive(Debug)]
+pub struct Welcome(Page);
+
+/// Over the outline of a first visit; nothing where the course has no run to begin with.
+pub fn open(model: &mut Model) -> Vec<Effect> {
+    if first_run(&model.course, &model.state).is_none() {
+        return Vec::new();
+    }
+    let text = format!(
+        "# {}\n\n{}\n\n## Your first minute\n\n**Enter** trains a small model on this machine, now: five steps, and you see \
+         time and loss of each as it goes. Nothing has to be prepared. Then the course begins, with what you have just \
+         seen.\n\n**Esc** shows all lessons instead. **?** explains the keys wherever you are.",
+        model.course.title, model.course.summary
+    );
+    model.open(Welcome(Page::new("Welcome", Text::Markdown(text))))
+}
+
+/// The first run of a lesson that is open.
+fn first_run(course: &Course, state: &State) -> Option<StepRef> {
+    let lessons = course.lessons();
+    let mut open = lessons.filter(|lesson| access(course, state, lesson) == Access::Open);
+    open.find_map(|lesson| {
+        let mut steps = lesson.steps.iter();
+        let run = steps.find(|step| matches!(step.kind, StepKind::Run { .. }))?;
+        Some(StepRef::new(&lesson.id, &run.id))
+    })
+}
+
+/// Opens the first run and starts it.
+pub fn begin(model: &mut Model) -> Vec<Effect> {
+    let Some(at) = first_run(&model.course, &model.state) else {
+        return Vec::new();
+    };
+    let mut effects = navigate::open(model, at.clone());
+    effects.extend(runs::start(model, at));
+    effects
+}
+
+impl Panel for Welcome {
+    fn title(&self) -> String {
+        self.0.title()
+    }
+
+    fn area(&self) -> Area {
+        Area::Welcome
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        self.0.paint(pane);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        self.0.act(action)
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        Vec::new()
+    }
+
+    fn hidden(&self) -> (usize, usize) {
+        self.0.hidden()
+    }
+}

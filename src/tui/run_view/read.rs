@@ -1,0 +1,31 @@
+//! A run of an earlier day, from its files.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::{RunContext, RunView};
+use crate::run::finished::EVENTS;
+use crate::run::folder::RunRecord;
+use crate::run::{last_words, read_line};
+use crate::tutor::Ending;
+
+impl RunView {
+    /// As it was seen when it ended.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(folder: &Path, context: RunContext) -> io::Result<(Self, Ending)> {
+        let mut view = RunView::new(context);
+        let stream = BufReader::new(File::open(folder.join(EVENTS))?);
+        for line in stream.split(b'\n') {
+            view.line(&read_line(&String::from_utf8_lossy(&line?)));
+        }
+        let record = RunRecord::read(folder).unwrap_or_default();
+        let exit = record.exit.and_then(|exit| exit.parse().ok());
+        let failure = view.state.failure.as_ref();
+        let ending = Ending::kept(exit, failure, last_words(folder));
+        view.ended(ending.clone());
+        Ok((view, ending))
+    }
+}

@@ -1,0 +1,182 @@
+//! What came of a run that is over: the guess beside the measurement, in large, and the verdicts of its checks.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::measured::measured;
+use super::state::RunState;
+use crate::lesson::Verdict;
+use crate::tui::markdown;
+use crate::tui::panels::text::{both_ends, cut, width};
+use crate::tui::theme::Theme;
+use crate::tui::view::verdict;
+
+/// Rows of large figures.
+const TALL: usize = 5;
+
+/// Columns between the two figures.
+const GAP: usize = 4;
+
+/// Lines of a verdict's words.
+const WORDS: usize = 2;
+
+/// Most useful first, in at most `room` lines; empty while it runs and where nothing was expected of it.
+pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+    if state.is_running() {
+        return Vec::new();
+    }
+    let verdicts = verdicts(state, wide, theme);
+    let large = room >= verdicts.len() + TALL + 10;
+    let mut lines = guess(state, usize::from(wide), large, theme);
+    if lines.len() > 1 && !verdicts.is_empty() {
+        lines.push(Line::default());
+    }
+    lines.extend(verdicts);
+    lines.truncate(room);
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+/// `You said 300 ms; it was 539 ms: 1.8x`, with both figures in large where there is room.
+fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(prediction) = &state.context.prediction else {
+        return Vec::new();
+    };
+    let Some(value) = prediction.metric.and_then(|metric| measured(state, metric)) else {
+        return Vec::new();
+    };
+    let unit = prediction.unit;
+    let [said, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
+    let far = far(prediction.value, value, theme);
+    let sentence = format!("You said {said}; it was {was}{far}");
+    let sentence = Line::styled(cut(&sentence, wide, theme), theme.emphasis());
+    let [left, right] = [&said, &was].map(|text| big(text, theme));
+    let (left_wide, right_wide) = (columns(&left), columns(&right));
+    if !large || left_wide + right_wide + GAP > wide {
+        return vec![sentence];
+    }
+    let rows = left.iter().zip(&right).map(|(left, right)| {
+        Line::from(vec![
+            Span::styled(format!("{left:<left_wide$}"), theme.muted()),
+            Span::raw(" ".repeat(GAP)),
+            Span::styled(right.clone(), theme.accent()),
+        ])
+    });
+    std::iter::once(sentence)
+        .chain([Line::default()])
+        .chain(rows)
+        .collect()
+}
+
+/// `15.00 ms` as `15 ms`.
+fn short(shown: &str) -> String {
+    let (figure, unit) = shown.split_once(' ').unwrap_or((shown, ""));
+    let figure = match figure.contains('.') {
+        true => figure.trim_end_matches('0').trim_end_matches('.'),
+        false => figure,
+    };
+    format!("{figure} {unit}").trim_end().to_owned()
+}
+
+/// `: 1.8x away`.
+fn far(said: f64, was: f64, theme: &Theme) -> String {
+    let factor = (was / said).max(said / was);
+    match factor {
+        factor if !factor.is_finite() || factor <= 0.0 => String::new(),
+        factor if factor < 1.05 => ": as good as exact".into(),
+        factor => format!(": {factor:.1}{} away", theme.glyphs.times),
+    }
+}
+
+fn columns(rows: &[String]) -> usize {
+    rows.iter().map(|row| width(row)).max().unwrap_or(0)
+}
+
+/// Figures of three columns by five rows, a bit a cell, from the top.
+const FONT: [(char, [u8; TALL]); 12] = [
+    ('0', [0b111, 0b101, 0b101, 0b101, 0b111]),
+    ('1', [0b010, 0b110, 0b010, 0b010, 0b111]),
+    ('2', [0b111, 0b001, 0b111, 0b100, 0b111]),
+    ('3', [0b111, 0b001, 0b111, 0b001, 0b111]),
+    ('4', [0b101, 0b101, 0b111, 0b001, 0b001]),
+    ('5', [0b111, 0b100, 0b111, 0b001, 0b111]),
+    ('6', [0b111, 0b100, 0b111, 0b101, 0b111]),
+    ('7', [0b111, 0b001, 0b010, 0b010, 0b010]),
+    ('8', [0b111, 0b101, 0b111, 0b101, 0b111]),
+    ('9', [0b111, 0b101, 0b111, 0b001, 0b111]),
+    ('.', [0b000, 0b000, 0b000, 0b000, 0b010]),
+    ('-', [0b000, 0b000, 0b111, 0b000, 0b000]),
+];
+
+/// A figure in large; its unit stays small, on the lowest row.
+fn big(text: &str, theme: &Theme) -> Vec<String> {
+    let (figure, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let block = theme.glyphs.bar[0];
+    let mut rows = vec![String::new(); TALL];
+    for c in figure.chars() {
+        let Some((_, shape)) = FONT.iter().find(|(known, _)| *known == c) else {
+            continue;
+        };
+        for (row, bits) in rows.iter_mut().zip(shape) {
+            for bit in [0b100, 0b010, 0b001] {
+                row.push_str(if bits & bit == 0 { " " } else { block });
+            }
+            row.push(' ');
+        }
+    }
+    if let Some(last) = rows.last_mut() {
+        last.push_str(unit);
+    }
+    rows
+}
+
+/// Each check with its verdict and the first of its words.
+fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for outcome in &state.verdicts {
+        let (glyph, style): (&str, Style) = verdict(outcome, theme);
+        let words = format!("{glyph} {}", outcome.words());
+        let mut line = vec![
+            Span::styled(words, style),
+            Span::styled(format!("  {}", outcome.check), theme.muted()),
+        ];
+        if outcome.verdict == Verdict::Passed {
+            // What went well needs no more than its first words; the step's text has all of them.
+            let said: Vec<&str> = outcome.text.split_whitespace().collect();
+            let said = said.join(" ");
+            let said = said.split(". ").next().unwrap_or_default();
+            line.push(Span::raw(format!("  {said}")));
+            lines.push(both_ends(line, Span::raw(""), 0, wide, theme));
+            continue;
+        }
+        lines.push(Line::from(line));
+        let text = markdown::render(&outcome.text, wide.saturating_sub(2), theme, None);
+        lines.extend(text.into_iter().take(WORDS).map(|mut line| {
+            line.spans.insert(0, Span::raw("  "));
+            line
+        }));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Unit;
+    use crate::tui::theme::{Glyphs, Palette};
+
+    #[test]
+    fn large_figures_are_those_of_the_text_and_its_unit_is_small() {
+        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let rows = big("17.5 ms", &theme);
+        assert_eq!(rows[0], " #  ###     ### ");
+        assert_eq!(rows[4], "###  #   #  ### ms");
+        assert!(rows.iter().all(|row| row.is_ascii()));
+        let exact = far(100.0, 101.0, &theme);
+        assert!(exact.contains("exact"), "{exact}");
+        assert_eq!(far(300.0, 539.0, &theme), ": 1.8x away");
+        assert_eq!(Unit::Milliseconds.show(539.0).split(' ').count(), 2);
+    }
+}

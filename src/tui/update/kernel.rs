@@ -1,0 +1,113 @@
+//! Kernel steps: the learner's file is checked on every save while the step is open.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::session::event::StepRef;
+use crate::session::kernel::{Tried, begun};
+use crate::tui::desk::{Desk, Work};
+use crate::tui::message::{Effect, HandOver, Message, Request};
+use crate::tui::model::{Here, Model};
+use crate::tui::panels::kernel::KernelPanel;
+use crate::workbench::Exercise;
+
+/// How often the file is looked at: by its time of change, which network homes report as well.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Opens the kernel's screen and looks after its file from now on.
+pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
+    let path = match begun(exercise, &model.workbench) {
+        Ok((path, _)) => path,
+        Err(error) => return model.warn(format!("{error:#}")),
+    };
+    let Some(view) = &mut model.step else {
+        return Vec::new();
+    };
+    if view.panel.is_none() {
+        view.panel = Some(Box::new(KernelPanel::new(path.clone())));
+    }
+    view.panel_open = true;
+    if view.watched.is_some() {
+        return Vec::new();
+    }
+    let token = Arc::new(());
+    view.watched = Some(Arc::clone(&token));
+    let (at, held) = (here.at.clone(), Arc::downgrade(&token));
+    vec![Effect::Work(Work {
+        meanwhile: "The kernel is being checked.",
+        job: Box::new(move |desk| look_after(desk, &at, exercise, &path, &held)),
+    })]
+}
+
+/// Until the step is left.
+fn look_after(
+    desk: &Desk,
+    at: &StepRef,
+    exercise: &'static Exercise,
+    path: &Path,
+    held: &Weak<()>,
+) {
+    let mut seen: Option<(SystemTime, u64)> = None;
+    while held.strong_count() > 0 && !desk.sender.is_closed() {
+        // An editor may put a new file in its place: for a moment there is none.
+        let now = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len())));
+        if let Ok(now) = now
+            && seen != Some(now)
+        {
+            seen = Some(now);
+            desk.tell(tried_now(at, exercise, path));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message {
+    let tried = Tried::on_stand_in(exercise, path);
+    let tried = tried.map(Box::new).map_err(|error| format!("{error:#}"));
+    Message::Kernel(at.clone(), tried)
+}
+
+/// The editor on the file, which is written first where it is not there.
+pub fn edit(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
+    let mut effects = watch(model, here, exercise);
+    let path = model.workbench.join(exercise.file_name());
+    effects.push(Effect::HandOver(HandOver::Open(path)));
+    effects
+}
+
+/// Now, whether it was saved or not.
+pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
+    let was_watched = model
+        .step
+        .as_ref()
+        .is_some_and(|view| view.watched.is_some());
+    let effects = watch(model, here, exercise);
+    if !was_watched {
+        return effects;
+    }
+    let (at, path) = (here.at.clone(), model.workbench.join(exercise.file_name()));
+    vec![Effect::work("The kernel is being checked.", move |_| {
+        tried_now(&at, exercise, &path)
+    })]
+}
+
+/// A check has come to its end.
+pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>) -> Vec<Effect> {
+    let Some(view) = model.view_at(at) else {
+        return Vec::new();
+    };
+    let tried = match tried {
+        Ok(tried) => tried,
+        Err(problem) => return model.warn(problem),
+    };
+    let mut panel = KernelPanel::new(tried.file.path.clone());
+    panel.take(&tried);
+    view.panel = Some(Box::new(panel));
+    model.notice = None;
+    if tried.checked.passed {
+        model.tell("The kernel passed.");
+    }
+    vec![Effect::Session(Request::Tried(at.clone(), tried))]
+}

@@ -1,0 +1,126 @@
+//! From a text to what it speaks of: pages it links to, words that the glossary explains.
+
+use crate::tui::markdown::links;
+use crate::tui::message::Effect;
+use crate::tui::model::Model;
+use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
+use crate::tui::panels::page::{Page, Text};
+
+/// The page that explains words, each in bold at the start of a paragraph: `**warp.** ...`.
+const GLOSSARY: &str = "glossary.md";
+
+/// Opens the page that the text links to, or lets one of several be chosen.
+pub fn follow(model: &mut Model) -> Vec<Effect> {
+    let text = text(model);
+    let mut pages: Vec<Shelved> = Vec::new();
+    for (name, target) in links(&text) {
+        let file = target.rsplit('/').next().unwrap_or_default();
+        let file = file.split('#').next().unwrap_or_default();
+        let text = match model.course.reference.get(file) {
+            Some(text) => text.clone(),
+            None => format!("This leads out of the tutor:\n\n`{target}`"),
+        };
+        let page = Shelved { name, text };
+        if !pages.iter().any(|known| known.text == page.text) {
+            pages.push(page);
+        }
+    }
+    match pages.len() {
+        0 => model.tell("Nothing is linked here. w explains words, : finds every page."),
+        _ => choose(model, pages),
+    }
+}
+
+/// Explains a word of the text.
+pub fn explain(model: &mut Model) -> Vec<Effect> {
+    let text = text(model).to_lowercase();
+    let glossary = model.course.reference.get(GLOSSARY);
+    let words = glossary.map_or_else(Vec::new, |page| explained(page));
+    let (here, others): (Vec<_>, Vec<_>) = words
+        .into_iter()
+        .partition(|word| word.name.split(", ").any(|name| stands_in(&text, name)));
+    match (here.is_empty(), others.is_empty()) {
+        (true, true) => model.tell("This course has no glossary."),
+        (true, false) => choose(model, others),
+        (false, _) => choose(model, here),
+    }
+}
+
+fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Vec<Effect> {
+    if let [_] = pages.as_slice()
+        && let Some(Shelved { name, text }) = pages.pop()
+    {
+        return model.open(Page::new(name, Text::Markdown(text)));
+    }
+    model.lay(Overlay::Palette(Palette {
+        list: List::Pages(pages),
+        ..Palette::default()
+    }))
+}
+
+/// What is being read.
+fn text(model: &Model) -> String {
+    if let Some(panel) = model.panel_over() {
+        return panel.text().unwrap_or_default().to_owned();
+    }
+    let here = model.here(&model.course);
+    here.map_or_else(String::new, |here| here.step.text.clone())
+}
+
+/// The words of a glossary with what it says of each.
+fn explained(page: &str) -> Vec<Shelved> {
+    let paragraphs = page.split("\n\n").map(str::trim);
+    let words = paragraphs.filter_map(|paragraph| {
+        let (name, _) = paragraph.strip_prefix("**")?.split_once("**")?;
+        Some(Shelved {
+            name: name.trim_end_matches('.').to_owned(),
+            text: paragraph.to_owned(),
+        })
+    });
+    words.collect()
+}
+
+/// Whether a word stands in a text that is in lower case, by itself or with an s behind it.
+fn stands_in(text: &str, word: &str) -> bool {
+    let word = word.trim().to_lowercase();
+    let is_letter = |c: char| c.is_alphanumeric();
+    !word.is_empty()
+        && text.match_indices(&word).any(|(at, found)| {
+            let after = &text[at + found.len()..];
+            let after = after.strip_prefix('s').unwrap_or(after);
+            !text[..at].ends_with(is_letter) && !after.starts_with(is_letter)
+        })
+}
+
+/// Searches what is read over the screen.
+pub fn search_panel(model: &mut Model, text: Option<&str>, forward: bool) -> Vec<Effect> {
+    let found = match &mut model.overlay {
+        Some(Overlay::Panel(panel)) => panel.search(text, forward),
+        _ => None,
+    };
+    match found {
+        Some((number, of)) => model.tell(format!("line {number} of {of}")),
+        None => model.warn("This is not on the page."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_glossary_are_found_by_themselves_and_not_within_others() {
+        let words = explained("# Words\n\n**wave, warp.** Lanes that go together.\n\nNo word.");
+        assert_eq!(words.len(), 1);
+        assert_eq!(words[0].name, "wave, warp");
+        assert!(words[0].text.contains("Lanes"));
+        for (text, stands) in [
+            ("two warps wait", true),
+            ("a wave", true),
+            ("waved at", false),
+        ] {
+            let found = words[0].name.split(", ").any(|name| stands_in(text, name));
+            assert_eq!(found, stands, "{text}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a learner's kernel takes of an AMD GPU: registers, local memory, waves, spills, as a compiler makes it. Nothing runs.
+
+use anyhow::Result;
+
+use super::exercise::Exercise;
+use super::file::File;
+use super::problem::Problem;
+use crate::compiled::assembly;
+use crate::compiled::compiler::{Compiler, CompilerError};
+use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
+
+const HEADER: &str = include_str!("amd.h");
+
+/// What every kernel of `file` takes of every architecture. `None`: no compiler on this machine knows them.
+///
+/// # Errors
+/// Where the kernel does not compile for one of them, or files cannot be written.
+pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>>> {
+    let compiler = match Compiler::find() {
+        Ok(compiler) => compiler,
+        Err(CompilerError::NoCompiler) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let source = source(file);
+    let mut facts = vec![];
+    for architecture in ARCHITECTURES {
+        let wave = if architecture.starts_with("gfx9") {
+            64
+        } else {
+            32
+        };
+        let problem = Problem::shape(exercise, &exercise.bench, wave)?;
+        let assembly = compiler.assembly(&exercise.name, &source, architecture)?;
+        for launch in &problem.launches {
+            let (resources, fixed) = assembly::resources(&assembly, launch.entry)?;
+            facts.push(KernelFacts {
+                architecture: architecture.to_owned(),
+                operation: exercise.name.clone(),
+                kernel: launch.entry.to_owned(),
+                dtype: "f32".into(),
+                case: problem.describe(),
+                threads: launch.block.iter().product(),
+                lds_bytes: fixed + launch.shared,
+                resources,
+                source: file.digest(),
+            });
+        }
+    }
+    Ok(Some(facts))
+}
+
+/// The file as the compiler gets it.
+fn source(file: &File) -> String {
+    format!(
+        "{HEADER}\n#line 1 \"{}\"\n{}",
+        super::compile::SOURCE,
+        file.text
+    )
+}

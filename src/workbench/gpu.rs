@@ -1,0 +1,368 @@
+//! The same file on a GPU, through hiprtc or nvrtc: results held against the reference, and times.
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+
+use super::check::{Checked, compare};
+use super::exercise::Exercise;
+use super::file::File;
+use super::finding::{Finding, Kind};
+use super::problem::{Passed, Problem};
+use super::stand_in::Output;
+use crate::base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
+use crate::device::driver::{
+    Argument, Buffer, Driver, DriverError, Event, Kernel, Launch, Source, Stream,
+};
+
+const PRELUDE: &str = include_str!("gpu.h");
+
+/// Elements after each buffer that a kernel must leave alone.
+const GUARD: usize = 64;
+const GUARD_BITS: u32 = 0x7fc0_beef;
+
+/// Rounds in which kernels take turns, and device time a turn takes at the least, in ms.
+const ROUNDS: usize = 9;
+const TURN_MS: f64 = 5.0;
+const MOST_PASSES: u32 = 10_000;
+
+/// Difference of times that matters.
+const MARGIN: f64 = 0.02;
+
+/// Below it two copies of one file were told apart on a GPU: where their code lies differs.
+const SEEN: f64 = 0.01;
+const CONFIDENCE: f64 = 0.95;
+
+/// A file's kernels on a device.
+struct Compiled<'a> {
+    kernels: Vec<(&'a str, Kernel)>,
+}
+
+/// A case on a device.
+struct Placed {
+    buffers: Vec<Buffer>,
+}
+
+/// Checks `file` on the device of `driver` with every case of the exercise.
+///
+/// # Errors
+/// Where the device fails in a way that is not the kernel's doing.
+pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checked> {
+    let mut checked = Checked {
+        exercise: exercise.name.clone(),
+        ..Checked::default()
+    };
+    if let Some(refused) = file.refused() {
+        checked.findings.push(refused);
+        return Ok(checked);
+    }
+    let compiled = match compile(driver, exercise, file) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            checked.findings.push(refusal(error)?);
+            return Ok(checked);
+        }
+    };
+    let stream = driver.stream(0)?;
+    let wave = driver.properties().plane_size;
+    for sizes in &exercise.cases {
+        let problem = Problem::new(exercise, sizes, wave)?;
+        checked.cases += 1;
+        match run_case(driver, &stream, &compiled, &problem) {
+            Ok(findings) => checked.add_all(findings, wave, &problem),
+            Err(error) => {
+                let finding = match error.downcast::<DriverError>() {
+                    Ok(error) => refusal(error)?,
+                    Err(error) => return Err(error),
+                };
+                // A device that a kernel has hurt answers nothing more to this process.
+                checked.add_all(vec![finding], wave, &problem);
+                break;
+            }
+        }
+    }
+    checked.passed = checked.findings.is_empty();
+    Ok(checked)
+}
+
+fn compile<'a>(
+    driver: &Driver,
+    exercise: &'a Exercise,
+    file: &File,
+) -> Result<Compiled<'a>, DriverError> {
+    let module = driver.compile(&Source::new(super::compile::SOURCE, source(file)))?;
+    let entries = exercise.launches.iter().map(|launch| launch.entry.as_str());
+    let kernels = entries.map(|entry| Ok((entry, module.kernel(entry)?)));
+    let kernels = kernels.collect::<Result<Vec<_>, DriverError>>()?;
+    Ok(Compiled { kernels })
+}
+
+/// The file as run-time compilers take it: they have HIP's header built in, or do not know it.
+pub fn source(file: &File) -> String {
+    let include = |line: &str| line.trim_start().starts_with("#include");
+    let lines = file.text.lines();
+    let text: Vec<&str> = lines
+        .map(|line| if include(line) { "" } else { line })
+        .collect();
+    let name = super::compile::SOURCE;
+    format!("{PRELUDE}\n#line 1 \"{name}\"\n{}\n", text.join("\n"))
+}
+
+/// What a driver's error says of the kernel; errors that are not its doing are given back.
+fn refusal(error: DriverError) -> Result<Finding> {
+    use crate::device::driver::Refusal;
+    match &error {
+        DriverError::Compile { log, .. } => {
+            let line = log.lines().find_map(|line| {
+                let (_, rest) = line.split_once(super::compile::SOURCE)?;
+                rest.trim_start_matches([':', '(']).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            });
+            let said = log.lines().find(|line| line.contains("error")).unwrap_or(log);
+            Ok(Finding::new(Kind::Compile, line, said))
+        }
+        DriverError::Call { name, .. } if error.refusal() == Refusal::Fault => Ok(Finding::new(
+            Kind::OutOfBounds,
+            None,
+            format!("the GPU ended the kernel ({name}): it reached memory that is not its own; `workbench check` without a GPU says where"),
+        )),
+        DriverError::Call { name, .. } if name.to_ascii_uppercase().contains("NOTFOUND") => Ok(Finding::new(
+            Kind::Compile,
+            None,
+            "the file has no kernel of the name that the exercise asks for, or not as extern \"C\"".to_owned(),
+        )),
+        _ => Err(error.into()),
+    }
+}
+
+fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> Result<Placed> {
+    let mut buffers = vec![];
+    for buffer in &problem.buffers {
+        let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
+        // Nobody wrote it: a NaN.
+        let mut words = buffer
+            .words
+            .clone()
+            .unwrap_or_else(|| vec![u32::MAX; buffer.elements]);
+        words.resize(buffer.elements + GUARD, GUARD_BITS);
+        stream.upload(memory.whole(), &words)?;
+        buffers.push(memory);
+    }
+    stream.synchronize()?;
+    Ok(Placed { buffers })
+}
+
+fn launch(
+    stream: &Stream,
+    compiled: &Compiled<'_>,
+    placed: &Placed,
+    problem: &Problem<'_>,
+) -> Result<(), DriverError> {
+    for planned in &problem.launches {
+        let kernel = compiled
+            .kernels
+            .iter()
+            .find(|(entry, _)| *entry == planned.entry);
+        let Some((_, kernel)) = kernel else {
+            return Err(DriverError::Invalid(format!("no kernel {}", planned.entry)));
+        };
+        let arguments: Vec<Argument<'_>> = planned
+            .arguments
+            .iter()
+            .map(|passed| match passed {
+                Passed::Buffer(index) => placed.buffers[*index].address().into(),
+                Passed::Word(bits) => (*bits).into(),
+            })
+            .collect();
+        let shape = Launch::new(planned.grid, planned.block).with_shared(planned.shared);
+        // SAFETY: the arguments are those of the exercise's signature, and the buffers outlive the stream's work, which the
+        // callers wait for. What the learner's code does with them is checked on the stand-in first; here the driver ends it.
+        unsafe { stream.launch(kernel, &shape, &arguments)? };
+    }
+    Ok(())
+}
+
+fn run_case(
+    driver: &Driver,
+    stream: &Stream,
+    compiled: &Compiled<'_>,
+    problem: &Problem<'_>,
+) -> Result<Vec<Finding>> {
+    let placed = place(driver, stream, problem)?;
+    launch(stream, compiled, &placed, problem)?;
+    stream.synchronize()?;
+    let mut findings = vec![];
+    let expected = problem.expected()?;
+    for (buffer, memory) in problem.buffers.iter().zip(&placed.buffers) {
+        let name = &buffer.argument.name;
+        let mut words: Vec<u32> = stream.download(memory.whole(), buffer.elements + GUARD)?;
+        let guard = words.split_off(buffer.elements);
+        if let Some(at) = guard.iter().position(|bits| *bits != GUARD_BITS) {
+            let index = buffer.elements + at;
+            let message = format!(
+                "somebody writes {name}[{index}] of {} elements; `workbench check` without a GPU says who",
+                buffer.elements
+            );
+            findings.push(Finding::new(Kind::OutOfBounds, None, message));
+        }
+        let Some((_, expected)) = expected.iter().find(|(known, _)| known == name) else {
+            continue;
+        };
+        // A GPU does not say who wrote: what is still as it was given, nobody did.
+        let lines = words
+            .iter()
+            .map(|bits| u32::from(*bits != u32::MAX))
+            .collect();
+        let found = compare(
+            name,
+            &Output { words, lines },
+            expected,
+            problem.exercise.tolerance,
+        );
+        findings.extend(found.map(|finding| Finding {
+            line: None,
+            ..finding
+        }));
+    }
+    Ok(findings)
+}
+
+/// A kernel's times, and how they stand to the learner's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timed {
+    pub what: String,
+    /// Median of the rounds.
+    pub milliseconds: f64,
+    pub gigabytes_per_s: f64,
+    pub gigaflops_per_s: f64,
+    /// The least time that this device's ceilings allow, over the time taken.
+    pub of_ceiling: Option<f64>,
+    /// Time of the learner's kernel over this one's, with its interval; none for the learner's own.
+    pub ratio: Option<Interval>,
+    pub finding: Option<Difference>,
+    pub registers: u32,
+    pub spilled_bytes: usize,
+}
+
+/// What a device reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    pub bytes_per_s: f64,
+    pub flops_per_s: f64,
+}
+
+/// Times `files`, the learner's first, in rounds in which they take turns.
+///
+/// # Errors
+/// Where one does not compile or the device fails.
+pub fn bench(
+    driver: &Driver,
+    exercise: &Exercise,
+    files: &[(String, File)],
+    reached: Option<Reached>,
+) -> Result<Vec<Timed>> {
+    let problem = Problem::new(exercise, &exercise.bench, driver.properties().plane_size)?;
+    let (bytes, flops) = problem.costs()?;
+    let stream = driver.stream(0)?;
+    let clock = Clock {
+        start: driver.timed_event()?,
+        end: driver.timed_event()?,
+    };
+    let placed = place(driver, &stream, &problem)?;
+    let mut racers = vec![];
+    for (what, file) in files {
+        let compiled =
+            compile(driver, exercise, file).map_err(|error| anyhow!("{what}: {error}"))?;
+        let mut passes = 1;
+        // How many passes fill a turn; the first also compiles and warms.
+        loop {
+            let ms = clock.time(&stream, passes, || {
+                launch(&stream, &compiled, &placed, &problem)
+            })?;
+            if ms >= TURN_MS || passes >= MOST_PASSES {
+                break;
+            }
+            let wanted = (f64::from(passes) * TURN_MS * 1.2 / ms.max(1e-3)).ceil();
+            passes = (wanted as u32).clamp(passes * 2, MOST_PASSES);
+        }
+        racers.push((what, compiled, passes, Vec::with_capacity(ROUNDS)));
+    }
+    for _ in 0..ROUNDS {
+        for (_, compiled, passes, times) in &mut racers {
+            let ms = clock.time(&stream, *passes, || {
+                launch(&stream, compiled, &placed, &problem)
+            })?;
+            times.push(ms / f64::from(*passes));
+        }
+    }
+    let rounds = |times: &[f64]| {
+        times
+            .iter()
+            .map(|ms| Series::new(vec![*ms]))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let own = racers
+        .first()
+        .map(|(.., times)| rounds(times))
+        .transpose()?
+        .unwrap_or_default();
+    let mut timed = vec![];
+    for (index, (what, compiled, _, times)) in racers.iter().enumerate() {
+        let seconds = Series::new(times.clone())?.median() / 1e3;
+        let other = rounds(times)?;
+        let ratio = (index > 0)
+            .then(|| ratio_in_rounds(&own, &other, CONFIDENCE).ok())
+            .flatten();
+        let attributes = compiled
+            .kernels
+            .iter()
+            .map(|(_, kernel)| kernel.attributes());
+        let (registers, spilled_bytes) = attributes.fold((0, 0), |(most, spilled), one| {
+            (one.registers.max(most), one.spilled_bytes.max(spilled))
+        });
+        timed.push(Timed {
+            what: (*what).clone(),
+            milliseconds: seconds * 1e3,
+            gigabytes_per_s: bytes / seconds / 1e9,
+            gigaflops_per_s: flops / seconds / 1e9,
+            of_ceiling: reached.map(|reached| {
+                (bytes / reached.bytes_per_s).max(flops / reached.flops_per_s) / seconds
+            }),
+            finding: ratio.as_ref().map(|ratio| match ratio.finding(MARGIN) {
+                Difference::Faster | Difference::Slower if ratio.value.ln().abs() < SEEN => {
+                    Difference::NoDifference
+                }
+                finding => finding,
+            }),
+            ratio,
+            registers,
+            spilled_bytes,
+        });
+    }
+    Ok(timed)
+}
+
+struct Clock {
+    start: Event,
+    end: Event,
+}
+
+impl Clock {
+    /// Milliseconds of the device for `passes` of `work`.
+    fn time(
+        &self,
+        stream: &Stream,
+        passes: u32,
+        work: impl Fn() -> Result<(), DriverError>,
+    ) -> Result<f64, DriverError> {
+        stream.record(&self.start)?;
+        let mut handed_over = Ok(());
+        for _ in 0..passes {
+            handed_over = handed_over.and_then(|()| work());
+        }
+        let recorded = stream.record(&self.end);
+        // In any case, because buffers go after an error.
+        stream.synchronize()?;
+        handed_over?;
+        recorded?;
+        Ok(f64::from(self.end.milliseconds_since(&self.start)?))
+    }
+}

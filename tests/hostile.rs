@@ -1,0 +1,309 @@
+//! Words, courses and folders of others: nothing in them reaches a terminal as a command, and nothing outside is touched.
+
+mod class;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use class::{course, place};
+use tempfile::TempDir;
+use tinyllama_tutor::inside::lesson::{Course, Source};
+use tinyllama_tutor::inside::session::event::StepRef;
+use tinyllama_tutor::inside::session::{Event, Session};
+
+/// A title, a clipboard, text that hides itself, and a line of its own.
+const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";
+
+fn tutor(folder: &Path, args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(args)
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("USER", "ada")
+        .env_remove("TINYLLAMA_CLASS")
+        .env_remove("TINYLLAMA_LESSONS")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// What a command printed; red where a terminal would have obeyed any of it.
+fn said(folder: &Path, args: &[&str], input: &str) -> String {
+    let output = tutor(folder, args, input);
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    let obeyed = |c: char| c.is_control() && c != '\n' || ('\u{202a}'..='\u{202e}').contains(&c);
+    assert!(!text.contains(obeyed), "{args:?}: {text:?}");
+    text
+}
+
+/// A copy of the small course with one thing replaced.
+fn course_with(folder: &Path, from: &str, to: &str) -> Result<Course, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+    copy(&source, folder, &|text| text.replace(from, to));
+    Course::load(&Source::Folder(folder.to_path_buf())).map_err(|problems| problems.to_string())
+}
+
+fn copy(from: &Path, to: &Path, change: &dyn Fn(&str) -> String) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target, change),
+            false => fs::write(target, change(&fs::read_to_string(entry.path()).unwrap())).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn sessions_and_classes_cannot_command_a_terminal() {
+    let folder = TempDir::new().unwrap();
+    let class = folder.path().join("class");
+    let bob = place(&class, "bob");
+    let mut session = Session::open(bob.clone()).unwrap();
+    session.opened(EVIL, EVIL).unwrap();
+    let at = StepRef::new("welcome", EVIL);
+    let events = [
+        Event::Created {
+            format: 1,
+            version: EVIL.into(),
+            learner: EVIL.into(),
+            host: EVIL.into(),
+            session: EVIL.into(),
+        },
+        Event::StepEntered { at: at.clone() },
+        Event::StepSkipped {
+            at: at.clone(),
+            note: EVIL.into(),
+        },
+        Event::Reflected {
+            at: at.clone(),
+            text: EVIL.into(),
+        },
+        Event::Message {
+            from: EVIL.into(),
+            text: EVIL.into(),
+        },
+        Event::Note { text: EVIL.into() },
+        Event::Pinned {
+            lesson: Some(EVIL.into()),
+            by: EVIL.into(),
+        },
+    ];
+    session.record_all(events.to_vec()).unwrap();
+    session
+        .start_run("1-v1", Some(at), EVIL, vec!["run".into(), EVIL.into()])
+        .unwrap();
+    drop(session);
+    fs::write(
+        class.join(".class.json"),
+        serde_json::json!({"lesson": EVIL, "by": EVIL}).to_string(),
+    )
+    .unwrap();
+    let in_class = ["--class", "class"];
+    let with = |args: &[&'static str]| [args, &in_class[..]].concat();
+    for args in [
+        with(&["session", "show", "--learner", "bob"]),
+        with(&["session", "verify", "--learner", "bob"]),
+        with(&["instructor", "list"]),
+        with(&["instructor", "show", "bob"]),
+        with(&["report", "--learner", "bob", "-o", "out"]),
+        vec!["report", "verify", "out/session.json"],
+        vec!["report", "verify", "class/bob"],
+        vec!["report", "merge", "class", "-o", "merged"],
+    ] {
+        let text = said(folder.path(), &args, "");
+        assert!(text.len() > 20, "{args:?}: {text}");
+    }
+    let shown = said(folder.path(), &["report", "verify", "class/bob"], "");
+    assert!(shown.contains("x^[]0;title^G"), "it is seen: {shown}");
+    let markdown = fs::read_to_string(folder.path().join("out/report.md")).unwrap();
+    assert!(
+        !markdown.contains(|c: char| c.is_control() && c != '\n'),
+        "{markdown:?}"
+    );
+    let text = said(
+        folder.path(),
+        &with(&["--plain", "--learner", "bob"]),
+        "messages\nquit\n",
+    );
+    assert!(text.contains("^[]52;c;"), "{text}");
+}
+
+#[test]
+fn profiles_cannot_command_a_terminal_or_break_a_table() {
+    let folder = TempDir::new().unwrap();
+    let row = |name: &str| {
+        format!("\"KERNEL_DISPATCH\",1,1,1,1,1,\"{name}\",1,100,250,0,0,8,0,16,64,1,1,64,1,1\n")
+    };
+    let head = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Thread_Id\",\"Dispatch_Id\",\"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\",\"LDS_Block_Size\",\"Scratch_Size\",\"VGPR_Count\",\"Accum_VGPR_Count\",\"SGPR_Count\",\"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\"Grid_Size_Y\",\"Grid_Size_Z\"\n";
+    let name = format!("evil\n{EVIL}").replace(' ', "");
+    let damaged = row("b").replace("250", &format!("\"{EVIL}\""));
+    fs::write(
+        folder.path().join("a_kernel_trace.csv"),
+        format!("{head}{}{damaged}", row(&name)),
+    )
+    .unwrap();
+    let text = said(
+        folder.path(),
+        &["profile", "import", "a_kernel_trace.csv"],
+        "",
+    );
+    assert!(text.lines().any(|line| line.contains("evil x^[")), "{text}");
+    assert!(text.contains("damaged"), "{text}");
+    said(
+        folder.path(),
+        &[
+            "profile",
+            "compare",
+            "a_kernel_trace.csv",
+            "a_kernel_trace.csv",
+        ],
+        "",
+    );
+
+    // Columns that nobody knows neither hide launches nor become counters.
+    let head = head.replace("\"Kind\"", "\"Queue_Name\",\"Context_Id\",\"Kind\"");
+    let row = format!("compute,7,{}", row("rms_norm"));
+    fs::write(
+        folder.path().join("b_kernel_trace.csv"),
+        format!("{head}{row}"),
+    )
+    .unwrap();
+    let text = said(
+        folder.path(),
+        &["profile", "import", "b_kernel_trace.csv"],
+        "",
+    );
+    assert!(
+        text.contains("passed over: Queue_Name, Context_Id") && text.contains("rms_norm"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("damaged") && !text.contains("Counters of"),
+        "{text}"
+    );
+
+    // A table that was cut, and marks that bear the names of calls.
+    let stats = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n\"a\",1,600,600,60.0\n";
+    fs::write(folder.path().join("c_kernel_stats.csv"), stats).unwrap();
+    let text = said(
+        folder.path(),
+        &["profile", "import", "c_kernel_stats.csv"],
+        "",
+    );
+    assert!(
+        text.contains("was cut") && text.contains("60.0 %"),
+        "{text}"
+    );
+    let refused = tutor(
+        folder.path(),
+        &[
+            "profile",
+            "import",
+            "c_kernel_stats.csv",
+            "--export",
+            "csv",
+            "--to",
+            "out",
+        ],
+        "",
+    );
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let calls = "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+        \"HIP_RUNTIME_API\",\"hipLaunchKernel\",1,1,1,100,200\n\"MARKER_CORE_API\",\"hipLaunchKernel\",1,1,2,50,900\n";
+    fs::write(folder.path().join("d_hip_api_trace.csv"), calls).unwrap();
+    let output = tutor(
+        folder.path(),
+        &["profile", "import", "d_hip_api_trace.csv", "--json"],
+        "",
+    );
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["calls"][0]["total_ns"], 100.0);
+    assert_eq!(value["markers"][0]["total_ns"], 850.0);
+    assert_eq!(value["launches"]["calls"]["count"], 1);
+}
+
+#[test]
+fn courses_cannot_command_a_terminal_or_reach_outside() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("course");
+    let title = course_with(
+        &root,
+        "\ntitle: ",
+        &format!("\ntitle: \"{}\" #", r"x\e]0;title\a\e[8m"),
+    );
+    title.unwrap();
+    for args in [
+        &["lessons", "list", "--lessons", "course"][..],
+        &["lessons", "lint", "--lessons", "course"],
+    ] {
+        said(folder.path(), args, "");
+    }
+    let text = said(
+        folder.path(),
+        &["--plain", "--lessons", "course"],
+        "outline\nnext\nquit\n",
+    );
+    assert!(text.contains("x^[]0;title^G"), "{text}");
+    let id = Course::load(&Source::Folder(root.clone()))
+        .unwrap()
+        .lessons()
+        .next()
+        .unwrap()
+        .id
+        .clone();
+    said(
+        folder.path(),
+        &["lessons", "show", &id, "--lessons", "course"],
+        "",
+    );
+
+    for (flags, refused) in [
+        ("--trace /tmp/x", true),
+        ("--data=/etc/passwd --sample 9", true),
+        ("--events", true),
+        ("--num-steps 3 --seed 1", false),
+    ] {
+        let root = folder.path().join(format!("course-{}", flags.len()));
+        let changed = course_with(&root, "flags: ", &format!("flags: \"{flags}\" #"));
+        match changed {
+            Err(why) if refused => assert!(why.contains("may not give"), "{why}"),
+            changed => assert!(!refused && changed.is_ok(), "{flags}: {changed:?}"),
+        }
+    }
+    // The built-in course keeps within its bounds.
+    assert!(course().lessons().count() > 10);
+}
+
+#[test]
+fn what_is_kept_is_its_learners_alone_whatever_comes_first() {
+    let folder = TempDir::new().unwrap();
+    tutor(folder.path(), &["doctor"], "");
+    said(folder.path(), &["--plain"], "quit\n");
+    fn check(path: &Path) {
+        let found = fs::symlink_metadata(path).unwrap();
+        let mode = found.permissions().mode() & 0o077;
+        assert_eq!(mode, 0, "{} is open to others", path.display());
+        if found.is_dir() {
+            fs::read_dir(path)
+                .unwrap()
+                .flatten()
+                .for_each(|entry| check(&entry.path()));
+        }
+    }
+    check(&folder.path().join("state/tinyllama-tutor"));
+}

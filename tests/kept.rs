@@ -1,0 +1,162 @@
+//! Nothing is said to be kept that is not: full disks, and folders that are gone while the tutor is open.
+
+#[path = "common/small_disk.rs"]
+mod small_disk;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use small_disk::SmallDisk;
+use tempfile::TempDir;
+use tinyllama_tutor::inside::session::{Event, Place, Session, SessionError};
+
+const FAREWELL: &str = "Everything is kept";
+
+struct Plain {
+    child: Child,
+    said: String,
+}
+
+impl Plain {
+    fn start(state: &Path) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+            .arg("--plain")
+            .env("XDG_STATE_HOME", state)
+            .env("USER", "ada")
+            .env_remove("TINYLLAMA_CLASS")
+            .env_remove("TINYLLAMA_LESSONS")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut plain = Self {
+            child,
+            said: String::new(),
+        };
+        plain.read_to_prompt();
+        plain
+    }
+
+    fn read_to_prompt(&mut self) {
+        let output = self.child.stdout.as_mut().unwrap();
+        let mut byte = [0];
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"\n> ") && output.read(&mut byte).unwrap() > 0 {
+            bytes.push(byte[0]);
+        }
+        self.said.push_str(&String::from_utf8_lossy(&bytes));
+    }
+
+    fn enter(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.read_to_prompt();
+    }
+
+    /// Exit status, all that was said, and the error stream.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        drop(self.child.stdin.take());
+        let output = self.child.wait_with_output().unwrap();
+        (
+            output.status.code(),
+            self.said + &String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    }
+}
+
+#[test]
+fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
+    let state = TempDir::new().unwrap();
+    let whole = Plain::start(state.path());
+    let (status, said, _) = {
+        let mut plain = whole;
+        plain.enter("quit");
+        plain.end()
+    };
+    assert_eq!(status, Some(0));
+    assert!(said.contains(FAREWELL), "{said}");
+    for (leaving, moved) in [(Some("quit"), false), (None, false), (Some("quit"), true)] {
+        let mut plain = Plain::start(state.path());
+        let folder = state.path().join("tinyllama-tutor");
+        match moved {
+            true => fs::rename(&folder, state.path().join("elsewhere")).unwrap(),
+            false => fs::remove_dir_all(&folder).unwrap(),
+        }
+        if let Some(line) = leaving {
+            plain.enter(line);
+        }
+        let (status, said, errors) = plain.end();
+        assert_eq!(status, Some(3), "{said}{errors}");
+        assert!(!said.contains(FAREWELL), "{said}");
+        assert!(
+            errors.contains("not kept") && errors.contains("removed or moved"),
+            "{errors}"
+        );
+        let _ = fs::remove_dir_all(&folder);
+    }
+}
+
+#[test]
+fn a_folder_that_comes_back_gets_what_was_missing() {
+    let folder = TempDir::new().unwrap();
+    let place = Place {
+        folder: folder.path().join("ada"),
+        learner: "ada".into(),
+    };
+    let note = |text: &str| Event::Note { text: text.into() };
+    let mut session = Session::open(place.clone()).unwrap();
+    let away = folder.path().join("away");
+    fs::rename(&place.folder, &away).unwrap();
+    let error = session.record(note("while it was away")).unwrap_err();
+    assert!(matches!(error, SessionError::Gone { .. }), "{error}");
+    let error = session.finish().unwrap_err();
+    assert!(
+        matches!(error, SessionError::NotKept { events: 1, .. }),
+        "{error}"
+    );
+    fs::rename(&away, &place.folder).unwrap();
+    session.finish().unwrap();
+    drop(session);
+    assert_eq!(
+        Session::open(place).unwrap().state().notes,
+        ["while it was away"]
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_and_an_existing_session_still_opens() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: this process may not mount a small disk");
+        return;
+    };
+    let mut plain = Plain::start(disk.path());
+    let fill = |disk: &Path| {
+        let mut ballast = fs::File::create(disk.join("ballast")).unwrap();
+        while ballast.write_all(&[0; 512]).is_ok() {}
+    };
+    fill(disk.path());
+    // Each line is a record of the time it took, until what was left of the log's last page is full.
+    for _ in 0..40 {
+        plain.enter("messages");
+    }
+    plain.enter("quit");
+    let (status, said, errors) = plain.end();
+    assert_eq!(status, Some(3), "{said}{errors}");
+    assert!(
+        !said.contains(FAREWELL) && errors.contains("not kept"),
+        "{said}{errors}"
+    );
+
+    let mut plain = Plain::start(disk.path());
+    assert!(plain.said.contains("help"), "it opens");
+    plain.enter("outline");
+    fs::remove_file(disk.path().join("ballast")).unwrap();
+    plain.enter("quit");
+    let (status, said, errors) = plain.end();
+    assert_eq!(status, Some(0), "{said}{errors}");
+    assert!(said.contains(FAREWELL), "{said}");
+}

@@ -1,0 +1,525 @@
+//! Damaged files of others, by the thousand: every reader says what is wrong with them or takes what is left, and none
+//! panics, hangs or fills the memory. The seeds are the fixtures and what the program writes itself.
+//!
+//! `MUTANTS` says how many of each kind are tried, `MUTANTS_SEED` where the random numbers begin. `.ci/mutants` is the long run.
+
+mod class;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use class::{course, place, walk};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+use tinyllama_tutor::inside::analysis::calibration::Calibration;
+use tinyllama_tutor::inside::analysis::regression::Baseline;
+use tinyllama_tutor::inside::lesson::{Course, Source, Style};
+use tinyllama_tutor::inside::profiler::read::import;
+use tinyllama_tutor::inside::profiler::show::hotspots::GroupBy;
+use tinyllama_tutor::inside::profiler::show::parts::Parts;
+use tinyllama_tutor::inside::profiler::show::report::{ReportOptions, report};
+use tinyllama_tutor::inside::recording::{self, Library};
+use tinyllama_tutor::inside::report::class::{merge, sources};
+use tinyllama_tutor::inside::report::{Options, collect, hand_in, html, markdown};
+use tinyllama_tutor::inside::run::FinishedRun;
+use tinyllama_tutor::inside::session::{Place, Session, archive, lock, read_only};
+
+/// Mutants of each kind.
+const MUTANTS: usize = 60;
+/// Nobody waits longer for a file; a reader that takes this long hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+}
+
+/// What is put in the place of numbers, names and brackets.
+const WORDS: [&str; 24] = [
+    "-1",
+    "0",
+    "1e999",
+    "-1e999",
+    "NaN",
+    "null",
+    "18446744073709551616",
+    "9223372036854775807",
+    "0.1e-400",
+    "\"\"",
+    "{}",
+    "[]",
+    "[[[[[[[[",
+    "{\"a\":",
+    "\u{1b}]52;c;x\u{7}",
+    "\u{202e}",
+    "\0",
+    "\r\n",
+    "\u{feff}",
+    ",,,,",
+    "\"",
+    "../../x",
+    "%s%n",
+    "*a",
+];
+
+/// The same bytes with one to four changes.
+fn mutate(seed: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..random.random_range(1..=4) {
+        let length = bytes.len();
+        let at = random.random_range(0..=length);
+        let end = (at + random.random_range(0..=64)).min(length);
+        match random.random_range(0..7) {
+            0 if at < length => bytes[at] ^= 1 << random.random_range(0..8),
+            1 if at < length => bytes[at] = random.random(),
+            2 => drop(bytes.drain(at..end)),
+            3 => bytes.truncate(at),
+            4 => {
+                let again = bytes[at..end].to_vec();
+                bytes.splice(at..at, again.repeat(random.random_range(1..200)));
+            }
+            5 => drop(bytes.splice(at..end, WORDS.choose(random).unwrap().bytes())),
+            // A number, as far as there is one behind this place.
+            _ => {
+                let digit = |byte: &u8| byte.is_ascii_digit();
+                if let Some(start) = bytes[at..].iter().position(digit).map(|found| at + found) {
+                    let count = bytes[start..].iter().take_while(|byte| digit(byte)).count();
+                    let word = WORDS.choose(random).unwrap();
+                    bytes.splice(start..start + count, word.bytes());
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// Gives mutants of the seeds to a reader.
+fn try_all(what: &str, seeds: &[Vec<u8>], read: impl Fn(&[u8]) + Send + Sync + 'static) {
+    let count = setting("MUTANTS", MUTANTS as u64);
+    let first = setting("MUTANTS_SEED", 1);
+    let (sender, watched) = mpsc::channel();
+    let (what, seeds) = (what.to_string(), seeds.to_vec());
+    let name = what.clone();
+    let work = thread::spawn(move || {
+        for number in 0..count {
+            let mut random = ChaCha8Rng::seed_from_u64(first + number);
+            let seed = &seeds[number as usize % seeds.len()];
+            let mutant = mutate(seed, &mut random);
+            if catch_unwind(AssertUnwindSafe(|| read(&mutant))).is_err() {
+                let text = String::from_utf8_lossy(&mutant);
+                let start: String = text.chars().take(2000).collect();
+                panic!("{what}, mutant {number} with MUTANTS_SEED={first}:\n{start}");
+            }
+            let _ = sender.send(number);
+        }
+    });
+    let mut last = None;
+    loop {
+        match watched.recv_timeout(HANGS) {
+            Ok(number) => last = Some(number),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("{name} hangs behind mutant {last:?}"),
+        }
+    }
+    work.join().unwrap();
+}
+
+fn fixtures(folder: &str) -> Vec<PathBuf> {
+    fn below(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            match entry.path().is_dir() {
+                true => below(&entry.path(), files),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    let mut files = Vec::new();
+    below(
+        &Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(folder),
+        &mut files,
+    );
+    files.sort();
+    files
+}
+
+fn contents(files: &[PathBuf]) -> Vec<Vec<u8>> {
+    let contents: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    assert!(!contents.is_empty());
+    contents
+}
+
+#[test]
+fn profiles() {
+    let kinds = [
+        "rocprofv3",
+        "rocprofv3_6.4",
+        "json",
+        "readme_csv",
+        "rocpd",
+        "rocprof-compute",
+        "rocprof-sys",
+    ];
+    for kind in kinds {
+        let files = fixtures(kind);
+        let names: Vec<String> = files
+            .iter()
+            .map(|file| file.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        for name in names
+            .iter()
+            .map(String::as_str)
+            .collect::<std::collections::BTreeSet<_>>()
+        {
+            let of_name: Vec<PathBuf> = files
+                .iter()
+                .filter(|file| file.ends_with(name))
+                .cloned()
+                .collect();
+            let name = name.to_string();
+            try_all(&name.clone(), &contents(&of_name[..1]), move |bytes| {
+                let folder = TempDir::new().unwrap();
+                let file = folder.path().join(&name);
+                fs::write(&file, bytes).unwrap();
+                let found = import(&file).unwrap();
+                let options = ReportOptions {
+                    group: GroupBy::ShortName,
+                    rows: 5,
+                };
+                for table in report(&found.profile, &Parts::default(), options) {
+                    let text = table.render(80);
+                    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+                }
+                for damage in &found.damage {
+                    assert!(
+                        !damage.to_string().contains(['\u{1b}', '\n', '\u{202e}']),
+                        "{damage}"
+                    );
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn event_streams() {
+    try_all("stream", &contents(&fixtures("runs")), |bytes| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        FinishedRun::read(file.path()).unwrap().figures();
+    });
+}
+
+/// A session with its files, as seeds.
+fn seed() -> (TempDir, Place) {
+    let folder = TempDir::new().unwrap();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 7);
+    (folder, place)
+}
+
+#[test]
+fn session_logs() {
+    let (_folder, place) = seed();
+    try_all("log", &contents(&[place.events()]), |bytes| {
+        let folder = TempDir::new().unwrap();
+        let place = class::place(folder.path(), "ada");
+        fs::create_dir_all(&place.folder).unwrap();
+        fs::write(place.events(), bytes).unwrap();
+        drop(read_only(&place));
+        drop(hand_in::verify(&place.folder, None, &course()));
+        if let Ok(report) = collect(&place, &course(), Options::default()) {
+            markdown::render(&report);
+            html::render(&report);
+        }
+        if let Ok(mut session) = Session::open(place.clone()) {
+            session.finish().unwrap();
+        }
+        assert!(fs::metadata(place.events()).unwrap().len() > 0 || bytes.is_empty());
+    });
+}
+
+#[test]
+fn reports() {
+    let (_folder, place) = seed();
+    let report = collect(&place, &course(), Options::default()).unwrap();
+    let seeds = [serde_json::to_vec(&report).unwrap()];
+    try_all("report", &seeds, |bytes| {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("session.json"), bytes).unwrap();
+        let found = sources::read(&[folder.path().to_path_buf()], &course());
+        merge(found.hand_ins, &course(), found.unreadable);
+    });
+}
+
+#[test]
+fn archives() {
+    let (folder, place) = seed();
+    let file = folder.path().join("ada.tar.gz");
+    archive::export(&place, &file).unwrap();
+    let packed = fs::read(&file).unwrap();
+    let mut unpacked = Vec::new();
+    GzDecoder::new(&packed[..])
+        .read_to_end(&mut unpacked)
+        .unwrap();
+    let unpack = |bytes: &[u8]| {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("x.tar.gz");
+        fs::write(&file, bytes).unwrap();
+        drop(archive::import(&file, &class::place(folder.path(), "ada")));
+        assert!(!folder.path().parent().unwrap().join("x").exists());
+    };
+    try_all("archive", &[packed], unpack);
+    try_all("archive's content", &[unpacked], move |bytes| {
+        unpack(&gz(bytes))
+    });
+}
+
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn courses() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+    for file in fixtures("course") {
+        let path = file.strip_prefix(&root).unwrap().to_path_buf();
+        let root = root.clone();
+        try_all(
+            &path.display().to_string(),
+            &contents(&[file]),
+            move |bytes| {
+                lint(&root, &path, bytes);
+            },
+        );
+    }
+}
+
+/// Reads a course with one file replaced, and shows what is wrong with it.
+fn lint(root: &Path, path: &Path, bytes: &[u8]) -> String {
+    let folder = TempDir::new().unwrap();
+    for file in fixtures("course") {
+        let target = folder.path().join(file.strip_prefix(root).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(&file, target).unwrap();
+    }
+    fs::write(folder.path().join(path), bytes).unwrap();
+    let style = Style {
+        colour: false,
+        unicode: true,
+        width: 80,
+    };
+    match Course::load(&Source::Folder(folder.path().to_path_buf())) {
+        Ok(_) => String::new(),
+        Err(problems) => problems
+            .0
+            .iter()
+            .map(|problem| problem.render(style))
+            .collect(),
+    }
+}
+
+#[test]
+fn orders_and_small_files() {
+    let (folder, place) = seed();
+    let order = serde_json::json!({"format": 1, "by": "ann", "action": {"solve": {"at": {"lesson": "welcome", "step": "doctor"},
+        "events": [{"predicted": {"at": {"lesson": "a", "step": "b"}, "value": 1.5}}], "run": {"id": "1-x", "stream": "{}"}}}});
+    let home = folder.path().to_path_buf();
+    try_all("order", &[order.to_string().into_bytes()], move |bytes| {
+        fs::write(place.inbox().join("000-order.json"), bytes).unwrap();
+        fs::write(home.join(".class.json"), bytes).unwrap();
+        let mut session = Session::open(place.clone()).unwrap();
+        for notice in session.poll_notices().unwrap() {
+            drop(notice.to_string());
+        }
+        fs::write(place.lock(), bytes).unwrap();
+        lock::holder(&place.lock());
+    });
+    let seeds = contents(&fixtures("recordings")[..1]);
+    try_all("index of recordings", &seeds, |bytes| {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("INDEX.yaml"), bytes).unwrap();
+        drop(Library::load(recording::Source::Folder(
+            folder.path().to_path_buf(),
+        )));
+    });
+    let calibration = br#"{"version":1,"measured":0,"program":"0","facts":{"backend":"b","device":"d","arch":null,"driver":null,"memory":1},
+        "compute":[],"bandwidth":[],"launch":null,"synchronise":null,"notes":[]}"#;
+    try_all("calibration", &[calibration.to_vec()], |bytes| {
+        let folder = TempDir::new().unwrap();
+        fs::create_dir_all(folder.path().join("calibration")).unwrap();
+        let file = folder.path().join("calibration/b.json");
+        fs::write(&file, bytes).unwrap();
+        drop(Calibration::load_all(folder.path()));
+        drop(Baseline::read(&file));
+    });
+}
+
+/// What the readers once panicked, hung or ran out of memory over.
+mod once {
+    use super::*;
+
+    const LESSON: &str = "basics";
+
+    fn first_lesson() -> PathBuf {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+        let files = fixtures("course");
+        let lesson = files
+            .iter()
+            .find(|file| file.to_string_lossy().contains(LESSON))
+            .unwrap();
+        lesson.strip_prefix(&root).unwrap().to_path_buf()
+    }
+
+    fn lint_first(text: &str) -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+        lint(&root, &first_lesson(), text.as_bytes())
+    }
+
+    #[test]
+    fn long_lines_hidden_text_and_exploding_yaml_in_a_lesson() {
+        let long = format!("id: x\nnonsense: {}\n", "x".repeat(70_000));
+        assert!(lint_first(&long).contains("nonsense"));
+        let hidden = lint_first("id: x\n\"\\e[8mnonsense\": 1 # \u{1b}[8m\n");
+        assert!(!hidden.is_empty() && !hidden.contains('\u{1b}'), "{hidden}");
+        for text in [
+            "{a: ".repeat(100_000),
+            "[".repeat(100_000),
+            format!(
+                "a: &a {}\nb: [{}]",
+                "x".repeat(100_000),
+                "*a, ".repeat(200_000)
+            ),
+        ] {
+            assert!(!lint_first(&text).is_empty());
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+        let sound = fs::read_to_string(root.join(first_lesson())).unwrap();
+        assert_eq!(
+            lint_first(&format!("\u{feff}{sound}")),
+            "",
+            "a mark of a Windows editor"
+        );
+    }
+
+    #[test]
+    fn pipes_and_devices_in_the_place_of_files() {
+        let (folder, place) = seed();
+        let pipe = |path: &Path| {
+            let _ = fs::remove_file(path);
+            let made = std::process::Command::new("mkfifo").arg(path).status();
+            assert!(made.unwrap().success());
+        };
+        pipe(&place.lock());
+        assert_eq!(lock::holder(&place.lock()), None);
+        pipe(&place.events());
+        assert!(read_only(&place).is_err());
+        let found = sources::read(&[folder.path().to_path_buf()], &course());
+        assert_eq!((found.hand_ins.len(), found.unreadable.len()), (0, 1));
+        let profiles = TempDir::new().unwrap();
+        pipe(&profiles.path().join("kernel_trace.csv"));
+        std::os::unix::fs::symlink("/dev/zero", profiles.path().join("zero.json")).unwrap();
+        assert_eq!(import(profiles.path()).unwrap().damage.len(), 1);
+        assert_eq!(
+            import(&profiles.path().join("zero.json"))
+                .unwrap()
+                .damage
+                .len(),
+            1
+        );
+        let stream = profiles.path().join("events.jsonl");
+        pipe(&stream);
+        assert!(FinishedRun::read(&stream).is_err());
+    }
+
+    #[test]
+    fn views_that_compute_without_end() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("x.db");
+        let database = rusqlite::Connection::open(&path).unwrap();
+        let endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)";
+        database
+            .execute_batch(&format!(
+                "CREATE TABLE compute_metadata (a);
+                 CREATE VIEW compute_kernel_view AS {endless} SELECT max(n) AS kernel_name, n AS dispatch_count FROM c;
+                 CREATE VIEW compute_metric_view AS SELECT hex(zeroblob(900000000)) AS metric_name;"
+            ))
+            .unwrap();
+        drop(database);
+        let damage = import(&path).unwrap().damage;
+        assert!(damage[0].to_string().contains("compute more"), "{damage:?}");
+    }
+
+    #[test]
+    fn archives_that_nest_or_claim_too_much() {
+        let refused = |build: &dyn Fn(&mut tar::Builder<Vec<u8>>)| {
+            let mut builder = tar::Builder::new(Vec::new());
+            build(&mut builder);
+            let folder = TempDir::new().unwrap();
+            let file = folder.path().join("x.tar.gz");
+            fs::write(&file, gz(&builder.into_inner().unwrap())).unwrap();
+            archive::import(&file, &class::place(folder.path(), "ada"))
+                .unwrap_err()
+                .to_string()
+        };
+        let entry = |kind: tar::EntryType, size: u64| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(size);
+            header.set_mode(0o600);
+            header
+        };
+        let deep = refused(&|builder| {
+            let path = format!("runs/{}", "a/".repeat(1200));
+            let mut header = entry(tar::EntryType::Directory, 0);
+            builder.append_data(&mut header, path, &[][..]).unwrap();
+        });
+        assert!(deep.contains("does not belong"), "{deep}");
+        let long_name = refused(&|builder| {
+            let mut header = entry(tar::EntryType::GNULongName, 1 << 20);
+            header.set_path("././@LongLink").unwrap();
+            header.set_cksum();
+            builder.append(&header, &vec![b'a'; 1 << 20][..]).unwrap();
+        });
+        assert!(long_name.contains("does not belong"), "{long_name}");
+        let large = refused(&|builder| {
+            let mut header = entry(tar::EntryType::Regular, 1 << 40);
+            header.set_path("events.jsonl").unwrap();
+            header.set_cksum();
+            builder.append(&header, &b"x"[..]).unwrap();
+        });
+        assert!(large.contains("more than a session can hold"), "{large}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_in_the_stream_of_a_run() {
+        let (_folder, place) = seed();
+        let timed = |place: &Place| {
+            let report = collect(place, &course(), Options::default()).unwrap();
+            let timed = report
+                .runs
+                .into_iter()
+                .filter(|run| run.step_time.is_some());
+            timed.map(|run| run.id).collect::<Vec<_>>()
+        };
+        let before = timed(&place);
+        let stream = place.runs().join(&before[0]).join("events.jsonl");
+        let mut bytes = fs::read(&stream).unwrap();
+        bytes.splice(0..0, *b"\xff\xfe of a profiler\n");
+        fs::write(&stream, bytes).unwrap();
+        assert_eq!(timed(&place), before);
+        let session = Session::open(place).unwrap();
+        session.measured(&course()).unwrap();
+    }
+}

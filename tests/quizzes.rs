@@ -1,0 +1,166 @@
+//! Questions cannot be passed without reading them: the order of choices, and what a wrong answer is told.
+
+use tempfile::TempDir;
+use tinyllama_tutor::inside::lesson::quiz::{Answer, Choice, Quiz};
+use tinyllama_tutor::inside::lesson::{Course, RunName, Source, StepKind};
+use tinyllama_tutor::inside::session::event::StepRef;
+use tinyllama_tutor::inside::session::{Place, Session};
+
+const SEEDS: u64 = 1000;
+
+fn course() -> Course {
+    Course::load(&Source::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Every choice question of the course whose answer does not depend on the machine.
+fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<Choice>)> {
+    let steps = course
+        .lessons()
+        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
+    let questions = steps.filter_map(|(lesson, step)| match &step.kind {
+        StepKind::Quiz(quiz @ Quiz::Choices(choices)) if quiz.asks_of().is_none() => {
+            let name = RunName::parse(&step.id, &lesson.id);
+            Some((name, quiz.clone(), choices.clone()))
+        }
+        _ => None,
+    });
+    questions.collect()
+}
+
+/// A stream of numbers that depends on the seed alone.
+fn random(state: &mut u64) -> u64 {
+    *state = state
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    *state >> 33
+}
+
+/// Answers without reading, in some way that looks at the screen alone: how many questions are passed at first try?
+#[test]
+fn whoever_answers_without_reading_passes_no_more_than_chance_gives() {
+    let course = course();
+    let questions = questions(&course);
+    assert!(questions.len() > 25);
+    type Strategy = fn(usize, &mut u64) -> usize;
+    let strategies: [(&str, Strategy); 3] = [
+        ("the first", |_, _| 0),
+        ("the last", |count, _| count - 1),
+        ("any", |count, state| {
+            (random(state) % count as u64) as usize
+        }),
+    ];
+    for (name, choose) in strategies {
+        let (mut passed, mut expected, mut variance) = (0.0, 0.0, 0.0);
+        for seed in 0..SEEDS {
+            let learner = format!("learner {seed}");
+            let mut state = seed;
+            for (question, quiz, choices) in &questions {
+                let order = quiz.order(&learner, question);
+                assert_eq!(order, quiz.order(&learner, question), "it is kept");
+                let chosen = order[choose(order.len(), &mut state)];
+                let marked = quiz.mark(Answer::Choice(chosen)).unwrap();
+                assert!(!marked.because.is_empty(), "{question} tells no reason");
+                let chance = 1.0 / choices.len() as f64;
+                passed += f64::from(u8::from(marked.correct));
+                expected += chance;
+                variance += chance * (1.0 - chance);
+            }
+        }
+        // Four deviations of a sum of independent questions: one time in thirty thousand by chance.
+        let bound = expected + 4.0 * variance.sqrt();
+        assert!(passed <= bound, "{name}: {passed} of {expected} by chance");
+        assert!(
+            passed >= expected - 4.0 * variance.sqrt(),
+            "{name}: {passed}"
+        );
+    }
+}
+
+#[test]
+fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
+    let course = course();
+    let folder = TempDir::new().unwrap();
+    let place = Place {
+        folder: folder.path().join("ada"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place).unwrap();
+    let mut numbers = 0;
+    for lesson in course.lessons() {
+        for step in &lesson.steps {
+            let StepKind::Quiz(Quiz::Number(number)) = &step.kind else {
+                continue;
+            };
+            if number.read.is_some() {
+                continue;
+            }
+            numbers += 1;
+            let at = StepRef::new(&lesson.id, &step.id);
+            let mut state = numbers;
+            for tried in 1..=3 {
+                let off = 2.0 + (random(&mut state) % 1000) as f64 / 7.0;
+                let wrong = Answer::Number(number.answer * off + 1.0);
+                let marked = session.answer(at.clone(), &course, step, wrong);
+                let marked = marked.unwrap().unwrap();
+                assert!(!marked.correct, "{}", step.id);
+                assert!(!marked.because.trim().is_empty(), "{}: no help", step.id);
+                let way = marked.because.contains(number.because.trim());
+                assert_eq!(way, tried == 3, "{} after {tried}", step.id);
+            }
+            for mistake in &number.mistakes {
+                let marked = session
+                    .answer(at.clone(), &course, step, Answer::Number(mistake.value))
+                    .unwrap()
+                    .unwrap();
+                assert!(marked.because.contains(mistake.because.trim()));
+            }
+        }
+    }
+    assert!(numbers > 15);
+}
+
+/// A lesson in which the right answer is always the longest, and a number comes without help.
+#[test]
+fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("first")).unwrap();
+    let write = |path: &str, text: &str| std::fs::write(folder.path().join(path), text).unwrap();
+    write(
+        "workshop.yaml",
+        "format: 1\ntitle: A course\nversion: \"1\"\nsummary: Small.\nsessions:\n  - id: first\n    title: First\n    minutes: 60\n    objectives: [Something]\n    lessons: [one]\n",
+    );
+    let lesson = |right: &str, hints: &str, text: &str| {
+        format!(
+            "id: one\ntitle: One\nminutes: 5\nlevel: beginner\nobjectives: [Something]\nsteps:\n  - id: choice\n    kind: quiz\n    title: Which?\n    text: Which one?\n    choices:\n      - {{ text: A wrong answer., because: No. }}\n      - {{ text: {right}, correct: true, because: Yes. }}\n  - id: number\n    kind: quiz\n    title: How many?\n    text: {text}\n    number: {{ answer: 6, because: Two times three. }}\n{hints}"
+        )
+    };
+    let found = || {
+        let source = Source::Folder(folder.path().to_path_buf());
+        let course = Course::load(&source).unwrap();
+        let problems = tinyllama_tutor::inside::lesson::lint::lint(&course, &source);
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    const HINT: &str = "    hints: [{ text: Count them. }]\n";
+    write("first/one.yaml", &lesson("A right one.", HINT, "How many?"));
+    assert_eq!(found(), Vec::<String>::new());
+    for (right, hints, text, expected) in [
+        (
+            "A right answer that goes on and on.",
+            HINT,
+            "How many?",
+            "gives itself away",
+        ),
+        ("A right one.", "", "How many?", "needs a hint"),
+        (
+            "A right one.",
+            HINT,
+            "It took 42.4 ms. How many?",
+            "`42.4 ms` is typed",
+        ),
+        ("A right one.", HINT, "Please mend it.", "write fix"),
+    ] {
+        write("first/one.yaml", &lesson(right, hints, text));
+        let found = found();
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+    }
+}

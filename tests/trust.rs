@@ -1,0 +1,648 @@
+//! Honest work is never refused, forged work never accepted: generated sessions, every field of a hand-in changed in turn,
+//! records that cannot be, and classes in which names are not to be trusted.
+
+mod class;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use class::{MadeUp, course, make_up, place, walk};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tinyllama_tutor::inside::report::class::{merge, sources};
+use tinyllama_tutor::inside::report::hand_in::{Findings, HandInError, verify};
+use tinyllama_tutor::inside::report::{Options, collect};
+use tinyllama_tutor::inside::session::event::{RunExit, Scope, StepRef};
+use tinyllama_tutor::inside::session::{Event, Place, Session, archive, chain};
+
+/// How many sessions are generated; more with TRUST_SESSIONS.
+const SESSIONS: u64 = 100;
+
+fn count(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |count| count.parse().unwrap())
+}
+
+/// A folder in memory where there is one: thousands of records wait for a disk.
+fn memory() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => TempDir::new_in(memory).unwrap(),
+        false => TempDir::new().unwrap(),
+    }
+}
+
+/// The report of a session as it is handed in.
+fn document(place: &Place, anonymous: bool) -> Value {
+    let report = collect(place, &course(), Options { anonymous }).unwrap();
+    let text = serde_json::to_string_pretty(&report).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn check(document: &Value, against: Option<&Path>) -> Result<Findings, HandInError> {
+    let folder = memory();
+    let file = folder.path().join("session.json");
+    fs::write(&file, document.to_string()).unwrap();
+    verify(&file, against, &course())
+}
+
+/// A session of this seed: steps of all kinds, resets, skipped steps, crashed and unfinished runs, a compacted log.
+fn honest(class: &Path, seed: u64) -> Place {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let course = course();
+    let name = format!("learner-{seed}");
+    let place = walk(
+        place(class, &name),
+        &course,
+        random.random_range(1..5),
+        seed,
+    );
+    let mut session = Session::open(place.clone()).unwrap();
+    for number in 0..random.random_range(0..4_u32) {
+        let id = format!("9{number:05}-v2");
+        let run = MadeUp {
+            noise: random.random(),
+            device: ["Imagined GPU", "NVIDIA H200"][random.random_range(0..2)].into(),
+            with_gradient: random.random_range(1..=38),
+            ..MadeUp::new("v2", random.random_range(0.5..60.0))
+        };
+        make_up(&mut session, &id, None, &run, random.random());
+    }
+    let lesson = course.lessons().next().unwrap();
+    let at = StepRef::new(&lesson.id, &lesson.steps[0].id);
+    for _ in 0..random.random_range(0..30) {
+        session
+            .spend(at.clone(), random.random_range(0.0..5.0))
+            .unwrap();
+    }
+    if random.random_bool(0.3) {
+        session.reset(Scope::Step(at.clone()), &[], "ann").unwrap();
+    }
+    if random.random_bool(0.3) {
+        session.skip(at.clone(), "no time | \u{1b}[8m <b>").unwrap();
+    }
+    if random.random_bool(0.3) {
+        session
+            .start_run("950000-v1", None, "v1", vec!["run".into()])
+            .unwrap();
+        session
+            .finish_run("950000-v1", RunExit::Signal(9), [].into())
+            .unwrap();
+    }
+    if random.random_bool(0.2) {
+        session
+            .start_run("960000-v1", None, "v1", vec!["run".into()])
+            .unwrap();
+    }
+    if random.random_bool(0.2) {
+        session.compact().unwrap();
+    }
+    place
+}
+
+/// Every number with a fraction as the neighbour that a less exact reader makes of it.
+fn read_less_exactly(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() && number.as_f64() != Some(0.0) => {
+            *value = number.as_f64().unwrap().next_up().into();
+        }
+        Value::Array(list) => list.iter_mut().for_each(read_less_exactly),
+        Value::Object(map) => map.values_mut().for_each(read_less_exactly),
+        _ => {}
+    }
+}
+
+#[test]
+fn honest_sessions_are_intact_in_every_form() {
+    let folder = memory();
+    let sessions = count("TRUST_SESSIONS", SESSIONS);
+    for seed in 0..sessions {
+        let place = honest(folder.path(), seed);
+        let intact = |what: &str, found: Findings| {
+            assert_eq!(found.problems, [""; 0], "seed {seed}, {what}");
+        };
+        intact("folder", verify(&place.folder, None, &course()).unwrap());
+        let mut plain = document(&place, false);
+        intact("plain", check(&plain, None).unwrap());
+        intact("against", check(&plain, Some(&place.folder)).unwrap());
+        read_less_exactly(&mut plain);
+        intact("neighbours", check(&plain, None).unwrap());
+        let anonymous = document(&place, true);
+        let found = check(&anonymous, None).unwrap();
+        assert!(
+            found.is_unchecked() && found.verdict().contains("Nothing"),
+            "{found:?}"
+        );
+        intact("anonymous", check(&anonymous, Some(&place.folder)).unwrap());
+        if seed % 10 == 0 {
+            let export = folder.path().join(format!("{seed}.tar.gz"));
+            archive::export(&place, &export).unwrap();
+            intact("export", verify(&export, None, &course()).unwrap());
+            intact("against export", check(&plain, Some(&export)).unwrap());
+            fs::remove_file(export).unwrap();
+            // The session goes on, and is compacted, after the report was made.
+            let mut session = Session::open(place.clone()).unwrap();
+            session
+                .record(Event::Note {
+                    text: "later".into(),
+                })
+                .unwrap();
+            session.compact().unwrap();
+            intact("later", check(&plain, Some(&place.folder)).unwrap());
+            intact(
+                "later, anonymous",
+                check(&anonymous, Some(&place.folder)).unwrap(),
+            );
+        }
+    }
+    let found = sources::read(&[folder.path().to_path_buf()], &course());
+    assert_eq!(found.unreadable, [""; 0]);
+    let class = merge(found.hand_ins, &course(), vec![]);
+    assert_eq!(class.learners.len() as u64, sessions);
+    assert!(
+        class.learners.iter().all(|row| row.intact == Some(true)),
+        "{:?}",
+        class.warnings
+    );
+}
+
+#[test]
+fn a_report_is_not_of_this_course_says_so_and_is_not_refused() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let plain = document(&place, false);
+    let file = folder.path().join("session.json");
+    fs::write(&file, plain.to_string()).unwrap();
+    let mut other = course();
+    other.version = "another".into();
+    let found = verify(&file, None, &other).unwrap();
+    assert_eq!(found.problems, [""; 0]);
+    assert!(
+        found.unchecked.join("").contains("--lessons"),
+        "{:?}",
+        found.unchecked
+    );
+    let mut forged = plain;
+    forged["lessons"][1]["steps"][0]["attempts"] = 99.into();
+    fs::write(&file, forged.to_string()).unwrap();
+    assert!(!verify(&file, None, &other).unwrap().is_intact());
+}
+
+/// One measurement, a suspect, and the fix.
+fn investigate(session: &mut Session) {
+    let at = StepRef::new("five-stages", "stage1");
+    let suspect = "init".to_string();
+    for (id, flags) in [
+        ("710000-stage1", ["--diagnose", "--flops"]),
+        ("710001-stage1", ["--fix", "init"]),
+    ] {
+        let events = MadeUp::new("stage1", 20.0).events(&mut ChaCha8Rng::seed_from_u64(5));
+        let folder = session.place.runs().join(id);
+        fs::create_dir_all(&folder).unwrap();
+        let lines = events
+            .iter()
+            .map(|event| serde_json::to_string(event).unwrap() + "\n");
+        fs::write(folder.join("events.jsonl"), lines.collect::<String>()).unwrap();
+        let words = ["tinyllama-tutor", "run", "stage1"]
+            .into_iter()
+            .chain(flags);
+        let command = words.map(str::to_string).collect();
+        session
+            .start_run(id, Some(at.clone()), "stage1", command)
+            .unwrap();
+        session.run_ended(id, RunExit::SUCCESS).unwrap();
+        let (at, suspect) = (at.clone(), suspect.clone());
+        session.record(Event::Suspected { at, suspect }).unwrap();
+    }
+}
+
+/// A kernel that failed a check, and was timed.
+fn write_a_kernel(session: &mut Session) {
+    let (exercise, sha256) = ("rmsnorm".to_string(), "ab".repeat(32));
+    session
+        .record(Event::KernelChecked {
+            at: None,
+            exercise: exercise.clone(),
+            sha256: sha256.clone(),
+            passed: false,
+            findings: vec!["race".into()],
+        })
+        .unwrap();
+    session
+        .record(Event::KernelTimed {
+            exercise,
+            sha256,
+            device: "NVIDIA H100".into(),
+            milliseconds: 0.25,
+            gigabytes_per_s: 2000.0,
+            gigaflops_per_s: 1000.0,
+        })
+        .unwrap();
+}
+
+/// A session whose report has something in every field.
+fn full(class: &Path) -> Place {
+    let place = walk(place(class, "ada"), &course(), 2, 11);
+    let mut session = Session::open(place.clone()).unwrap();
+    for (number, target) in ["v1", "stage1", "stage2", "v2"].into_iter().enumerate() {
+        let run = MadeUp {
+            device: "NVIDIA H200".into(),
+            noise: 0.5,
+            with_gradient: 30,
+            ..MadeUp::new(target, 20.0 - number as f64)
+        };
+        make_up(
+            &mut session,
+            &format!("70000{number}-{target}"),
+            None,
+            &run,
+            number as u64,
+        );
+    }
+    session.mark_recording("700003-v2", "elsewhere").unwrap();
+    investigate(&mut session);
+    write_a_kernel(&mut session);
+    // A run that timed its kernels.
+    let run = |id: &str| place.runs().join(id).join("events.jsonl");
+    let stream = fs::read_to_string(run("700000-v1")).unwrap();
+    let kernels = json!({"t": 2.0, "event": "kernels", "steps": 1, "launches_per_step": 2.0, "device_ms_per_step": 1.5,
+        "span_ms_per_step": 2.5, "kernels": [{"name": "gemm", "part": "attention", "launches_per_step": 2.0,
+        "device_ms_per_step": 1.5, "fused_operations": 3.0, "flops_per_step": 1e9, "bytes_per_step": 1e6}]});
+    fs::create_dir_all(run("800000-v1").parent().unwrap()).unwrap();
+    fs::write(run("800000-v1"), format!("{stream}{kernels}\n")).unwrap();
+    session
+        .start_run("800000-v1", None, "v1", vec!["run".into()])
+        .unwrap();
+    session.run_ended("800000-v1", RunExit::SUCCESS).unwrap();
+    session
+        .record(Event::Note {
+            text: "a note".into(),
+        })
+        .unwrap();
+    let skipped = StepRef::new("welcome", "nowhere");
+    session.skip(skipped, "later").unwrap();
+    let profiles = place.runs().join("700001-stage1/profiles/one");
+    fs::create_dir_all(&profiles).unwrap();
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprofv3/kernel_trace.csv");
+    fs::copy(fixture, profiles.join("kernel_trace.csv")).unwrap();
+    drop(session);
+    place
+}
+
+/// A value of the document: its path in names, as findings have it, and in pointers.
+struct Leaf {
+    names: Vec<String>,
+    pointer: String,
+    /// The path with `*` for every entry of a list or map: a field of the schema.
+    field: String,
+}
+
+fn leaves(value: &Value) -> Vec<Leaf> {
+    fn walk(value: &Value, names: &[String], pointer: &str, field: &str, out: &mut Vec<Leaf>) {
+        let mut below = |name: String, step: String, part: &str, value: &Value| {
+            let names = [names, &[name]].concat();
+            walk(
+                value,
+                &names,
+                &format!("{pointer}/{step}"),
+                &format!("{field}/{part}"),
+                out,
+            );
+        };
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                let is_map = ["/runs/*/figures", "/chain/streams"].contains(&field);
+                for (name, value) in map {
+                    let step = name.replace('~', "~0").replace('/', "~1");
+                    below(name.clone(), step, if is_map { "*" } else { name }, value);
+                }
+            }
+            Value::Array(list) if !list.is_empty() => {
+                for (index, value) in list.iter().enumerate() {
+                    let text = |key: &str| Some(value.get(key)?.as_str()?.to_string());
+                    let pair = || Some(format!("{}/{}", text("lesson")?, text("step")?));
+                    let name = text("id").or_else(pair).or_else(|| text("stage"));
+                    below(
+                        name.unwrap_or(index.to_string()),
+                        index.to_string(),
+                        "*",
+                        value,
+                    );
+                }
+            }
+            _ => out.push(Leaf {
+                names: names.to_vec(),
+                pointer: pointer.into(),
+                field: field.into(),
+            }),
+        }
+    }
+    let mut out = Vec::new();
+    walk(value, &[], "", "", &mut out);
+    out
+}
+
+/// Other values of the same kind; for nothing, something.
+fn forged(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Null => vec![json!("something"), json!(1), json!(true)],
+        Value::Bool(value) => vec![json!(!value)],
+        Value::Number(number) if number.is_u64() => vec![json!(number.as_u64().unwrap() + 1)],
+        Value::Number(number) => vec![json!(number.as_f64().unwrap() * 1.0001 + 1e-6)],
+        Value::String(text) => vec![json!(format!("{text}x")), Value::Null],
+        Value::Array(_) => vec![json!(["something"]), json!([1])],
+        Value::Object(_) => vec![json!({"something": 1})],
+    }
+}
+
+#[test]
+fn no_field_of_a_hand_in_can_be_changed_unnoticed() {
+    let folder = memory();
+    let place = full(folder.path());
+    let schema = include_str!("../assets/report.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let most = count("TRUST_LEAVES_PER_FIELD", 1) as usize;
+    for (anonymous, against) in [(false, false), (false, true), (true, true)] {
+        let document = document(&place, anonymous);
+        let session = against.then_some(place.folder.as_path());
+        let untouched = check(&document, session).unwrap();
+        assert_eq!(untouched.problems, [""; 0]);
+        let leaves = leaves(&document);
+        if !anonymous {
+            every_field_has_a_value(&schema, &leaves);
+        }
+        let mut tried: std::collections::BTreeMap<&str, usize> = Default::default();
+        for leaf in leaves.iter().rev() {
+            let count = tried.entry(&leaf.field).or_default();
+            *count += 1;
+            if *count > most {
+                continue;
+            }
+            for value in forged(document.pointer(&leaf.pointer).unwrap()) {
+                let mut changed = document.clone();
+                *changed.pointer_mut(&leaf.pointer).unwrap() = value.clone();
+                // What is no report any more is refused as such.
+                let Ok(found) = check(&changed, session) else {
+                    continue;
+                };
+                let named = found.leaves(&leaf.names) && !found.unchecked.is_empty();
+                assert!(
+                    !found.is_intact() || named,
+                    "{} as {value}, anonymous: {anonymous}, against its session: {against}",
+                    leaf.pointer
+                );
+            }
+        }
+        // What is left out, and what is added.
+        for list in [
+            "/runs",
+            "/lessons",
+            "/predictions",
+            "/lessons/1/steps",
+            "/chain/lines",
+            "/devices",
+            "/stages",
+        ] {
+            let mut shorter = document.clone();
+            let entries = shorter.pointer_mut(list).and_then(Value::as_array_mut);
+            if let Some(entries) = entries {
+                entries.remove(0);
+                assert!(
+                    !check(&shorter, session).is_ok_and(|found| found.is_intact()),
+                    "{list}"
+                );
+            }
+        }
+        let mut more = document.clone();
+        more["runs"][0]["added"] = true.into();
+        assert!(!check(&more, session).unwrap().is_intact());
+    }
+}
+
+/// Every property of the schema, so that a new one is changed above, too.
+fn every_field_has_a_value(schema: &Value, leaves: &[Leaf]) {
+    let seen: BTreeSet<&str> = leaves
+        .iter()
+        .flat_map(|leaf| leaf.field.split('/'))
+        .collect();
+    let defined = schema["$defs"].as_object().unwrap().values();
+    for definition in defined.chain([schema]) {
+        let Some(properties) = definition["properties"].as_object() else {
+            continue;
+        };
+        let missing: Vec<&String> = properties
+            .keys()
+            .filter(|name| !seen.contains(name.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "no report of this test has {missing:?}");
+    }
+}
+
+/// Rewrites records as somebody would who computes every checksum anew.
+fn rewrite(document: &mut Value, change: impl Fn(usize, &mut Value)) {
+    let mut previous = chain::START.to_string();
+    let lines = document["chain"]["lines"].as_array_mut().unwrap();
+    for (index, line) in lines.iter_mut().enumerate() {
+        let whole: Value = serde_json::from_str(line.as_str().unwrap()).unwrap();
+        let mut record = whole["record"].clone();
+        change(index, &mut record);
+        let (text, hash) = chain::encode(&previous, &record.to_string());
+        *line = text.trim_end().into();
+        previous = hash;
+    }
+    document["chain"]["last_hash"] = previous.into();
+}
+
+#[test]
+fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
+    let folder = memory();
+    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let report = document(&place, false);
+    let found = |change: &dyn Fn(usize, &mut Value)| {
+        let mut forged = report.clone();
+        rewrite(&mut forged, change);
+        let found = check(&forged, None).unwrap();
+        (found.problems.join("\n"), found.unusual.join("\n"))
+    };
+    let (problems, _) = found(&|_, _| {});
+    assert_eq!(problems, "");
+    let (problems, _) = found(&|_, record| record["n"] = 5.into());
+    assert!(problems.contains("it follows record 5"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        if let Some(correct) = record.pointer_mut("/event/answered/correct") {
+            *correct = (!correct.as_bool().unwrap()).into();
+        }
+    });
+    assert!(problems.contains("is not wrong"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        let entered = record.pointer("/event/run_finished").is_some();
+        if entered {
+            record["event"]["run_finished"]["run"] = "other".into();
+        }
+    });
+    assert!(problems.contains("never started"), "{problems}");
+    let (problems, _) = found(&|_, record| {
+        if let Some(seconds) = record.pointer_mut("/event/time_spent/seconds") {
+            *seconds = (-1.0).into();
+        }
+    });
+    assert!(problems.contains("cannot be spent"), "{problems}");
+    let (_, unusual) = found(&|index, record| {
+        record["time"] = if index < 9 {
+            "1999-01-01T00:00:00Z"
+        } else {
+            "2091-01-01T00:00:00Z"
+        }
+        .into();
+    });
+    assert!(
+        unusual.contains("1999") && unusual.contains("days") && unusual.contains("ahead"),
+        "{unusual}"
+    );
+    let (_, unusual) = found(&|index, record| {
+        record["time"] = if index < 9 {
+            "2026-02-01T00:00:00Z"
+        } else {
+            "2026-01-01T00:00:00Z"
+        }
+        .into();
+    });
+    assert!(unusual.contains("went back"), "{unusual}");
+
+    // Steps that are only said to be done.
+    let liar = class::place(folder.path(), "liar");
+    let mut session = Session::open(liar.clone()).unwrap();
+    session.opened(&course().title, &course().version).unwrap();
+    for lesson in course().lessons() {
+        for step in &lesson.steps {
+            let at = StepRef::new(&lesson.id, &step.id);
+            session.record(Event::StepDone { at }).unwrap();
+        }
+    }
+    drop(session);
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert!(
+        found
+            .problems
+            .join("")
+            .contains("nothing shows that it was"),
+        "{found:?}"
+    );
+
+    // Figures that the sealed file of their run does not have.
+    let mut forged = report.clone();
+    rewrite(&mut forged, |_, record| {
+        if let Some(value) = record.pointer_mut("/event/run_finished/values/total_ms") {
+            *value = 1.0.into();
+        }
+    });
+    fs::write(
+        place.events(),
+        forged["chain"]["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| format!("{}\n", line.as_str().unwrap()))
+            .collect::<String>(),
+    )
+    .unwrap();
+    let found = verify(&place.folder, None, &course()).unwrap();
+    assert!(found.problems.join("").contains("total_ms"), "{found:?}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
+    let folder = memory();
+    let in_class = folder.path().join("class");
+    let alice = walk(place(&in_class, "alice"), &course(), 1, 1);
+    // Longer records that say they are alice's.
+    let mallory = walk(place(&in_class, "mallory"), &course(), 2, 2);
+    let events = fs::read_to_string(mallory.events()).unwrap();
+    let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
+    rewrite(&mut forged, |index, record| {
+        if index == 0 {
+            record["event"]["created"]["learner"] = "alice".into();
+        }
+    });
+    let lines = forged["chain"]["lines"].as_array().unwrap();
+    let lines: String = lines
+        .iter()
+        .map(|line| format!("{}\n", line.as_str().unwrap()))
+        .collect();
+    fs::write(mallory.events(), lines).unwrap();
+    copy(&alice.folder, &in_class.join("thief"));
+    fs::write(in_class.join(".class.json"), "{}").unwrap();
+    let merged = |paths: &[&Path]| {
+        let paths: Vec<_> = paths.iter().map(|path| path.to_path_buf()).collect();
+        let found = sources::read(&paths, &course());
+        let class = merge(found.hand_ins, &course(), found.unreadable);
+        let names: Vec<String> = class.learners.iter().map(|row| row.name.clone()).collect();
+        (names, class.warnings.join("\n"))
+    };
+    let (names, warnings) = merged(&[&in_class]);
+    assert_eq!(names, ["alice", "mallory", "thief"]);
+    for expected in [
+        "mallory: the records in this folder say that they are alice's",
+        "one is a copy",
+    ] {
+        assert!(warnings.contains(expected), "{warnings}");
+    }
+    assert!(!warnings.contains(".class.json"), "{warnings}");
+
+    // Two people without a name of their own, and one of them twice.
+    let hand_in = |name: &str, place: &Place, anonymous: bool| {
+        let file = folder.path().join(name);
+        fs::write(&file, document(place, anonymous).to_string()).unwrap();
+        file
+    };
+    let one = walk(place(&folder.path().join("a"), "learner"), &course(), 1, 3);
+    let two = walk(place(&folder.path().join("b"), "learner"), &course(), 2, 4);
+    let first = hand_in("first.json", &one, false);
+    let again = hand_in("again.json", &one, true);
+    let second = hand_in("second.json", &two, false);
+    let (names, warnings) = merged(&[&first, &again, &second]);
+    assert_eq!(names, ["learner", "learner (2)"], "{warnings}");
+    assert!(
+        warnings.contains("more than once") && warnings.contains("Different sessions"),
+        "{warnings}"
+    );
+
+    // Forged figures do not reach the page: it shows what the records give.
+    let mut forged = document(&one, false);
+    forged["totals"]["minutes"] = 9999.0.into();
+    fs::write(&first, forged.to_string()).unwrap();
+    let found = sources::read(&[first], &course());
+    let class = merge(found.hand_ins, &course(), vec![]);
+    assert!(class.learners[0].minutes < 9000.0 && class.learners[0].intact == Some(false));
+}
+
+#[test]
+fn without_a_user_in_the_environment_the_password_database_has_the_name() {
+    let state = memory();
+    let output = Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+        .args(["session", "path", "--json"])
+        .env("XDG_STATE_HOME", state.path())
+        .env_remove("USER")
+        .env_remove("LOGNAME")
+        .env_remove("TINYLLAMA_CLASS")
+        .output()
+        .unwrap();
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let id = Command::new("id").arg("-un").output().unwrap();
+    assert_eq!(value["learner"], String::from_utf8_lossy(&id.stdout).trim());
+}

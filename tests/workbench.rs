@@ -1,0 +1,424 @@
+//! The workbench: every starter fails, every solution passes, every typical mistake is found with the right words, and what is
+//! no kernel at all gives a message to act on.
+
+mod common;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use common::{stderr, stdout, tutor};
+use serde_json::Value;
+use tinyllama_tutor::inside::workbench::check::{Checked, WAVES, check};
+use tinyllama_tutor::inside::workbench::{
+    Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
+};
+
+/// Set where nothing may go unchecked: a machine without the compiler is red then.
+const REQUIRED: &str = "HIP_STAND_IN_REQUIRED";
+
+/// Whether kernels can be compiled here; said in a line where not.
+fn ready() -> bool {
+    static READY: OnceLock<bool> = OnceLock::new();
+    *READY.get_or_init(|| {
+        let exercise = find("elementwise").expect("an exercise");
+        let file = file(exercise.solution().expect("a solution"));
+        match check(exercise, &file, &[64], &mut |_| {}) {
+            Ok(_) => true,
+            Err(error) if error.is::<ToolchainError>() && std::env::var_os(REQUIRED).is_none() => {
+                // Past the test harness, which keeps back what a test that passes says.
+                let line = format!("NOT CHECKED in the workbench: {error}\n");
+                std::io::stderr().write_all(line.as_bytes()).expect("said");
+                false
+            }
+            Err(error) => panic!("the workbench does not work here: {error:#}"),
+        }
+    })
+}
+
+fn file(text: &str) -> File {
+    File {
+        path: "kernel.hip".into(),
+        text: text.to_owned(),
+    }
+}
+
+fn checked(exercise: &Exercise, text: &str, waves: &[u32]) -> Checked {
+    check(exercise, &file(text), waves, &mut |_| {}).expect("a machine that runs kernels")
+}
+
+fn said(checked: &Checked, text: &str) -> String {
+    words::lines(checked, &file(text)).join("\n")
+}
+
+/// Exercises side by side: each is a process of its own most of the time.
+fn each(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
+    let all = exercises().expect("exercises that can be read");
+    let halves = [0, 1].map(|half| all.iter().skip(half).step_by(2));
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let look = &look;
+        let threads =
+            halves.map(|half| scope.spawn(move || half.flat_map(look).collect::<Vec<_>>()));
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a look"))
+            .collect()
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn there_are_fourteen_exercises_with_all_they_need() {
+    let all = exercises().unwrap();
+    assert_eq!(all.len(), 14);
+    for exercise in all {
+        let name = &exercise.name;
+        assert!(
+            exercise.starter().is_ok() && exercise.solution().is_ok(),
+            "{name}"
+        );
+        assert!(
+            !exercise.wrong.is_empty() && exercise.hints.len() >= 3,
+            "{name}"
+        );
+        assert!(exercise.cases.len() >= 2, "{name}: no awkward shape");
+        assert!(exercise.title.chars().count() <= 40, "{name}");
+        for wrong in &exercise.wrong {
+            assert!(exercise.file(&wrong.file).is_ok(), "{name}: {}", wrong.file);
+        }
+        for line in exercise.text.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn every_solution_passes_at_both_wave_sizes() {
+    if !ready() {
+        return;
+    }
+    each(|exercise| {
+        let text = exercise.solution().unwrap();
+        let checked = checked(exercise, text, &WAVES);
+        let whole = checked.passed && checked.cases == 2 * exercise.cases.len();
+        (!whole).then(|| said(&checked, text)).into_iter().collect()
+    });
+}
+
+#[test]
+fn every_starter_fails_and_runs() {
+    if !ready() {
+        return;
+    }
+    each(|exercise| {
+        let text = exercise.starter().unwrap();
+        let checked = checked(exercise, text, &WAVES);
+        // A starter that does not compile teaches nothing.
+        let as_meant = !checked.passed
+            && checked
+                .findings
+                .iter()
+                .all(|finding| finding.kind != Kind::Compile);
+        (!as_meant)
+            .then(|| format!("starter: {}", said(&checked, text)))
+            .into_iter()
+            .collect()
+    });
+}
+
+#[test]
+fn every_typical_mistake_is_found_with_the_right_words() {
+    if !ready() {
+        return;
+    }
+    each(|exercise| {
+        let mut missed = vec![];
+        for wrong in &exercise.wrong {
+            let text = exercise.file(&wrong.file).unwrap();
+            for wave in wrong.waves.clone().unwrap_or(WAVES.to_vec()) {
+                let checked = checked(exercise, text, &[wave]);
+                let shows = |finding: &Finding| {
+                    finding.kind == wrong.shows
+                        && wrong
+                            .says
+                            .as_ref()
+                            .is_none_or(|says| finding.message.contains(says))
+                        && wrong.line.is_none_or(|line| {
+                            finding.line == Some(line) || finding.other_line == Some(line)
+                        })
+                };
+                if !checked.findings.iter().any(shows) {
+                    let (name, shows) = (&wrong.file, wrong.shows.words());
+                    let (says, line) = (&wrong.says, wrong.line);
+                    missed.push(format!(
+                        "{name} at waves of {wave} does not show `{shows}` {says:?} {line:?}:\n{}",
+                        said(&checked, text)
+                    ));
+                }
+            }
+        }
+        missed
+    });
+}
+
+#[test]
+fn every_solution_compiles_for_amd_gpus() {
+    if !ready() {
+        return;
+    }
+    each(|exercise| {
+        let text = exercise.solution().unwrap();
+        match amd::facts(exercise, &file(text)) {
+            Ok(Some(facts)) => {
+                let whole = facts
+                    .iter()
+                    .filter(|kernel| kernel.resources.vgprs > 0 && kernel.occupancy().is_some());
+                let expected = 3 * exercise.launches.len();
+                let missing = whole.count() < expected;
+                missing
+                    .then(|| format!("{}: {facts:?}", exercise.name))
+                    .into_iter()
+                    .collect()
+            }
+            Ok(None) => vec![],
+            Err(error) => vec![format!("{}: {error:#}", exercise.name)],
+        }
+    });
+}
+
+/// Files that are no answer to the first exercise, and what is said of them.
+const BAD: &[(&str, &str, Kind, &[&str])] = &[
+    (
+        "a syntax error",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    out[0] = x[0]\n}\n",
+        Kind::Compile,
+        &["expected ';'", "line 2"],
+    ),
+    (
+        "no entry point",
+        "extern \"C\" __global__ void other(float *x) {}\n",
+        Kind::Compile,
+        &[
+            "no kernel `scale_add`",
+            "extern \"C\" __global__ void scale_add",
+        ],
+    ),
+    (
+        "another signature",
+        "extern \"C\" __global__ void scale_add(const float *x, float *out, int n) {}\n",
+        Kind::Compile,
+        &["other arguments", "float a"],
+    ),
+    (
+        "an endless loop",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    volatile int on = 1;\n    while (on) {}\n}\n",
+        Kind::Endless,
+        &["did not end", "line 3"],
+    ),
+    (
+        "one element too far",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i <= n)\n        out[i] = a * x[i] + y[i];\n}\n",
+        Kind::OutOfBounds,
+        &["[257] of 257 elements", "line 4"],
+    ),
+    (
+        "a NaN",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = sqrtf(x[i] - 2) + y[i] * a;\n}\n",
+        Kind::Nan,
+        &["is NaN", "line 4"],
+    ),
+    (
+        "a race",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    out[0] = threadIdx.x;\n}\n",
+        Kind::Race,
+        &["out[0]", "line 2"],
+    ),
+    ("nothing", "", Kind::Compile, &["empty"]),
+    (
+        "somebody else's file",
+        "#include \"/etc/passwd\"\n",
+        Kind::Compile,
+        &["refused", "line 1"],
+    ),
+    (
+        "a call of the system",
+        "extern \"C\" int system(const char *);\nextern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    system(\"true\");\n}\n",
+        Kind::Compile,
+        &["`system`", "does not exist on a GPU"],
+    ),
+    (
+        "assembly",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    asm(\"syscall\");\n}\n",
+        Kind::Compile,
+        &["assembly", "line 2"],
+    ),
+    (
+        "an index out of a small array",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    float part[4];\n    for (int i = 0; i <= n; i++) part[i] = 1;\n    out[0] = part[n % 4];\n}\n",
+        Kind::OutOfBounds,
+        &["index 4 of float[4]", "line 3"],
+    ),
+    (
+        "a division by zero",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    int none = n - n;\n    out[0] = n / none;\n}\n",
+        Kind::Crash,
+        &["by zero"],
+    ),
+    (
+        "too much local memory",
+        "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    __shared__ float big[20000];\n    big[threadIdx.x] = 1;\n    out[0] = big[0];\n}\n",
+        Kind::Crash,
+        &["65536", "80000"],
+    ),
+];
+
+#[test]
+fn a_bad_file_gives_a_message_to_act_on() {
+    if !ready() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    for (what, text, kind, expected) in BAD {
+        let path = home.path().join("elementwise.hip");
+        std::fs::write(&path, text).unwrap();
+        let output = check_file(home.path(), &path);
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", stderr(&output));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+        let kinds = document["check"]["findings"].as_array().expect("findings");
+        let found = kinds
+            .iter()
+            .find(|finding| finding["kind"] == serde_json::to_value(kind).unwrap());
+        let found = found.unwrap_or_else(|| panic!("{what}: {kinds:#?}"));
+        let line = found["line"]
+            .as_u64()
+            .map_or(String::new(), |line| format!("line {line}"));
+        let told = format!("{line} {}", found["message"].as_str().unwrap());
+        for words in *expected {
+            assert!(told.contains(words), "{what}: `{words}` is not in: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_text_is_not_given_to_a_compiler() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("elementwise.hip");
+    for (bytes, words) in [
+        (vec![b'x'; 1 << 20], "KiB"),
+        (vec![0x7f, b'E', b'L', b'F', 0, 0, 1], "binary"),
+        (vec![0xff, 0xfe, b'a'], "no text"),
+        (b" \n".to_vec(), "empty"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let output = check_file(home.path(), &path);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stdout(&output).contains(words), "{}", stdout(&output));
+    }
+    let missing = tutor(home.path())
+        .args(["workbench", "check", "rope"])
+        .output()
+        .unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        stderr(&missing).contains("workbench start rope"),
+        "{}",
+        stderr(&missing)
+    );
+    let unknown = tutor(home.path())
+        .args(["workbench", "start", "rmsnrom"])
+        .output()
+        .unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        stderr(&unknown).contains("did you mean `rmsnorm`"),
+        "{}",
+        stderr(&unknown)
+    );
+}
+
+fn check_file(home: &Path, path: &Path) -> std::process::Output {
+    let mut command = tutor(home);
+    // The stand-in is built once for all.
+    command.env("XDG_CACHE_HOME", shared_cache());
+    command
+        .args(["workbench", "check", "elementwise", "--json", "--file"])
+        .arg(path);
+    command.output().expect("the program starts")
+}
+
+/// The cache of whoever runs the tests, where the library's own checks build the stand-in too.
+fn shared_cache() -> std::ffi::OsString {
+    let own = std::env::var_os("XDG_CACHE_HOME");
+    own.unwrap_or_else(|| {
+        Path::new(&std::env::var_os("HOME").unwrap_or_default())
+            .join(".cache")
+            .into_os_string()
+    })
+}
+
+#[test]
+fn an_exercise_goes_from_start_to_a_passed_check() {
+    if !ready() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let workbench = |words: &[&str]| {
+        let mut command = tutor(home.path());
+        command
+            .env("XDG_CACHE_HOME", shared_cache())
+            .current_dir(home.path());
+        command
+            .arg("workbench")
+            .args(words)
+            .output()
+            .expect("the program starts")
+    };
+    let started = workbench(&["start", "elementwise", "--to", "."]);
+    assert!(
+        stdout(&started).contains("extern \"C\" __global__ void scale_add("),
+        "{}",
+        stdout(&started)
+    );
+    let first = workbench(&["check", "elementwise", "--wave", "64"]);
+    assert_eq!(
+        first.status.code(),
+        Some(1),
+        "{}{}",
+        stdout(&first),
+        stderr(&first)
+    );
+    assert!(stdout(&first).contains("not yet"), "{}", stdout(&first));
+    let hint = workbench(&["hint", "elementwise"]);
+    assert!(stdout(&hint).starts_with("Hint 1 of "), "{}", stdout(&hint));
+    assert!(stdout(&workbench(&["hint", "1"])).starts_with("Hint 2 of "));
+    let solution = workbench(&["solution", "elementwise"]);
+    std::fs::write(home.path().join("elementwise.hip"), &solution.stdout).unwrap();
+    let second = workbench(&["check", "elementwise", "--picture"]);
+    assert_eq!(
+        second.status.code(),
+        Some(0),
+        "{}{}",
+        stdout(&second),
+        stderr(&second)
+    );
+    assert!(
+        stdout(&second).contains("a wavefront"),
+        "{}",
+        stdout(&second)
+    );
+    for line in stdout(&second).lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let listed: Value = serde_json::from_slice(&workbench(&["list", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (&listed[0]["checks"], &listed[0]["passed"]),
+        (&Value::from(2), &Value::from(true)),
+        "{listed:#}"
+    );
+    let reset = workbench(&["reset", "elementwise"]);
+    assert!(
+        stdout(&reset).contains("elementwise.1.hip"),
+        "{}",
+        stdout(&reset)
+    );
+}
