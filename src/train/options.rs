@@ -13,6 +13,7 @@ use super::event::{self, Hello};
 use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
+use crate::base::locale;
 use crate::device::BackendChoice;
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
@@ -203,6 +204,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
+        node: locale::variable(event::NODE),
         block_sizes: BTreeMap::new(),
     }
 }
