@@ -77,8 +77,7 @@ fn assert_whole(events: &[Value], steps: u64) {
         .collect();
     assert_eq!(told, (1..=steps).collect::<Vec<_>>());
     assert_eq!(events.last().unwrap()["event"], "summary");
-    let times: Vec<f64> = events
-        .iter()
+    let times: Vec<f64> = of(events, "step")
         .map(|event| event["t"].as_f64().unwrap())
         .collect();
     assert!(times.is_sorted(), "one clock for all: {times:?}");

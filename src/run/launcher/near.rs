@@ -74,6 +74,8 @@ pub(super) struct Teller {
     /// Of the far end's beginning, which its run's times are counted from.
     zero: f64,
     last: String,
+    /// The last phase of the run itself, as its line.
+    phase: Vec<u8>,
     stop: Arc<AtomicBool>,
 }
 
@@ -87,6 +89,7 @@ impl Teller {
             began: Instant::now(),
             zero: 0.0,
             last: String::new(),
+            phase: Vec::new(),
             stop,
         })
     }
@@ -136,10 +139,20 @@ impl Teller {
 
     /// A line of the run, its time counted from this end's beginning.
     fn hand_on(&mut self, line: &[u8]) {
-        match later(line, self.zero) {
-            Some(line) => self.say(&line),
-            None => self.say(line),
+        let later = later(line, self.zero);
+        let line = later.as_deref().unwrap_or(line);
+        if memchr::memmem::find(line, br#","event":"phase","#).is_some() {
+            self.phase = line.to_vec();
         }
+        self.say(line);
+    }
+
+    /// What the run was busy with before a connection broke.
+    fn say_its_phase_again(&mut self) {
+        self.last.clear();
+        let line = std::mem::take(&mut self.phase);
+        self.say(&line);
+        self.phase = line;
     }
 }
 
@@ -310,7 +323,7 @@ impl Near<'_> {
     fn begins(&mut self, node: &str) {
         self.way.is_back();
         if self.has_begun {
-            return self.teller.phase("the connection is back", None);
+            return self.teller.say_its_phase_again();
         }
         self.has_begun = true;
         self.teller.zero = self.teller.began.elapsed().as_secs_f64();
