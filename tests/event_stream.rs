@@ -76,10 +76,9 @@ fn start(root: &Path, steps: &str) -> Start {
         r#"echo $$ > "$0" && exec "$@""#,
         leader.to_str().unwrap(),
     ];
-    let launcher = Launcher {
-        words: launcher.map(Into::into).to_vec(),
-        program: env!("CARGO_BIN_EXE_tinyllama-tutor").into(),
-    };
+    let words = shlex::try_join(launcher).unwrap();
+    let mut launcher = Launcher::choose(Some(&words), None).unwrap();
+    launcher.program = env!("CARGO_BIN_EXE_tinyllama-tutor").into();
     let flags = [SMALL, &["--backend=cpu", steps]].concat();
     launcher.run(&RunSpec::parse("v1", flags).unwrap())
 }

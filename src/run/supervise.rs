@@ -187,14 +187,7 @@ impl Process {
             .stderr(stderr)
             // A group of its own, so that it can be ended with everything it started.
             .process_group(0);
-        // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
+        ends_with_this(&mut command);
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
@@ -258,6 +251,18 @@ impl Drop for Process {
         signal_group(self.child.id(), libc::SIGKILL);
         // Collected so that no zombie stays; there is no one to tell of an error.
         drop(self.child.wait());
+    }
+}
+
+/// A child that is told to end when this thread or process is killed.
+pub(super) fn ends_with_this(command: &mut Command) {
+    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            Ok(())
+        });
     }
 }
 

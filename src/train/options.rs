@@ -14,6 +14,7 @@ use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
 use crate::device::{Backend, BackendChoice};
+use crate::base::locale;
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
 /// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
@@ -213,6 +214,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
+        node: locale::variable(event::NODE),
         block_sizes: BTreeMap::new(),
     }
 }

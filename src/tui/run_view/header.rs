@@ -57,6 +57,7 @@ fn made(state: &RunState) -> String {
 
 fn phase_name(phase: PhaseName) -> &'static str {
     match phase {
+        PhaseName::Queue => "waiting",
         PhaseName::Setup => "setting up",
         PhaseName::Compile => "compiling",
         PhaseName::Tune => "tuning",
@@ -162,6 +163,7 @@ fn failure_name(code: FailureCode) -> &'static str {
         FailureCode::Environment => "no usable device",
         FailureCode::OutOfMemory => "out of memory",
         FailureCode::Device => "the device refused or lost work",
+        FailureCode::Launcher => "it found no place to run, or lost it",
         FailureCode::NotFinite => "the loss is no longer finite",
         FailureCode::Interrupted => "stopped",
         FailureCode::Internal => "a bug of this program",
