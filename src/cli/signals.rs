@@ -1,5 +1,6 @@
 //! Ending a run on a signal, with a summary of what was done.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
         stop.request(StopReason::Signal(signal));
         thread::spawn(move || {
             thread::sleep(GRACE);
-            end(&reporter, signal);
+            end(reporter, signal);
         });
         if let Some(again) = received.next() {
             // A second signal does not wait, not even for what a driver does at the end of a process: one that hangs never ends.
@@ -39,8 +40,15 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
     Ok(())
 }
 
-/// The main thread is deep inside a compiler: report and leave without it.
-fn end(reporter: &Reporter, signal: i32) -> ! {
-    reporter.finish(false);
+/// The main thread is deep inside a compiler, or writes to somebody who does not read: report, where that is possible, and
+/// leave without it.
+fn end(reporter: Reporter, signal: i32) -> ! {
+    let (done, reported) = mpsc::channel();
+    thread::spawn(move || {
+        reporter.finish(false);
+        // Whoever waited may have given up.
+        let _ = done.send(());
+    });
+    let _ = reported.recv_timeout(GRACE);
     std::process::exit(Exit::Signal(signal).code().into());
 }

@@ -1,8 +1,9 @@
 //! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::control::{Control, Going, signal_group};
+use super::control::{Control, Going};
 use super::energy::EnergyMeter;
 use super::exit::RunExit;
 use super::finished::FinishedRun;
@@ -222,7 +223,10 @@ impl Process {
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
         let stdout = child.stdout.take();
         let (sender, lines) = sync_channel(LINES_AHEAD);
-        control.goes(Some(Going::Group(child.id())));
+        control.goes(Some(Going::Child {
+            leader: child.id(),
+            output: stdout.as_ref().and_then(pipe_of),
+        }));
         let process = Process {
             child,
             is_over: false,
@@ -273,14 +277,21 @@ impl Source for Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if !self.is_over {
+            self.control.kill();
+        }
         self.control.goes(None);
         if self.is_over {
             return;
         }
-        signal_group(self.child.id(), libc::SIGKILL);
         // Collected so that no zombie stays; there is no one to tell of an error.
         drop(self.child.wait());
     }
+}
+
+/// The pipe of a child's output, as the system names it for whoever has one of its ends.
+fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", stdout.as_raw_fd())).ok()
 }
 
 /// Reads a child's output as it comes, as far ahead as may wait.
