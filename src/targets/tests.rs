@@ -5,7 +5,7 @@ use burn::tensor::FloatDType;
 
 use super::*;
 use crate::device::BackendChoice;
-use crate::model::{LibraryKernels, Preset, Weights};
+use crate::model::{Preset, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
     Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,

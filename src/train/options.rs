@@ -13,8 +13,8 @@ use super::event::{self, Hello};
 use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
-use crate::device::{Backend, BackendChoice};
 use crate::base::locale;
+use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
 /// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.

@@ -295,7 +295,7 @@ impl EngineDevice for Platform {
             trainer: self.trainer(options, weights)?,
             way: match &self.kind {
                 Kind::Host => Way::Host,
-                Kind::Driver { .. } => Way::Driver,
+                Kind::Driver { driver, .. } => Way::Driver(driver.clone()),
                 Kind::Client(open) if open.backend.is_asynchronous() => {
                     Way::Burn(open.device.clone(), LaunchCounter::start())
                 }
