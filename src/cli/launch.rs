@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::Exit;
 use crate::run::Launcher;
-use crate::run::launcher::{far, keeper, near};
+use crate::run::launcher::{array, far, keeper, near};
 
 #[derive(Debug, Args)]
 pub struct LaunchArgs {
@@ -39,6 +39,16 @@ enum End {
         #[arg(last = true, required = true)]
         words: Vec<OsString>,
     },
+    /// Waits for a task of a job array, and hands its stream on
+    Wait {
+        #[arg(long)]
+        launcher: String,
+        #[arg(long)]
+        job: String,
+        stream: PathBuf,
+    },
+    /// Starts the piece of a job array whose turn it is
+    Piece { folder: PathBuf },
     /// Goes on with a stream whose connection broke
     Follow {
         stream: PathBuf,
@@ -62,8 +72,17 @@ pub fn run(args: LaunchArgs) -> Result<ExitCode> {
         } => {
             let launcher = Launcher::choose(Some(&launcher), None)?;
             let status = near::carry(&launcher, allocation, &words)?;
-            return Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)));
+            return Ok(code(status));
         }
+        End::Wait {
+            launcher,
+            job,
+            stream,
+        } => {
+            let launcher = Launcher::choose(Some(&launcher), None)?;
+            return Ok(code(near::wait(&launcher, job, &stream)?));
+        }
+        End::Piece { folder } => array::piece(&folder)?,
         End::Far {
             stream,
             folder,
@@ -83,4 +102,8 @@ pub fn run(args: LaunchArgs) -> Result<ExitCode> {
         } => keeper::keep(&folder, idle_minutes)?,
     }
     Ok(Exit::Ok.into())
+}
+
+fn code(status: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

@@ -5,7 +5,7 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::analysis::{Runner, Stop};
+use crate::analysis::{Pool, Runner, Stop};
 use crate::model::ModelConfig;
 use crate::run::spec::{TrainingArgs, split};
 use crate::run::{Launcher, RunSpec, folder};
@@ -147,8 +147,17 @@ impl Flags {
             launcher: Launcher::choose(self.launcher.as_deref(), None)?,
             root: folder::state_folder()?,
             stop,
+            pool: Pool::default(),
         })
     }
+}
+
+/// How many runs at a time.
+#[derive(Clone, Debug, Args)]
+pub struct Sweep {
+    /// Make so many runs at a time: under slurm as a job array, else each behind the launcher's command
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub jobs: Option<usize>,
 }
 
 /// How often and how surely.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{RunSpec, UsageError};
 use super::start::Start;
 pub use settings::Settings;
-pub use slurm::keeper;
+pub use slurm::{array, keeper};
 
 const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
 const CLASS: &str = "TINYLLAMA_CLASS";
@@ -174,15 +174,58 @@ impl Launcher {
         let mut words: Vec<OsString> =
             vec![self.program.clone().into(), "launch".into(), "near".into()];
         words.push(format!("--launcher={}", self.json()).into());
-        if self.kind == Kind::Slurm && !slurm::is_inside() {
-            let keeper = self.keeper.get_or_init(|| keeper::Keeper::start(self).ok());
-            if let Some(keeper) = keeper {
-                words.push("--allocation".into());
-                words.push(keeper.folder.clone().into());
-            }
+        if let Some(keeper) = self.keeper() {
+            words.extend(["--allocation".into(), keeper.folder.clone().into()]);
         }
         words.push("--".into());
         words
+    }
+
+    /// What keeps and gives back what this process asks Slurm for; none where it asks for nothing.
+    fn keeper(&self) -> Option<&keeper::Keeper> {
+        if self.kind != Kind::Slurm || slurm::is_inside() {
+            return None;
+        }
+        let keeper = self.keeper.get_or_init(|| keeper::Keeper::start(self).ok());
+        keeper.as_ref()
+    }
+
+    /// # Errors
+    /// Where several runs at a time would share a device.
+    pub fn check_several(&self) -> Result<(), UsageError> {
+        match &self.kind {
+            Kind::Slurm | Kind::Command(_) => Ok(()),
+            Kind::Local | Kind::Ssh(_) => Err(UsageError(format!(
+                "--jobs: runs at a time on one machine ({}) would slow each other down; take --launcher slurm, or a command \
+                 that gives each run a place of its own, such as \"srun --gres=gpu:1\"",
+                self.kind.words()
+            ))),
+        }
+    }
+
+    /// Runs of which `at_once` are made at a time: a job array where Slurm is asked for it.
+    ///
+    /// # Errors
+    /// When it cannot be submitted.
+    pub fn several(&self, specs: &[&RunSpec], at_once: usize) -> anyhow::Result<Vec<Start>> {
+        self.check_several()?;
+        if self.kind != Kind::Slurm || slurm::is_inside() || specs.is_empty() {
+            return Ok(specs.iter().map(|spec| self.run(spec)).collect());
+        }
+        let here = Launcher {
+            kind: Kind::Local,
+            ..self.clone()
+        };
+        let pieces = specs
+            .iter()
+            .map(|spec| here.words(spec))
+            .collect::<Vec<_>>();
+        let waiting = array::submit(self, &pieces, at_once)?;
+        let start = |words| Start::Command {
+            words,
+            is_local: false,
+        };
+        Ok(waiting.into_iter().map(start).collect())
     }
 
     /// Words that start another program, a profiler, where runs are made; it has the terminal.
@@ -213,11 +256,15 @@ impl Launcher {
 
     /// A run, its events on the standard output.
     pub fn run(&self, spec: &RunSpec) -> Start {
-        let before = ["run", spec.target.name, "--events"].map(str::to_owned);
         Start::Command {
-            words: self.command(before.into_iter().chain(spec.words())),
+            words: self.words(spec),
             is_local: self.is_local(),
         }
+    }
+
+    fn words(&self, spec: &RunSpec) -> Vec<OsString> {
+        let before = ["run", spec.target.name, "--events"].map(str::to_owned);
+        self.command(before.into_iter().chain(spec.words()))
     }
 }
 

@@ -20,6 +20,7 @@ use signal_hook::flag;
 use super::far::{STOP, stream};
 use super::mark::Mark;
 use super::slurm::Slurm;
+use super::slurm::array::take_errors;
 use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
@@ -174,8 +175,8 @@ enum Heard {
 
 /// How one connection ended.
 enum Ended {
-    /// With the run's own status.
-    Run(i32),
+    /// With the run's own status, and what was said beside it.
+    Run { status: i32, said: String },
     /// The far end looked, and there is no run any more.
     Lost,
     /// Without a word of the run's end.
@@ -206,41 +207,78 @@ pub fn carry(launcher: &Launcher, allocation: Option<PathBuf>, words: &[OsString
         }),
         _ => Box::new(Slurm::new(&launcher.settings, allocation)?),
     };
-    let mut near = Near {
-        way,
-        teller: Teller::new()?,
-        got: 0,
-        has_begun: false,
-        asked: None,
-    };
     let name = stream_name(launcher);
+    let mut near = Near::new(way)?;
     let status = near.see(launcher, &name, words);
-    stream(&name)?.remove();
-    let trouble = match status {
-        Ok(status) => return Ok(status),
-        Err(trouble) => trouble,
-    };
-    if near.teller.is_stopped() {
-        return Ok(STOPPED);
-    }
-    let failure = trouble.failure();
-    eprintln!("error: {}\n       {}", failure.message, failure.remedy);
-    near.teller.event(Body::Error(failure));
-    Ok(NO_PLACE)
+    near.conclude(status, &name)
+}
+
+/// Waits for a task of a job array, hands its stream on, and returns its status.
+///
+/// # Errors
+/// When this machine cannot even begin.
+pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
+    let mut near = Near::new(Box::new(Slurm::task(&launcher.settings, job)))?;
+    let status = near.see_task(name);
+    drop(io::stderr().write_all(&take_errors(stream(name)?.path())));
+    near.conclude(status, name)
 }
 
 /// A stream's name that no other launch has.
-fn stream_name(launcher: &Launcher) -> PathBuf {
+pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_nanos();
     let node = rustix::system::uname();
     let node = node.nodename().to_string_lossy().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
-    let folder = launcher.settings.shared.clone();
-    folder.unwrap_or_else(|| "launched".into()).join(name)
+    // SAFETY: takes nothing, changes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let shared = launcher.settings.shared.as_ref();
+    let shared = shared.map(|folder| folder.join(format!("launched-{user}")));
+    shared.unwrap_or_else(|| "launched".into()).join(name)
 }
 
-impl Near<'_> {
+impl<'a> Near<'a> {
+    fn new(way: Box<dyn Way + 'a>) -> Result<Self> {
+        Ok(Near {
+            way,
+            teller: Teller::new()?,
+            got: 0,
+            has_begun: false,
+            asked: None,
+        })
+    }
+
+    /// Says why there is no status, where there is none.
+    fn conclude(mut self, status: Result<i32, Trouble>, name: &Path) -> Result<i32> {
+        stream(name)?.remove();
+        let trouble = match status {
+            Ok(status) => return Ok(status),
+            Err(_) if self.teller.is_stopped() => return Ok(STOPPED),
+            Err(trouble) => trouble,
+        };
+        let failure = trouble.failure();
+        eprintln!("error: {}\n       {}", failure.message, failure.remedy);
+        self.teller.event(Body::Error(failure));
+        Ok(NO_PLACE)
+    }
+
+    fn see_task(&mut self, name: &Path) -> Result<i32, Trouble> {
+        self.way.ready(&mut self.teller)?;
+        self.teller.zero = self.teller.began.elapsed().as_secs_f64();
+        let path = stream(name).map_err(|_| Trouble::Lost)?;
+        while !path.path().exists() {
+            if let Again::Never(trouble) = self.way.again(&[], name, "") {
+                return Err(trouble);
+            }
+            if !self.teller.wait(TICK) {
+                self.way.end();
+                return Ok(STOPPED);
+            }
+        }
+        self.read(name)
+    }
+
     fn see(
         &mut self,
         launcher: &Launcher,
@@ -256,7 +294,7 @@ impl Near<'_> {
         let mut pause = Duration::from_secs(1);
         loop {
             let said = match self.connect(&line)? {
-                Ended::Run(status) => return Ok(status),
+                Ended::Run { status, said } => return self.why(status, &said),
                 Ended::Lost => return Err(Trouble::Lost),
                 Ended::Broken { said } => said,
             };
@@ -287,12 +325,23 @@ impl Near<'_> {
         }
     }
 
+    /// A run that was ended from outside ends in order, too; whoever did it may have said why.
+    fn why(&self, status: i32, said: &str) -> Result<i32, Trouble> {
+        if status <= 128 || self.teller.is_stopped() {
+            return Ok(status);
+        }
+        match self.way.trouble(said) {
+            Trouble::Other(_) => Ok(status),
+            trouble => Err(trouble),
+        }
+    }
+
     /// One connection, until it ends.
     fn connect(&mut self, words: &[OsString]) -> Result<Ended, Trouble> {
         let mut child = start(words, self.way.has_a_line())?;
         let heard = listen(&mut child);
         let mut said = Vec::new();
-        let mut ended = None;
+        let (mut status, mut lost) = (None, false);
         loop {
             if self.teller.is_stopped() {
                 self.pass_on_the_end(&mut child);
@@ -307,8 +356,8 @@ impl Near<'_> {
                         self.teller.hand_on(&line);
                     }
                     Some(Mark::Begins { node }) => self.begins(&node),
-                    Some(Mark::Ends { status }) => ended = Some(Ended::Run(status)),
-                    Some(Mark::Lost) => ended = Some(Ended::Lost),
+                    Some(Mark::Ends { status: its_own }) => status = Some(its_own),
+                    Some(Mark::Lost) => lost = true,
                 },
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -317,7 +366,11 @@ impl Near<'_> {
         // Both its streams are closed; there is nobody to tell what its own status says less well than they did.
         drop(child.wait());
         let said = String::from_utf8_lossy(&said).into_owned();
-        Ok(ended.unwrap_or(Ended::Broken { said }))
+        Ok(match status {
+            Some(status) => Ended::Run { status, said },
+            None if lost => Ended::Lost,
+            None => Ended::Broken { said },
+        })
     }
 
     fn begins(&mut self, node: &str) {
@@ -366,7 +419,7 @@ impl Near<'_> {
         loop {
             match reader.next().map_err(lost)? {
                 Piece::Line(line) => self.teller.hand_on(&line),
-                Piece::End(status) => return Ok(status),
+                Piece::End(status) => return self.why(status, ""),
                 Piece::Nothing => {
                     if !self.teller.wait(Duration::from_secs(1)) {
                         self.way.end();

@@ -41,8 +41,10 @@ impl Stream {
                 let changed = entry.metadata().and_then(|found| found.modified());
                 let age = changed.map(|time| SystemTime::now().duration_since(time));
                 if age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
-                    // Somebody else may have been first.
-                    drop(fs::remove_file(entry.path()));
+                    // A file, or the folder of an array; somebody else may have been first.
+                    drop(
+                        fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path())),
+                    );
                 }
             }
         }

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use super::array::ARRAYS;
 use super::{ONE, queue};
 use crate::base::file::replace;
 use crate::run::launcher::near::Teller;
@@ -13,7 +13,6 @@ use crate::run::launcher::trouble::Trouble;
 
 /// Holds what was given until it is taken back.
 const HOLDER: &str = "#!/bin/sh\nexec sleep infinity\n";
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Allocation {
@@ -37,8 +36,8 @@ impl Allocation {
         fs::read_to_string(self.folder.join("job")).ok()
     }
 
-    /// The number of an allocation that runs, asked for if there is none; empty when the end was asked for meanwhile. It
-    /// counts as used until this is dropped.
+    /// The number of an allocation that runs, asked for if there is none, unless the end is asked for meanwhile. It counts as
+    /// used until this is dropped.
     pub(super) fn wait_for(
         &mut self,
         asked: &[OsString],
@@ -61,32 +60,13 @@ impl Allocation {
             }
         };
         self.user = Some(user);
-        let mut pause = Duration::from_millis(250);
-        loop {
-            let found = queue::job(&job)?.ok_or(Trouble::Lost)?;
-            if found.state == "RUNNING" {
-                return Ok(job);
-            }
-            if let Some(trouble) = Trouble::of_state(&found.state) {
-                return Err(trouble);
-            }
-            if found.never_starts() {
-                self.release();
-                return Err(Trouble::NeverStarts(found.waits_for()));
-            }
-            let message = match found.state.as_str() {
-                "PENDING" => format!("job {job} waits: {}", found.waits_for()),
-                state => format!("job {job}: {}", state.to_lowercase()),
-            };
-            teller.phase(&message, found.seconds_left());
-            if !teller.wait(pause) {
-                // Who waits for nothing any more leaves the queue.
-                self.user = None;
-                self.release_unused();
-                return Ok(String::new());
-            }
-            pause = (2 * pause).min(LONGEST_PAUSE);
+        let begun = queue::wait_for(&job, teller);
+        if begun.is_err() || teller.is_stopped() {
+            // Who waits for nothing any more leaves the queue.
+            self.user = None;
+            self.release_unused();
         }
+        begun.map(|()| job)
     }
 
     /// Whether nobody uses it; nobody can begin to as long as the file is kept.
@@ -109,11 +89,17 @@ impl Allocation {
             drop(fs::remove_file(self.folder.join("job")));
         }
     }
+
+    /// Gives back all that its keeper is to answer for.
+    pub(super) fn release_all(&self) {
+        self.release();
+        let arrays = fs::read_to_string(self.folder.join(ARRAYS)).unwrap_or_default();
+        arrays.lines().for_each(queue::cancel);
+    }
 }
 
 fn is_alive(job: &str) -> bool {
-    let alive = ["PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"];
-    matches!(queue::job(job), Ok(Some(job)) if alive.contains(&job.state.as_str()))
+    matches!(queue::job(job), Ok(Some(job)) if job.is_alive() && job.state != "COMPLETING")
 }
 
 fn flags(asked: &[OsString]) -> Vec<OsString> {

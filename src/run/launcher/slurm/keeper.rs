@@ -81,7 +81,7 @@ pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
             }
         }
     }
-    allocation.release();
+    allocation.release_all();
     // Its files are of use to nobody any more.
     drop(std::fs::remove_dir_all(folder));
     Ok(())

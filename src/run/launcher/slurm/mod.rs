@@ -1,6 +1,7 @@
 //! Runs as steps of an allocation of Slurm: the one that this process is in, or one that is kept for the session.
 
 mod allocation;
+pub mod array;
 pub mod keeper;
 mod queue;
 
@@ -69,8 +70,8 @@ pub(super) struct Slurm<'a> {
     /// Where no session keeps the allocation: given back with this.
     _alone: Option<TempDir>,
     job: String,
-    /// The step's name, which no other has.
-    step: String,
+    /// The step's name, which no other has; none of a job array's task.
+    step: Option<String>,
 }
 
 impl<'a> Slurm<'a> {
@@ -92,12 +93,32 @@ impl<'a> Slurm<'a> {
             allocation,
             _alone: alone,
             job: inside.unwrap_or_default(),
-            step: format!("tutor-{}", std::process::id()),
+            step: Some(format!("tutor-{}", std::process::id())),
         })
     }
 
+    /// A job array's task, which is begun by Slurm.
+    pub(super) fn task(settings: &'a Settings, job: String) -> Self {
+        Slurm {
+            settings,
+            allocation: None,
+            _alone: None,
+            job,
+            step: None,
+        }
+    }
+
     fn step_id(&self) -> Option<String> {
-        queue::step(&self.job, &self.step).ok().flatten()
+        queue::step(&self.job, self.step.as_ref()?).ok().flatten()
+    }
+
+    /// Whether what writes the stream goes on.
+    fn is_alive(&self) -> bool {
+        let found = || queue::job(&self.job).ok().flatten();
+        match &self.step {
+            Some(_) => self.step_id().is_some(),
+            None => found().is_some_and(|job| job.is_alive()),
+        }
     }
 }
 
@@ -117,6 +138,8 @@ impl Way for Slurm<'_> {
     fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble> {
         if let Some(allocation) = &mut self.allocation {
             self.job = allocation.wait_for(&asked(self.settings), teller)?;
+        } else if self.step.is_none() {
+            queue::wait_for(&self.job, teller)?;
         }
         Ok(())
     }
@@ -126,7 +149,9 @@ impl Way for Slurm<'_> {
         words.extend(ONE.map(OsString::from));
         words.extend(["--input=none", "--unbuffered"].map(OsString::from));
         words.push(format!("--jobid={}", self.job).into());
-        words.push(format!("--job-name={}", self.step).into());
+        if let Some(step) = &self.step {
+            words.push(format!("--job-name={step}").into());
+        }
         if env::var_os(STEP).is_some() {
             // This process is a step itself, which has all that the allocation has.
             words.push("--overlap".into());
@@ -143,15 +168,17 @@ impl Way for Slurm<'_> {
     }
 
     fn end(&self) {
-        match self.step_id() {
-            Some(step) => queue::signal(&step, "URG"),
-            None => queue::signal(&format!("--name={}", self.step), "TERM"),
+        match (&self.step, self.step_id()) {
+            (Some(_), Some(step)) => queue::signal(&step, "URG"),
+            // It is not there yet, and is not begun any more.
+            (Some(_), None) => {}
+            (None, _) => queue::cancel(&self.job),
         }
     }
 
     fn again(&mut self, _: &[OsString], name: &Path, said: &str) -> Again {
         let is_over = stream(name).is_ok_and(|stream| stream.is_over());
-        match is_over || self.step_id().is_some() {
+        match is_over || self.is_alive() {
             true => Again::Read,
             false => Again::Never(self.trouble(said)),
         }

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 
 /// A job as the queue has it.
@@ -92,7 +93,44 @@ fn read(line: &str) -> Option<Job> {
     })
 }
 
+/// Waits until a job runs, or is over; says what it waits for, until the end is asked for.
+pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
+    const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+    let mut pause = Duration::from_millis(250);
+    loop {
+        // What was over long ago left its stream.
+        let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
+            return Ok(());
+        };
+        if found.never_starts() {
+            cancel(id);
+            return Err(Trouble::NeverStarts(found.waits_for()));
+        }
+        let message = match found.state.as_str() {
+            "PENDING" => format!("job {id} waits: {}", found.waits_for()),
+            state => format!("job {id}: {}", state.to_lowercase()),
+        };
+        teller.phase(&message, found.seconds_left());
+        if !teller.wait(pause) {
+            return Ok(());
+        }
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
 impl Job {
+    /// Whether it is not over.
+    pub(super) fn is_alive(&self) -> bool {
+        const ALIVE: [&str; 5] = [
+            "PENDING",
+            "CONFIGURING",
+            "RUNNING",
+            "SUSPENDED",
+            "COMPLETING",
+        ];
+        ALIVE.contains(&self.state.as_str())
+    }
+
     /// Why it waits, in words; what Slurm calls it where there are none.
     pub(super) fn waits_for(&self) -> String {
         match self.reason.as_str() {
@@ -101,6 +139,7 @@ impl Job {
             "Priority" => "other jobs go first (Priority)".into(),
             "ReqNodeNotAvail" => "nodes that suit are down or reserved (ReqNodeNotAvail)".into(),
             "BeginTime" => "its time has not come (BeginTime)".into(),
+            "JobArrayTaskLimit" => "others of its series go first (JobArrayTaskLimit)".into(),
             reason if reason.contains("Limit") => format!("a limit of yours is reached ({reason})"),
             reason => reason.into(),
         }
