@@ -148,18 +148,20 @@ fn on_screen(state: &Path, first: u64, at: Duration, random: &mut ChaCha8Rng) ->
         }
         true
     };
-    let patience = Instant::now() + terminal::PATIENCE;
-    // The welcome, or where the learner was.
     terminal.wait_until("the tutor", |terminal| {
         let text = terminal.text();
-        text.contains("Your first minute") || text.contains("help")
+        text.contains("Your first minute") || text.contains("The first lesson")
     });
-    terminal.send("\x1b");
-    terminal.send(":guess\r");
-    let mut acknowledged = Vec::new();
-    if !shows(&terminal, "Guess first", patience) {
-        panic!("{}", terminal.text());
+    if terminal.text().contains("Your first minute") {
+        terminal.send("\x1b");
+        terminal.wait_for("The first lesson");
     }
+    terminal.send(":guess");
+    terminal.wait_for("Guess first");
+    terminal.send("\r");
+    let at_the_step = "How long will a step take";
+    let mut acknowledged = Vec::new();
+    terminal.wait_for(at_the_step);
     let until = Instant::now() + at;
     for number in first..first + MANY {
         terminal.send("s");
@@ -172,7 +174,7 @@ fn on_screen(state: &Path, first: u64, at: Duration, random: &mut ChaCha8Rng) ->
         }
         acknowledged.push(number);
         terminal.send("p");
-        if !shows(&terminal, "How long will a step take", until) {
+        if !shows(&terminal, at_the_step, until) {
             break;
         }
     }
