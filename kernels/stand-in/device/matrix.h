@@ -10,19 +10,20 @@
 #define STAND_IN_EXCHANGED_LANES 0
 #endif
 
+// Names in capitals are left to macros of kernels.
 namespace stand_in {
 
-template <class T, int COUNT>
+template <class T, int count>
 struct VectorOf {
-    typedef T Type __attribute__((ext_vector_type(COUNT)));
+    typedef T Type __attribute__((ext_vector_type(count)));
 };
 // Of one element it is no vector.
 template <class T>
 struct VectorOf<T, 1> {
     typedef T Type;
 };
-template <class T, int COUNT>
-using Vector = typename VectorOf<T, COUNT>::Type;
+template <class T, int count>
+using Vector = typename VectorOf<T, count>::Type;
 
 STAND_IN_INLINE float number_of(float x) { return x; }
 STAND_IN_INLINE float number_of(_Float16 x) { return (float)x; }
@@ -41,19 +42,19 @@ struct Rounded {
     }
 };
 
-// MFMA of SIZE rows and columns; lanes hold K elements of a row or column.
-template <int SIZE_, int K_>
+// MFMA of `size` rows and columns; lanes hold `share` elements of a row or column.
+template <int size_, int share_>
 struct Mfma {
-    static constexpr int WAVE = 64, SIZE = SIZE_, K = K_, GROUPS = WAVE / SIZE, DEPTH = GROUPS * K, HELD = SIZE * SIZE / WAVE;
-    STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int k) { return row + SIZE * (k / K); }
-    STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k % K; }
-    STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + SIZE * (row / 4 % GROUPS); }
-    STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row / 4 / GROUPS * 4 + row % 4; }
+    static constexpr int wave = 64, size = size_, share = share_, groups = wave / size, depth = groups * share, held = size * size / wave;
+    STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int k) { return row + size * (k / share); }
+    STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k % share; }
+    STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + size * (row / 4 % groups); }
+    STAND_IN_UNCHECKED static inline int element_of_result(int row) { return row / 4 / groups * 4 + row % 4; }
 };
 
 // WMMA in waves of 32, whose upper half brings the lower half's operands again.
 struct Wmma {
-    static constexpr int WAVE = 32, SIZE = 16, K = 16, DEPTH = 16, HELD = 8;
+    static constexpr int wave = 32, size = 16, share = 16, depth = 16, held = 8;
     STAND_IN_UNCHECKED static inline int lane_of_operand(int row, int) { return row; }
     STAND_IN_UNCHECKED static inline int element_of_operand(int k) { return k; }
     STAND_IN_UNCHECKED static inline int lane_of_result(int row, int column) { return column + 16 * (row % 2); }
@@ -62,8 +63,8 @@ struct Wmma {
 
 template <class Layout, class T, class Rounding>
 struct MatrixInstruction : Together {
-    Vector<T, Layout::K> a, b;
-    Vector<float, Layout::HELD> d;
+    Vector<T, Layout::share> a, b;
+    Vector<float, Layout::held> d;
 
     template <class V>
     STAND_IN_UNCHECKED static inline float element(const V &vector, int index) {
@@ -73,16 +74,16 @@ struct MatrixInstruction : Together {
 
     STAND_IN_UNCHECKED static const char *carry_out_all(Together *const *together) {
         auto lane = [&](int index) STAND_IN_UNCHECKED { return static_cast<MatrixInstruction *>(together[index]); };
-        if (hip_stand_in_grid.wave_size != Layout::WAVE) return "has a matrix instruction for waves of another size";
-        for (int i = 0; Layout::WAVE == 32 && i < 16; i++) {
+        if (hip_stand_in_grid.wave_size != Layout::wave) return "has a matrix instruction for waves of another size";
+        for (int i = 0; Layout::wave == 32 && i < 16; i++) {
             if (__builtin_memcmp(&lane(i)->a, &lane(i + 16)->a, sizeof(a)) || __builtin_memcmp(&lane(i)->b, &lane(i + 16)->b, sizeof(b)))
                 return "brings other operands to a matrix instruction in the upper half of the wave than in the lower";
         }
-        for (int row = 0; row < Layout::SIZE; row++)
-            for (int column = 0; column < Layout::SIZE; column++) {
+        for (int row = 0; row < Layout::size; row++)
+            for (int column = 0; column < Layout::size; column++) {
                 const int to = Layout::lane_of_result(row, column) ^ STAND_IN_EXCHANGED_LANES;
                 float &sum = reinterpret_cast<float *>(&lane(to)->d)[Layout::element_of_result(row)];
-                for (int k = 0; k < Layout::DEPTH; k++) {
+                for (int k = 0; k < Layout::depth; k++) {
                     const int of_row = Layout::lane_of_operand(row, k), of_column = Layout::lane_of_operand(column, k);
                     const int at = Layout::element_of_operand(k);
                     sum = __builtin_fmaf(element(lane(of_row)->a, at), element(lane(of_column)->b, at), sum);
@@ -93,8 +94,8 @@ struct MatrixInstruction : Together {
 };
 
 template <class Layout, class T, class Rounding = Full>
-STAND_IN_MEETING Vector<float, Layout::HELD> multiply_matrices(Vector<T, Layout::K> a, Vector<T, Layout::K> b,
-                                                               Vector<float, Layout::HELD> c, const void *place) {
+STAND_IN_MEETING Vector<float, Layout::held> multiply_matrices(Vector<T, Layout::share> a, Vector<T, Layout::share> b,
+                                                               Vector<float, Layout::held> c, const void *place) {
     MatrixInstruction<Layout, T, Rounding> mine;
     mine.carry_out = MatrixInstruction<Layout, T, Rounding>::carry_out_all;
     mine.a = a;
@@ -109,9 +110,9 @@ STAND_IN_MEETING Vector<float, Layout::HELD> multiply_matrices(Vector<T, Layout:
 
 // The last three arguments of an MFMA exchange blocks of operands, which these shapes do not have.
 #define STAND_IN_MFMA(name, layout, type, count, ...)                                                                   \
-    STAND_IN_MEETING stand_in::Vector<float, stand_in::layout::HELD> stand_in_##name(                                   \
+    STAND_IN_MEETING stand_in::Vector<float, stand_in::layout::held> stand_in_##name(                                   \
         stand_in::Vector<type, count> a, stand_in::Vector<type, count> b,                                               \
-        stand_in::Vector<float, stand_in::layout::HELD> c, int, int, int) {                                             \
+        stand_in::Vector<float, stand_in::layout::held> c, int, int, int) {                                             \
         return stand_in::multiply_matrices<stand_in::layout, type, ##__VA_ARGS__>(a, b, c, STAND_IN_PLACE);             \
     }
 #define STAND_IN_WMMA(name, type)                                                                                       \
