@@ -10,18 +10,18 @@ use crate::model::ModelConfig;
 
 /// What each kernel may take of a compute unit, in the sizes that are compiled.
 pub const BUDGETS: [Budget; 12] = [
-    Budget::new("v4_lookup_normalize", 64, 0),
-    Budget::new("v4_normalize", 64, 0),
-    Budget::new("v4_normalize_backward", 152, 65_536),
-    Budget::new("v4_norm_gradients", 24, 1024),
-    Budget::new("v4_swiglu", 40, 0),
-    Budget::new("v4_swiglu_backward", 56, 0),
+    Budget::new("v4_lookup_normalize", 56, 0),
+    Budget::new("v4_normalize", 56, 0),
+    Budget::new("v4_normalize_backward", 144, 16_384),
+    Budget::new("v4_norm_gradients", 16, 1024),
+    Budget::new("v4_swiglu", 72, 0),
+    Budget::new("v4_swiglu_backward", 80, 0),
     Budget::new("v4_cross_entropy", 48, 32),
-    Budget::new("v4_loss", 24, 1024),
-    Budget::new("v4_embedding_gradient", 72, 1024),
-    Budget::new("v4_adamw", 56, 0),
-    Budget::new("v4_attention", 192, 65_536),
-    Budget::new("v4_attention_backward", 256, 65_536),
+    Budget::new("v4_loss", 16, 2048),
+    Budget::new("v4_embedding_gradient", 64, 4228),
+    Budget::new("v4_adamw", 48, 0),
+    Budget::new("v4_attention", 192, 52_224),
+    Budget::new("v4_attention_backward", 256, 56_320),
 ];
 
 pub fn offline(target: &Target) -> Properties {

@@ -428,6 +428,7 @@ fn matrix_loads_read_what_plain_loads_do() {
                 for (name, value) in [
                     ("OPERAND_BITS", bits),
                     ("TENSOR_CORES", 1),
+                    ("MATRIX_CORES", 0),
                     ("HIDDEN", 64),
                     ("FFN", 64),
                     ("HEADS", 2),

@@ -119,6 +119,7 @@ INLINE void multiply_both(float (&c)[2][4], const Rows& rows, const Operand* til
         const A a = KEPT ? rows.a[step % KEPT_STEPS] : load_a(rows.tile, row_of_team(), step * STEP);
         const A e = KEPT ? other_rows.a[step % KEPT_STEPS] : load_a(other_rows.tile, row_of_team(), step * STEP);
         B b[2], f[2];
+        one_by_one();
         load_b_rows(b, tile, first_n, step * STEP);
         load_b_rows(f, other_tile, first_n, step * STEP);
         multiply(c[0], a, b[0]);

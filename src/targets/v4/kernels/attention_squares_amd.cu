@@ -86,11 +86,6 @@ INLINE void multiply_square(float (*c)[4], const SquareOperand& a, const SquareO
     for (int i = 0; i < 4 * PARTS; ++i) c[i / 4][i % 4] = sum[i];
 }
 
-// Keeps loads of later products behind those in front of it: with wide heads a WMMA's operands would not fit the registers.
-INLINE void one_by_one() {
-    if (MATRIX_CORES == WMMA && HEAD_WIDE > 64) asm volatile("" ::: "memory");
-}
-
 // An operand of a row of a tile: the 16 elements from column first_k on.
 INLINE SquareOperand load_operand(const Operand* tile, int row, int first_k) {
     SquareOperand operand;

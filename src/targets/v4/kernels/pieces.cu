@@ -20,6 +20,13 @@ constexpr int HEAD_UNIT = 32;
 constexpr int HEAD_UNIT = 16;
 #endif
 
+// Keeps the loads of a product behind the product in front of it, where those of several would not fit the registers.
+INLINE void one_by_one() {
+#if defined(TUTOR_HIP)
+    if (MATRIX_CORES == 0 || (MATRIX_CORES == WMMA && HEAD_DIM > 64)) asm volatile("" ::: "memory");
+#endif
+}
+
 constexpr int STEP = OPERAND_BITS == 16 ? 16 : 8;
 // Width of a head, filled up with zeros to whole pieces.
 constexpr int HEAD_WIDE = (HEAD_DIM + HEAD_UNIT - 1) / HEAD_UNIT * HEAD_UNIT;
