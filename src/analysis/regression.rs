@@ -7,31 +7,21 @@ use serde::Serialize;
 pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
+use crate::base::named::named;
 use crate::base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
 
-/// What is compared with the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    StepTime,
-    Throughput,
-    Memory,
-    Launches,
-    FinalLoss,
-    /// Against another target of today, not against the baseline.
-    Speedup,
-}
-
-impl Figure {
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::StepTime => "step time",
-            Figure::Throughput => "throughput",
-            Figure::Memory => "memory",
-            Figure::Launches => "launches",
-            Figure::FinalLoss => "final loss",
-            Figure::Speedup => "speed-up",
-        }
+named! {
+    /// What is compared with the baseline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Figure {
+        StepTime = "step time",
+        Throughput = "throughput",
+        Memory = "memory",
+        Launches = "launches",
+        FinalLoss = "final loss",
+        /// Against another target of today, not against the baseline.
+        Speedup = "speed-up",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Checks: a bound on what runs measured, and the verdict.
 
 use crate::analysis::Measurements;
+use crate::base::named::named;
 use crate::base::statistics;
 use crate::base::statistics::{
     Basis, CompareError, Interval, Series, interval_of_median, ratio_in_rounds, ratio_of_medians,
@@ -50,19 +51,21 @@ pub trait Runs {
     }
 }
 
-/// What a check says, as events and reports write it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    #[serde(rename = "passed")]
-    Passed,
-    #[serde(rename = "not yet")]
-    NotYet,
-    #[serde(rename = "inconclusive")]
-    Inconclusive,
-    /// Nobody asked, or what a newer program said.
-    #[default]
-    #[serde(rename = "not evaluated", other)]
-    NotEvaluated,
+named! {
+    /// What a check says, as events and reports write it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Verdict {
+        #[serde(rename = "passed")]
+        Passed = "passed",
+        #[serde(rename = "not yet")]
+        NotYet = "not yet",
+        #[serde(rename = "inconclusive")]
+        Inconclusive = "inconclusive",
+        /// Nobody asked, or what a newer program said.
+        #[default]
+        #[serde(rename = "not evaluated", other)]
+        NotEvaluated = "not evaluated",
+    }
 }
 
 /// Why a check cannot say yes or no.
@@ -266,17 +269,6 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
         .map(|run| run.series(term.metric))
         .collect::<Option<Vec<_>>>();
     series.ok_or_else(|| Undecided::NotReported(term.to_string()))
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Passed => "passed",
-            Verdict::NotYet => "not yet",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::NotEvaluated => "not evaluated",
-        }
-    }
 }
 
 impl Outcome {
