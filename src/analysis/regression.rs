@@ -66,49 +66,27 @@ pub fn check(
         interval,
         message,
     };
+    let spread = |figure, of: fn(&RunFigures) -> _, allowed| {
+        let (today, baseline) = (series(today, of), series(baseline, of));
+        outcome(figure, with_spread(&today, &baseline, allowed, confidence))
+    };
+    let plain = |figure, of: fn(&RunFigures) -> Option<f64>| {
+        outcome(
+            figure,
+            exact(worst(today, of), worst(baseline, of), tolerance),
+        )
+    };
+    let least = Allowed::AtLeast(1.0 - tolerance);
     vec![
-        outcome(
+        spread(
             Figure::StepTime,
-            with_spread(
-                &series(today, |run| run.step_ms.clone()),
-                &series(baseline, |run| run.step_ms.clone()),
-                Allowed::AtMost(1.0 + tolerance),
-                confidence,
-            ),
+            |run| run.step_ms.clone(),
+            Allowed::AtMost(1.0 + tolerance),
         ),
-        outcome(
-            Figure::Throughput,
-            with_spread(
-                &series(today, RunFigures::throughput_of_steps),
-                &series(baseline, RunFigures::throughput_of_steps),
-                Allowed::AtLeast(1.0 - tolerance),
-                confidence,
-            ),
-        ),
-        outcome(
-            Figure::Memory,
-            exact(
-                worst(today, |run| run.peak_bytes),
-                worst(baseline, |run| run.peak_bytes),
-                tolerance,
-            ),
-        ),
-        outcome(
-            Figure::Launches,
-            exact(
-                worst(today, |run| run.launches),
-                worst(baseline, |run| run.launches),
-                tolerance,
-            ),
-        ),
-        outcome(
-            Figure::FinalLoss,
-            exact(
-                worst(today, |run| run.final_loss),
-                worst(baseline, |run| run.final_loss),
-                tolerance,
-            ),
-        ),
+        spread(Figure::Throughput, RunFigures::throughput_of_steps, least),
+        plain(Figure::Memory, |run| run.peak_bytes),
+        plain(Figure::Launches, |run| run.launches),
+        plain(Figure::FinalLoss, |run| run.final_loss),
     ]
 }
 

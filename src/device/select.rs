@@ -1,7 +1,5 @@
 //! Choosing a backend and opening its device.
 
-use std::fmt;
-
 use burn::tensor::{Device, FloatDType};
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};

@@ -126,21 +126,12 @@ impl Check {
     /// The bounds in words, such as `at least 1.1`.
     pub fn bounds(&self) -> String {
         let unit = self.measure.unit();
-        match (self.at_least, self.at_most) {
-            (Some(least), Some(most)) => {
-                format!("between {} and {}", unit.show(least), unit.show(most))
-            }
-            (Some(least), None) => format!("at least {}", unit.show(least)),
-            (None, Some(most)) => format!("at most {}", unit.show(most)),
-            (None, None) => String::new(),
-        }
+        bounds(self.at_least, self.at_most, |bound| unit.show(bound))
     }
 
     /// Whether a value lies within the bounds, without regard to spread. Never true of NaN.
     pub fn accepts(&self, value: f64) -> bool {
-        let least = self.at_least.is_none_or(|bound| value >= bound);
-        let most = self.at_most.is_none_or(|bound| value <= bound);
-        least && most && !value.is_nan()
+        lies_within(value, self.at_least, self.at_most)
     }
 
     fn judge(&self, interval: &Interval) -> Result<bool, Undecided> {
@@ -257,6 +248,27 @@ fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
 fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
     let newest = runs.of(&term.run).pop();
     newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
+}
+
+/// Bounds in words.
+pub(super) fn bounds(
+    least: Option<f64>,
+    most: Option<f64>,
+    show: impl Fn(f64) -> String,
+) -> String {
+    match (least.map(&show), most.map(&show)) {
+        (Some(least), Some(most)) => format!("between {least} and {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, Some(most)) => format!("at most {most}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Never true of NaN.
+pub(super) fn lies_within(value: f64, least: Option<f64>, most: Option<f64>) -> bool {
+    least.is_none_or(|least| value >= least)
+        && most.is_none_or(|most| value <= most)
+        && !value.is_nan()
 }
 
 fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {

@@ -1,7 +1,5 @@
 //! The shape of a model and of its training run, and whether the numbers fit together.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -10,11 +10,17 @@ use super::{Report, html, junit, markdown};
 use crate::base::named::named;
 
 named! {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    /// A format of a report, and its file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
     pub enum Format {
+        /// session.json: everything, with raw samples
         Json = "session.json",
+        /// report.md
+        #[value(name = "md")]
         Markdown = "report.md",
+        /// report.html: one file, no script
         Html = "report.html",
+        /// junit.xml: one case a check
         Junit = "junit.xml",
     }
 }

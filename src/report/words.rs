@@ -49,6 +49,17 @@ pub fn plural(count: usize, one: &str) -> String {
     }
 }
 
+/// A list that stays readable.
+pub fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    match names.len() {
+        count if count > SHOWN => {
+            format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN)
+        }
+        _ => names.join(", "),
+    }
+}
+
 pub fn exit(exit: Option<&RunExit>) -> String {
     match exit {
         None => "running".into(),

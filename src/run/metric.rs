@@ -1,6 +1,5 @@
 //! The figures of a run that a lesson, a table or a report may name: one list, with unit and origin.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};

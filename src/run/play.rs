@@ -1,6 +1,5 @@
 //! Playing a recorded stream, as fast as somebody wants it.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 

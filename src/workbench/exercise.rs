@@ -193,7 +193,7 @@ impl Exercise {
         let earlier: Vec<&String> = earlier.flat_map(|one| &one.arguments).collect();
         let parameter = |name: &String| {
             let kind = self.argument(name).map(|argument| argument.kind);
-            let words = kind.map_or("", ArgumentType::words);
+            let words = kind.map_or("", ArgumentType::name);
             let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
             let is_const = words.starts_with("const");
             format!(

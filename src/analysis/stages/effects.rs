@@ -1,7 +1,5 @@
 //! Whether the effect of each stage shows in what was measured.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Metric;

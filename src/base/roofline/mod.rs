@@ -8,8 +8,6 @@ mod picture;
 pub mod svg;
 mod text;
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::base::named::named;

@@ -1,7 +1,5 @@
 //! How many waves a compute unit can hold of a kernel, from the registers and local memory its launch asked for.
 
-use std::fmt;
-
 use crate::base::named::named;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent};
