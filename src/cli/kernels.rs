@@ -237,8 +237,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     if args.json {
         print_json(&rows)?;
     }
-    let passed = rows.iter().all(|row| row.passed);
-    Ok(if passed { Exit::Ok } else { Exit::Failed })
+    Ok(Exit::of(rows.iter().all(|row| row.passed)))
 }
 
 /// The device, which has to be one that runs kernels.

@@ -14,6 +14,7 @@ use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
 use crate::base::locale;
+use crate::base::named::named;
 use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
@@ -21,28 +22,18 @@ use crate::model::{LibraryKernels, ModelConfig, Recipe};
 const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
 
-/// What a step waits for before it reads the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Synchronize {
-    /// After forward, backward and update: true times of each, three waits a step
-    Phases,
-    /// After the whole step: true totals, parts not reported
-    Step,
-    /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
-    HostParts,
-    /// Never: the host's clock alone, which does not know when the device is done
-    Never,
-}
-
-impl Synchronize {
-    /// As `--sync` and the event stream have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronize::Phases => "phases",
-            Synchronize::Step => "step",
-            Synchronize::HostParts => "host-parts",
-            Synchronize::Never => "never",
-        }
+named! {
+    /// What a step waits for before it reads the clock.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Synchronize {
+        /// After forward, backward and update: true times of each, three waits a step
+        Phases = "phases",
+        /// After the whole step: true totals, parts not reported
+        Step = "step",
+        /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+        HostParts = "host-parts",
+        /// Never: the host's clock alone, which does not know when the device is done
+        Never = "never",
     }
 }
 
