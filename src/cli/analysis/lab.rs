@@ -1,7 +1,6 @@
 //! Making the runs of a command, with progress on the error stream: a line that changes on a terminal, a line a run elsewhere.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, stderr};
 use std::thread;
 use std::time::{Duration, Instant};
 
