@@ -437,6 +437,9 @@ pub struct Summary {
     /// Where several GPUs trained and were compared with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_check: Option<RankCheck>,
+    /// Of each measured step the longest that a rank waited for the others to begin; absent where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<Spread>,
     /// Fields this version of the program does not know.
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,

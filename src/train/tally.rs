@@ -84,6 +84,10 @@ impl Tally {
             parameters_with_gradient: self.parameters_with_gradient,
             repeatability: self.repeatability.clone(),
             rank_check: self.rank_check.clone(),
+            waited_ms: self.spread(|step| {
+                let waits = step.ranks.iter().filter_map(|rank| rank.waited_ms);
+                waits.reduce(f64::max)
+            }),
             other: Default::default(),
         }
     }
