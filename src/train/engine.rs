@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::data::Batch;
-use super::event::{Activations, Body};
+use super::event::{Activations, Body, RankCheck};
 use super::matrix_products::MatrixProducts;
 use super::options::{Options, Synchronize};
 use super::stop::StopSignal;
@@ -91,6 +91,14 @@ pub trait Engine {
     /// Whether the first step compiles what the others run.
     fn compiles_in_first_step(&self) -> bool {
         self.launches().is_some()
+    }
+
+    /// Gradients over all ranks beside one device's with the whole batch; `None` where this is no rank, or not the first.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn compare_ranks(&mut self, _batch: &Batch) -> Result<Option<RankCheck>> {
+        Ok(None)
     }
 
     /// What a reader should know about the steps, once they are over.

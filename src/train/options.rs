@@ -8,8 +8,8 @@ use std::sync::Arc;
 use burn::tensor::FloatDType;
 use tinyllama_kernels::adamw::Hyperparameters;
 
-use super::data::Data;
-use super::event::{self, Hello};
+use super::data::{Batch, Data};
+use super::event::{self, Hello, RankPlan};
 use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
@@ -108,6 +108,46 @@ pub struct Options {
     pub count_work: bool,
     /// Kernels that take the place of the target's own; v4 on a GPU.
     pub kernels: Vec<KernelInPlace>,
+    /// Where this process is one of several that train one model.
+    pub ranks: Option<RankOptions>,
+}
+
+/// One of several processes, each with a GPU and its share of every batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankOptions {
+    /// From 0.
+    pub rank: usize,
+    pub ranks: usize,
+    /// Whether gradients are summed while the backward pass goes on.
+    pub overlap: bool,
+    /// Bytes of gradients that are summed at once, at least.
+    pub bucket_bytes: usize,
+    /// A folder that all of them see.
+    pub meeting: PathBuf,
+    /// Whether gradients are compared with one GPU's at the end.
+    pub check: bool,
+}
+
+impl RankOptions {
+    /// This rank's part of the whole batch.
+    pub fn share(&self, batch: &Batch) -> Batch {
+        let part = |all: &[i32]| {
+            let length = all.len() / self.ranks;
+            all[self.rank * length..(self.rank + 1) * length].to_vec()
+        };
+        Batch {
+            tokens: part(&batch.tokens),
+            targets: part(&batch.targets),
+        }
+    }
+
+    /// The model with this rank's part of the batch.
+    pub fn share_of(&self, config: &ModelConfig) -> ModelConfig {
+        ModelConfig {
+            batch_size: config.batch_size / self.ranks,
+            ..*config
+        }
+    }
 }
 
 impl Options {
@@ -173,6 +213,8 @@ pub enum TrainingEnd {
     NotFinite(usize),
     /// Repeats differ though `--deterministic` was asked for.
     NotDeterministic,
+    /// Gradients summed over ranks are not those of one device.
+    RanksDiffer,
 }
 
 /// The first line of a run.
@@ -207,7 +249,22 @@ pub fn hello(
         synchronize: options.synchronize.name().into(),
         node: locale::variable(event::NODE),
         block_sizes: BTreeMap::new(),
+        ranks: options.ranks.as_ref().map(|ranks| RankPlan {
+            ranks: ranks.ranks,
+            overlap: ranks.overlap,
+            bucket_bytes: ranks.bucket_bytes as u64,
+            gradient_bytes: gradient_bytes(options),
+        }),
     }
+}
+
+/// Bytes of all gradients: they have the type of the products' operands.
+fn gradient_bytes(options: &Options) -> u64 {
+    let bytes = match options.operand_dtype {
+        FloatDType::BF16 | FloatDType::F16 => 2,
+        _ => 4,
+    };
+    options.config.parameters() * bytes
 }
 
 /// As flags and streams have it.

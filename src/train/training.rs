@@ -1,11 +1,13 @@
 //! One training run from the first step to the summary, whatever carries its steps out.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use anyhow::{Context as _, Result};
 
 use super::compile_progress::CompileProgress;
 use super::data::{Batch, Data};
 use super::engine::{Engine, EngineDevice, Profiling, StepResult};
-use super::event::{Body, PhaseName, Step};
+use super::event::{Body, PhaseName, RankStep, Step};
 use super::options::{Options, Synchronize, TrainingEnd, dtype_name};
 use super::reporter::Reporter;
 use super::stop::StopSignal;
@@ -58,7 +60,10 @@ pub fn train(
         return Ok(TrainingEnd::Stopped(reason));
     }
     let batch = data.next_batch();
-    let end = run.check_repeatability(&batch)?;
+    let mut end = run.check_repeatability(&batch)?;
+    if run.check_ranks(&batch)? == TrainingEnd::RanksDiffer {
+        end = TrainingEnd::RanksDiffer;
+    }
     run.profile_and_count(&batch)?;
     if let Some(body) = device.experiment(options, weights, &batch)? {
         reporter.emit(body);
@@ -148,8 +153,38 @@ impl Run<'_> {
             bytes_in_use: memory.in_use,
             bytes_reserved: memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
+            ranks: self.of_rank(loss, times.total),
         });
         Ok(loss)
+    }
+
+    /// What the first rank needs of each to tell of all; nothing where there is one.
+    fn of_rank(&self, loss: f64, total_ms: f64) -> Vec<RankStep> {
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = clock.unwrap_or_default().as_secs_f64();
+        let ranks = self.options.ranks.iter().map(|options| RankStep {
+            rank: options.rank,
+            loss,
+            total_ms,
+            began: now - total_ms / 1e3,
+            waited_ms: None,
+        });
+        ranks.collect()
+    }
+
+    /// Compares gradients over all ranks with one device's, where there are several.
+    fn check_ranks(&mut self, batch: &Batch) -> Result<TrainingEnd> {
+        if !self.options.ranks.as_ref().is_some_and(|ranks| ranks.check) {
+            return Ok(TrainingEnd::Complete);
+        }
+        let checked = self.engine.compare_ranks(batch);
+        let checked = checked.context("comparing gradients over ranks with one device's failed")?;
+        let differ = checked.as_ref().is_some_and(|check| !check.passed);
+        self.reporter.update(|tally| tally.rank_check = checked);
+        Ok(match differ {
+            true => TrainingEnd::RanksDiffer,
+            false => TrainingEnd::Complete,
+        })
     }
 
     /// Where the first step compiles on a device: its caches may be empty.

@@ -117,6 +117,19 @@ fn hello_text(hello: &Hello) -> String {
         ),
         format!("  products in {}", hello.matmul_precision),
     ];
+    lines.extend(hello.ranks.as_ref().map(|plan| {
+        let when = match plan.overlap {
+            true => "while the backward pass goes on",
+            false => "after the backward pass",
+        };
+        format!(
+            "  {} GPUs with {} samples each; {} of gradients summed, {} at once or more, {when}",
+            plan.ranks,
+            config.batch_size / plan.ranks.max(1),
+            human_bytes(plan.gradient_bytes),
+            human_bytes(plan.bucket_bytes),
+        )
+    }));
     lines.push(match &hello.data {
         crate::train::event::DataSource::Synthetic => {
             "  data: one batch of random tokens, repeated: it can only be memorised".into()

@@ -28,8 +28,20 @@ impl SharedLibrary {
     ///
     /// Looked for in the toolkit the environment names, then where the loader looks, then in the toolkit's usual place.
     pub fn load(vendor: Vendor, names: &[&'static str]) -> Result<Self> {
+        Self::load_also_from(vendor, names, &[])
+    }
+
+    /// The same, and after that looked for in `folders`.
+    pub fn load_also_from(
+        vendor: Vendor,
+        names: &[&'static str],
+        folders: &[PathBuf],
+    ) -> Result<Self> {
         let mut details = Vec::new();
-        for candidate in candidates(vendor, names) {
+        let more = folders
+            .iter()
+            .flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+        for candidate in candidates(vendor, names).into_iter().chain(more) {
             // SAFETY: loading runs the initialisers of the vendor's own library.
             match unsafe { Library::new(&candidate) } {
                 Ok(found) => {

@@ -20,6 +20,7 @@
 
 mod cache;
 mod calls;
+mod collective;
 mod compile;
 mod error;
 mod gemm;
@@ -41,6 +42,7 @@ pub mod tests;
 mod tuning;
 
 pub use cache::ModuleCache;
+pub use collective::{Communicator, UniqueId};
 pub use compile::{CompileRequest, Source};
 pub use error::{DriverError, Refusal, Result};
 pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};

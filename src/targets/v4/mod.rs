@@ -17,6 +17,7 @@ mod layout;
 mod operation;
 mod platform;
 pub mod products;
+mod ranks;
 mod schedule;
 #[cfg(test)]
 mod tests;

@@ -129,6 +129,7 @@ pub struct Kernels {
     vector: usize,
     tokens_per_partial: usize,
     partials: usize,
+    ranks: usize,
     kernels: Vec<(&'static str, Kernel)>,
     own: Vec<(KernelInPlace, Kernel)>,
     plane: usize,
@@ -179,6 +180,7 @@ impl Kernels {
             vector: vector(config.ffn, precision),
             tokens_per_partial: schedule.tokens_per_partial,
             partials: schedule.partials(),
+            ranks: schedule.ranks(),
             kernels,
             own: vec![],
             plane: properties.plane_size as usize,
@@ -224,7 +226,7 @@ impl Kernels {
                     "cross-entropy",
                     vec![op.logits, op.targets, op.losses, op.logits_gradient],
                     [("rows", rows), ("classes", config.vocabulary)],
-                    Some(1.0 / rows as f32),
+                    Some(1.0 / (rows * self.ranks) as f32),
                 ),
                 Operation::Update(op) => (
                     "adamw",
@@ -348,7 +350,8 @@ impl Kernels {
             ),
             Operation::CrossEntropy(op) => {
                 let buffers = [op.logits, op.targets, op.losses, op.logits_gradient];
-                let share = Argument::from(1.0 / tokens as f32);
+                // The mean over the whole batch, of which other ranks have the rest.
+                let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
                 (linear(tokens, ROW_THREADS), with(&buffers, &[share])?)
             }
             Operation::NormalizeBackward(op) => {
@@ -423,8 +426,8 @@ impl Kernels {
                     ],
                 )
             }
-            Operation::Product(_) | Operation::WeightGradients(_) => {
-                return Err(DriverError::Invalid("a product is no kernel".into()));
+            Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
+                return Err(DriverError::Invalid("a library's work is no kernel".into()));
             }
         };
         let kernel = self.kernel(operation.name())?;

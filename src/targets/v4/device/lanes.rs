@@ -18,8 +18,14 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(driver: &Driver, schedule: &Schedule, workspace: usize) -> Result<Self> {
+        // Products are timed in the main lane whichever lane they run in.
+        let multiplies = |lane: usize| {
+            let nodes = schedule.nodes.iter();
+            let mut products = nodes.filter(|node| !node.operation.products().is_empty());
+            lane == 0 || products.any(|node| node.lane == lane)
+        };
         let streams = (0..schedule.lanes)
-            .map(|_| driver.stream(workspace))
+            .map(|lane| driver.stream(if multiplies(lane) { workspace } else { 0 }))
             .collect::<Result<Vec<_>>>()?;
         let ended = (1..schedule.lanes)
             .map(|_| driver.ordering_event())

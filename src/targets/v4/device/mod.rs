@@ -19,7 +19,7 @@ use super::executor::{Executor, Launches, Span, check_reshape};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
-    Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
+    Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
 };
 use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
@@ -55,6 +55,7 @@ pub struct DeviceExecutor {
     batches: Batches,
     placed: Placed,
     parameters: Parameters,
+    communicator: Option<Communicator>,
     lanes: Lanes,
     options: DeviceOptions,
     hyperparameters: Hyperparameters,
@@ -128,6 +129,7 @@ impl DeviceExecutor {
             batches,
             placed,
             parameters,
+            communicator: None,
             lanes,
             options,
             hyperparameters,
@@ -148,6 +150,12 @@ impl DeviceExecutor {
         self.placed.kernels.replace(&self.driver, own)?;
         self.own = own.to_vec();
         Ok(self)
+    }
+
+    /// With those whose gradients the schedule sums.
+    pub fn with_communicator(mut self, communicator: Option<Communicator>) -> Self {
+        self.communicator = communicator;
+        self
     }
 
     /// Puts the nodes of `wanted` phases into the lanes.
@@ -172,6 +180,19 @@ impl DeviceExecutor {
         stream: &Stream,
     ) -> Result<(), DriverError> {
         let places = self.places();
+        if let Operation::Sum(sum) = operation {
+            let size = self.options.precision.element_bytes();
+            let parts = sum.ranges.iter().map(|range| {
+                let gradients = &self.parameters.gradients;
+                gradients.slice(range.start * size, range.len() * size)
+            });
+            let parts = parts.collect::<Result<Vec<_>, _>>()?;
+            let communicator = self.communicator.as_ref().ok_or_else(|| {
+                DriverError::Invalid("a sum over ranks without a communicator".into())
+            })?;
+            // SAFETY: the gradients live as long as the executor, and the graph goes first.
+            return unsafe { communicator.sum(stream, &parts, self.options.precision) };
+        }
         match operation.products() {
             [] => {
                 let kernels = &self.placed.kernels;
@@ -325,7 +346,11 @@ impl Executor for DeviceExecutor {
     }
 
     fn wait(&mut self) -> Result<()> {
-        self.synchronize()
+        self.synchronize()?;
+        match &self.communicator {
+            Some(communicator) => Ok(communicator.check_late()?),
+            None => Ok(()),
+        }
     }
 
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
