@@ -11,6 +11,7 @@ use super::reporter::Reporter;
 use super::stop::StopSignal;
 use super::telemetry::Trace;
 use super::{kernel_table, repeatability, sample, trace};
+use crate::device::ranges;
 use crate::model::{Weights, work};
 
 /// Trains and emits every event but the first and the last.
@@ -37,11 +38,16 @@ pub fn train(
         counts_gradients: false,
     };
     let total = options.warmup + options.steps;
+    // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
+    let mut region = None;
     for n in 1..=total {
         if let Some(reason) = stop.reason() {
             return Ok(TrainingEnd::Stopped(reason));
         }
         run.announce_phase(n);
+        if n == options.warmup + 1 {
+            region = Some(ranges::counted());
+        }
         let batch = data.next_batch();
         if n == 1
             && options.diagnose
@@ -54,6 +60,7 @@ pub fn train(
             return Ok(TrainingEnd::NotFinite(n));
         }
     }
+    drop(region);
     if let Some(reason) = stop.reason() {
         return Ok(TrainingEnd::Stopped(reason));
     }
@@ -105,6 +112,7 @@ impl Run<'_> {
         } else {
             None
         };
+        let range = ranges::range(|| ranges::STEP.into());
         let StepResult {
             loss,
             times,
@@ -118,6 +126,7 @@ impl Run<'_> {
             .with_context(|| {
                 format!("training step {n} failed on {}", self.device.facts().device)
             })?;
+        drop(range);
         if let Some(progress) = compiling {
             progress.finish();
         }
