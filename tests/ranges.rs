@@ -42,6 +42,8 @@ fn heard(home: &Path, flags: &[&str]) -> Vec<(usize, String)> {
             "1",
             "--heads",
             "2",
+            "--kv-heads",
+            "1",
         ])
         .args([
             "--ffn",
