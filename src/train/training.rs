@@ -13,6 +13,7 @@ use super::reporter::Reporter;
 use super::stop::StopSignal;
 use super::telemetry::Trace;
 use super::{kernel_table, repeatability, sample, trace};
+use crate::device::ranges;
 use crate::model::{Weights, work};
 
 /// Trains and emits every event but the first and the last.
@@ -39,11 +40,16 @@ pub fn train(
         counts_gradients: false,
     };
     let total = options.warmup + options.steps;
+    // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
+    let mut region = None;
     for n in 1..=total {
         if let Some(reason) = stop.reason() {
             return Ok(TrainingEnd::Stopped(reason));
         }
         run.announce_phase(n);
+        if n == options.warmup + 1 {
+            region = Some(ranges::counted());
+        }
         let batch = data.next_batch();
         if n == 1
             && options.diagnose
@@ -56,6 +62,7 @@ pub fn train(
             return Ok(TrainingEnd::NotFinite(n));
         }
     }
+    drop(region);
     if let Some(reason) = stop.reason() {
         return Ok(TrainingEnd::Stopped(reason));
     }
@@ -110,6 +117,7 @@ impl Run<'_> {
         } else {
             None
         };
+        let range = ranges::range(|| ranges::STEP.into());
         let StepResult {
             loss,
             times,
@@ -123,6 +131,7 @@ impl Run<'_> {
             .with_context(|| {
                 format!("training step {n} failed on {}", self.device.facts().device)
             })?;
+        drop(range);
         if let Some(progress) = compiling {
             progress.finish();
         }

@@ -111,7 +111,8 @@ pub(in crate::device) fn explain(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
+/// Where a library of the vendor's may be, the toolkits that the environment names first.
+pub(in crate::device) fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: PathBuf| names.iter().map(move |name| folder.join(name));
     let named = toolkits_named(vendor)
         .flat_map(|toolkit| library_folders(&toolkit))

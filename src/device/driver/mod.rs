@@ -48,7 +48,7 @@ pub use error::{DriverError, Refusal, Result};
 pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
 pub use graph::{Graph, GraphContents};
 pub use handle::Driver;
-pub(super) use loader::{explain, toolkits_named};
+pub(super) use loader::{candidates, explain, toolkits_named};
 pub use memory::{Address, Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
 pub use properties::{Inventory, Properties, Vendor, inventory};

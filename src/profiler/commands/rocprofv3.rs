@@ -10,6 +10,7 @@ use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
 const V6_3: Version = Version(6, 3);
+const V7_0: Version = Version(7, 0);
 /// From here on several `--pmc` are several passes, and input files in plain text are no longer read.
 const V7_13: Version = Version(7, 13);
 
@@ -23,6 +24,8 @@ flags! {
     TRUNCATE = "--truncate-kernels", V6_2: "shortens kernel names to the function's; instances of one template then share a name";
     PMC = "--pmc", V6_3: "hardware counters to read at every kernel, as many as fit one run of the program";
     INPUT = "-i", V6_2: "reads counters and options from a file, one run of the program for each set";
+    SELECTED_REGIONS = "--selected-regions", V7_0:
+        "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
     OUTPUT_FORMAT = "--output-format", V6_2:
         "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0";
     DIRECTORY = "-d", V6_2: "folder for the output";
@@ -86,9 +89,13 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
     match &request.task {
         Task::Runtime => {
             runtime_trace(&mut line);
+            counted_steps(&mut line);
             form = "pftrace";
         }
-        Task::Counters(counters) => count(&mut line, request, installed, counters),
+        Task::Counters(counters) => {
+            count(&mut line, request, installed, counters);
+            counted_steps(&mut line);
+        }
         Task::InputFile(path) => {
             line.flag(&INPUT, [path]);
             if installed.is_at_least(V7_13)
@@ -101,6 +108,8 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
             line.switch(&KERNEL_TRACE);
             line.switch(&STATS);
             line.switch(&TRUNCATE);
+            line.switch(&MARKER_TRACE);
+            counted_steps(&mut line);
         }
     }
     line.flag(&OUTPUT_FORMAT, [form]);
@@ -108,6 +117,12 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
     line.flag(&NAME, [&format!("{}_%pid%", request.name)]);
     line.target();
     line.finish()
+}
+
+fn counted_steps(line: &mut Builder<'_>) {
+    if !line.switch(&SELECTED_REGIONS) {
+        line.note("--selected-regions came with ROCm 7.0: warm-up, tuning and the comparison of repeats are in these figures, so calls are more than those of the counted steps.");
+    }
 }
 
 fn runtime_trace(line: &mut Builder<'_>) {

@@ -21,6 +21,7 @@ use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
     Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
 };
+use crate::device::ranges::{self, Range};
 use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use arena::to_bf16;
@@ -162,10 +163,19 @@ impl DeviceExecutor {
     fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
         let nodes = &self.placed.schedule.nodes;
         self.lanes.fork()?;
+        // For profilers, what is issued one by one; a graph is one launch.
+        let mut inside: Option<(Phase, Range)> = None;
         for (index, node) in nodes.iter().enumerate() {
             // A node that is left out still waits: later ones of its lane may rely on it and not wait themselves.
             let stream = self.lanes.enter(node)?;
             if wanted(node.phase) {
+                if inside
+                    .as_ref()
+                    .is_none_or(|(phase, _)| *phase != node.phase)
+                {
+                    drop(inside.take());
+                    inside = Some((node.phase, ranges::range(|| node.phase.name().into())));
+                }
                 self.launch(index, &node.operation, stream)?;
             }
             self.lanes.leave(index, stream)?;

@@ -26,6 +26,16 @@ pub enum Phase {
     Optimizer,
 }
 
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Forward => "forward",
+            Phase::Backward => "backward",
+            Phase::Optimizer => "optimizer",
+        }
+    }
+}
+
 /// One launch of the step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
