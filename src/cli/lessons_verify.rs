@@ -36,7 +36,7 @@ pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -
         return Ok(Exit::Usage);
     }
     let options = Options {
-        launcher: Launcher::of_this_program(None)?,
+        launcher: Launcher::of_this_program(),
         fast: args.fast,
         flags: args.flags.clone(),
     };

@@ -144,9 +144,7 @@ impl StagesArgs {
             command
                 .args(["profile", "rocprofv3", target, "--out"])
                 .arg(out.join(format!("{target}-rocprofv3")));
-            if let Some(launcher) = &self.flags.launcher {
-                command.arg("--launcher").arg(launcher);
-            }
+            command.arg("--launcher").arg(lab.runner.launcher.json());
             let command = command.arg("--").args(variant.spec.words());
             let output = command.stdin(Stdio::null()).output();
             let output = output.context("cannot start the profiler")?;

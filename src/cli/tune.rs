@@ -91,8 +91,8 @@ impl Analysis for TuneArgs {
         }
         let mut lab = Lab::open(&self.flags)?;
         // What an earlier search found must not stand in for the usual flags.
-        let before = &mut lab.runner.launcher.words;
-        before.extend(["env".into(), "TINYLLAMA_TUNING=off".into()]);
+        let launcher = lab.runner.launcher.clone();
+        lab.runner.launcher = launcher.with_variable("TINYLLAMA_TUNING", "off");
         let (tried, usual) = self.try_all(&mut lab, &first)?;
         let best = finalists(search, &choices, &tried);
         let finalists = self.measure_again(&mut lab, &best)?;

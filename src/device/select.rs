@@ -3,7 +3,7 @@
 use burn::tensor::{Device, FloatDType};
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
-use super::{DeviceError, cpu, library, vulkan};
+use super::{DeviceError, cpu, kfd, library, vulkan};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::named::named;
 
@@ -226,7 +226,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     if count == 0 {
         return Err(DeviceError::NoDevice {
             backend,
-            detail: None,
+            detail: (backend == Backend::Rocm).then(kfd::closed).flatten(),
         });
     }
     let index = match wanted {
