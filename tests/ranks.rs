@@ -34,13 +34,25 @@ fn v4(rocm: &Path, home: &Path, flags: &[&str]) -> Command {
     let built = stand_in::built().expect("asked before");
     command
         .args(["run", "v4"])
-        .args(MODEL)
+        .args(MODEL.iter().filter(|flag| !is_replaced(flag, flags)))
         .args(flags)
         .env("ROCM_PATH", rocm)
         .env("HIP_PATH", rocm)
         .env("HIP_STAND_IN_CACHE", built.join("cache"))
         .env("HIP_STAND_IN_DEVICES", "2");
     command
+}
+
+/// Whether one of `flags` is given in place of one of the model's.
+fn is_replaced(flag: &str, flags: &[&str]) -> bool {
+    let name = |flag: &str| flag.split('=').next().map(str::to_owned);
+    let given = |wanted: &str| {
+        flags
+            .iter()
+            .any(|flag| name(flag).as_deref() == Some(wanted))
+    };
+    given(&name(flag).unwrap_or_default())
+        || flag.starts_with("--batch-size") && given("--batch-per-gpu")
 }
 
 /// What a run said.
@@ -156,7 +168,7 @@ fn gradients_in_bf16_are_summed_too() {
 /// RCCL that sums nothing.
 #[test]
 fn a_missing_sum_is_found() {
-    let plant = [("HIP_STAND_IN_PLANT", "sum")];
+    let plant = [("HIP_STAND_IN_SUM", "off")];
     let Some(two) = run(&["--gpus=2"], &plant) else {
         return;
     };
@@ -258,24 +270,7 @@ fn what_cannot_be_shared_is_refused() {
         (&["--gpus=4"], 3, "device"),
     ] {
         let home = tempfile::tempdir().unwrap();
-        // Flags that replace one of the model's come last and count.
-        let mut command = tutor(home.path());
-        let kept = MODEL.iter().filter(|flag| {
-            let name = flag.split('=').next().unwrap();
-            !flags
-                .iter()
-                .any(|given| given.split('=').next() == Some(name))
-                && !(name == "--batch-size" && flags.contains(&"--batch-per-gpu=2"))
-        });
-        let output = command
-            .args(["run", "v4"])
-            .args(kept)
-            .args(flags)
-            .env("ROCM_PATH", rocm)
-            .env("HIP_PATH", rocm)
-            .env("HIP_STAND_IN_DEVICES", "2")
-            .output()
-            .unwrap();
+        let output = v4(rocm, home.path(), flags).output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(status), "{flags:?}: {said}");
         assert!(said.contains(words), "{flags:?}: {said}");

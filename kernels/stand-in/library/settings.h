@@ -12,7 +12,8 @@
 //                       fails. `!` behind CODE loses the device: every later call fails too. `hipMalloc#3=2`: out of
 //                       memory at the third allocation; `hipModuleLaunchKernel#5=719!`: a launch that kills the device.
 // HIP_STAND_IN_PLANT    a mistake in every kernel, to see that it is found: barrier (none is left), shuffle (every exchange is
-//                       with lane 1), blocks (all blocks take themselves for the first); or sum (ranks keep what they have)
+//                       with lane 1), blocks (all blocks take themselves for the first)
+// HIP_STAND_IN_SUM      off: librccl.so leaves every rank what it has, to see that a missing sum is found; on
 // HIP_STAND_IN_CXX      the compiler of kernels; clang++-19, or clang++
 // HIP_STAND_IN_CACHE    a folder that keeps compiled kernels; none without it
 // HIP_STAND_IN_CHECK    full (default): accesses are checked for bounds and order; none: they are not, which is faster
