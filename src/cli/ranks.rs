@@ -42,7 +42,7 @@ pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
     let (Some(ranks), Some(rank)) = (args.several(), std::env::var_os(RANK)) else {
         return Ok(None);
     };
-    let number = rank.to_str().and_then(|text| text.parse().ok());
+    let number: Option<usize> = rank.to_str().and_then(|text| text.parse().ok());
     let rank = number.filter(|rank| *rank < ranks).ok_or_else(|| {
         anyhow!(
             "{RANK} is {}, where a number below {ranks} belongs",
