@@ -25,7 +25,7 @@ const MODEL: &[&str] = &[
     "--backend=rocm",
     "--events",
     "--warmup=0",
-    "--num-steps=6",
+    "--num-steps=4",
 ];
 
 /// `run v4` on the stand-in.
@@ -34,13 +34,25 @@ fn v4(rocm: &Path, home: &Path, flags: &[&str]) -> Command {
     let built = stand_in::built().expect("asked before");
     command
         .args(["run", "v4"])
-        .args(MODEL)
+        .args(MODEL.iter().filter(|flag| !is_replaced(flag, flags)))
         .args(flags)
         .env("ROCM_PATH", rocm)
         .env("HIP_PATH", rocm)
         .env("HIP_STAND_IN_CACHE", built.join("cache"))
         .env("HIP_STAND_IN_DEVICES", "2");
     command
+}
+
+/// Whether one of `flags` is given in place of one of the model's.
+fn is_replaced(flag: &str, flags: &[&str]) -> bool {
+    let name = |flag: &str| flag.split('=').next().map(str::to_owned);
+    let given = |wanted: &str| {
+        flags
+            .iter()
+            .any(|flag| name(flag).as_deref() == Some(wanted))
+    };
+    given(&name(flag).unwrap_or_default())
+        || flag.starts_with("--batch-size") && given("--batch-per-gpu")
 }
 
 /// What a run said.
@@ -156,7 +168,7 @@ fn gradients_in_bf16_are_summed_too() {
 /// RCCL that sums nothing.
 #[test]
 fn a_missing_sum_is_found() {
-    let plant = [("HIP_STAND_IN_PLANT", "sum")];
+    let plant = [("HIP_STAND_IN_SUM", "off")];
     let Some(two) = run(&["--gpus=2"], &plant) else {
         return;
     };
@@ -254,28 +266,12 @@ fn what_cannot_be_shared_is_refused() {
         (&["--gpus=2", "--backend=cpu"], 2, "CUDA or HIP"),
         (&["--gpus=2", "--device=1"], 2, "HIP_VISIBLE_DEVICES"),
         (&["--gpus=2", "--bucket-mb=0"], 2, "--bucket-mb"),
+        (&["--gpus=2", "--kernel=rmsnorm=my.hip"], 2, "--kernel"),
         (&["--batch-per-gpu=2"], 2, "--gpus"),
         (&["--gpus=4"], 3, "device"),
     ] {
         let home = tempfile::tempdir().unwrap();
-        // Flags that replace one of the model's come last and count.
-        let mut command = tutor(home.path());
-        let kept = MODEL.iter().filter(|flag| {
-            let name = flag.split('=').next().unwrap();
-            !flags
-                .iter()
-                .any(|given| given.split('=').next() == Some(name))
-                && !(name == "--batch-size" && flags.contains(&"--batch-per-gpu=2"))
-        });
-        let output = command
-            .args(["run", "v4"])
-            .args(kept)
-            .args(flags)
-            .env("ROCM_PATH", rocm)
-            .env("HIP_PATH", rocm)
-            .env("HIP_STAND_IN_DEVICES", "2")
-            .output()
-            .unwrap();
+        let output = v4(rocm, home.path(), flags).output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(status), "{flags:?}: {said}");
         assert!(said.contains(words), "{flags:?}: {said}");
@@ -283,4 +279,55 @@ fn what_cannot_be_shared_is_refused() {
     let output = common::run(&["run", "v1", "--gpus=2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("v4's"), "{}", stderr(&output));
+}
+
+/// As `srun --ntasks=2` starts it: each task is one rank, and they share a folder alone.
+#[test]
+fn tasks_of_a_scheduler_are_one_run() {
+    let Some(rocm) = stand_in::built() else {
+        return;
+    };
+    let (home, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let task = |rank: &str, steps: &str| {
+        v4(rocm, home.path(), &["--gpus=2", steps])
+            .env("SLURM_NTASKS", "2")
+            .env("SLURM_PROCID", rank)
+            .env("SLURM_LOCALID", rank)
+            .env("SLURM_JOB_ID", "7")
+            .env("SLURM_STEP_ID", "0")
+            .env("TINYLLAMA_MEETING", shared.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let second = task("1", "--num-steps=3");
+    let first = task("0", "--num-steps=3").wait_with_output().unwrap();
+    let second = second.wait_with_output().unwrap();
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    assert_eq!(stdout(&second), "", "the first task tells of all");
+    let text = stdout(&first);
+    let steps = text
+        .lines()
+        .filter(|line| line.contains(r#""event":"step""#));
+    assert_eq!(steps.filter(|step| step.contains(r#""rank":1"#)).count(), 3);
+    assert_eq!(std::fs::read_dir(shared.path()).unwrap().count(), 0);
+
+    // The first task is gone: the second does not wait for it for ever.
+    let (mut second, mut first) = (
+        task("1", "--num-steps=1000000"),
+        task("0", "--num-steps=1000000"),
+    );
+    let mut lines = BufReader::new(first.stdout.take().unwrap()).lines();
+    let stepped = |line: &String| line.contains(r#""event":"step""#);
+    lines
+        .by_ref()
+        .map(Result::unwrap)
+        .find(stepped)
+        .expect("a step");
+    // SAFETY: kill takes two numbers; the process is a child.
+    unsafe { libc::kill(first.id().cast_signed(), libc::SIGTERM) };
+    assert_eq!(first.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+    assert_eq!(second.wait().unwrap().code(), Some(128 + libc::SIGTERM));
 }

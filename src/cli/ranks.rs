@@ -1,9 +1,10 @@
 //! A run over several GPUs: one process each, started and heard here, their events made into one stream.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 
 use super::Exit;
+use crate::base::file::{create_private, create_private_file};
 use crate::base::foreign::plain;
 use crate::run::spec::RankArgs;
 use crate::run::{Line, RunExit, read_line};
@@ -20,8 +22,14 @@ use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
 /// Tells a process which rank it is, from 0.
 const RANK: &str = "TINYLLAMA_RANK";
-/// A folder that all ranks see.
+/// Which device of its machine is its own.
+const DEVICE: &str = "TINYLLAMA_RANK_DEVICE";
+/// A folder that all ranks see; to be set by whoever starts tasks in folders that they do not share.
 const MEETING: &str = "TINYLLAMA_MEETING";
+/// The file in that folder by which the first task ends the others.
+const STOP: &str = "stop";
+/// How the last line begins that a task writes of its rank.
+const ENDED: &str = "rank ended, ";
 
 /// How often somebody looks whether the run is to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -30,11 +38,11 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// A variable that is no rank of so many.
-pub fn own(args: &RankArgs) -> Result<Option<RankOptions>> {
+pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
     let (Some(ranks), Some(rank)) = (args.several(), std::env::var_os(RANK)) else {
         return Ok(None);
     };
-    let number = rank.to_str().and_then(|text| text.parse().ok());
+    let number: Option<usize> = rank.to_str().and_then(|text| text.parse().ok());
     let rank = number.filter(|rank| *rank < ranks).ok_or_else(|| {
         anyhow!(
             "{RANK} is {}, where a number below {ranks} belongs",
@@ -42,19 +50,155 @@ pub fn own(args: &RankArgs) -> Result<Option<RankOptions>> {
         )
     })?;
     let meeting = std::env::var_os(MEETING).ok_or_else(|| anyhow!("{MEETING} is not set"))?;
-    Ok(Some(RankOptions {
+    let device = std::env::var(DEVICE).unwrap_or_else(|_| rank.to_string());
+    let options = RankOptions {
         rank,
         ranks,
         overlap: args.overlap.is_on(),
         bucket_bytes: args.bucket_bytes(),
         meeting: meeting.into(),
         check: args.check_ranks.is_on(),
-    }))
+    };
+    Ok(Some((options, device)))
 }
 
-/// A rank's process, or all that is heard of it. Dropping it ends it.
+/// One of as many tasks as there are ranks, which a scheduler started (`srun`), each for one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    rank: usize,
+    device: usize,
+    meeting: PathBuf,
+}
+
+impl Task {
+    /// This process as one.
+    ///
+    /// # Errors
+    /// What the scheduler says that is no number.
+    pub fn of_this_process(ranks: usize) -> Result<Option<Self>> {
+        Task::from(ranks, &|name| std::env::var(name).ok())
+    }
+
+    fn from(ranks: usize, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>> {
+        let number = |name: &str| -> Result<Option<usize>> {
+            let read = variable(name).map(|text| text.parse());
+            read.transpose()
+                .with_context(|| format!("{name} is no whole number"))
+        };
+        if number("SLURM_NTASKS")? != Some(ranks) {
+            return Ok(None);
+        }
+        let Some(rank) = number("SLURM_PROCID")? else {
+            return Ok(None);
+        };
+        let local = number("SLURM_LOCALID")?.unwrap_or(0);
+        // A task may see the GPUs of all tasks of its machine, or its own alone.
+        let lists = [
+            "CUDA_VISIBLE_DEVICES",
+            "ROCR_VISIBLE_DEVICES",
+            "HIP_VISIBLE_DEVICES",
+        ];
+        let seen = lists.iter().filter_map(|name| variable(name));
+        let seen = seen.filter(|list| !list.is_empty());
+        let least = seen.map(|list| list.split(',').count()).min();
+        let step = [variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")];
+        let step: Vec<String> = step.into_iter().flatten().collect();
+        let name = format!(".tinyllama-ranks-{}", step.join("."));
+        Ok(Some(Task {
+            rank,
+            device: least.map_or(local, |devices| local % devices),
+            meeting: Path::new(&variable(MEETING).unwrap_or_default()).join(name),
+        }))
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.rank == 0
+    }
+
+    fn events_of(&self, rank: usize) -> PathBuf {
+        self.meeting.join(format!("rank-{rank}.jsonl"))
+    }
+
+    /// Has one of the ranks but the first train, and tells the first task of it by a file. Ends with the status of the rank.
+    ///
+    /// # Errors
+    /// When the meeting folder cannot be written, or the rank cannot be started.
+    pub fn follow(&self) -> Result<Exit> {
+        create_private(&self.meeting)
+            .with_context(|| format!("cannot create {}", self.meeting.display()))?;
+        let path = self.events_of(self.rank);
+        let cannot = || format!("cannot write {}", path.display());
+        let mut file = create_private_file(&path).with_context(cannot)?;
+        let (tell, heard) = channel();
+        let mut process = start(self.rank, self.device, &self.meeting, &tell)?;
+        drop(tell);
+        loop {
+            match heard.recv_timeout(LOOK) {
+                Ok(Heard::Line(_, line)) => file.write_all(&line).with_context(cannot)?,
+                Ok(Heard::End(..)) | Err(RecvTimeoutError::Disconnected) => break,
+                // The folder goes with the first task.
+                Err(RecvTimeoutError::Timeout)
+                    if self.meeting.join(STOP).exists() || !path.exists() =>
+                {
+                    return Ok(Exit::Signal(libc::SIGTERM));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let exit = process.end()?;
+        writeln!(file, "{ENDED}{exit}").with_context(cannot)?;
+        Ok(exit_of(exit))
+    }
+
+    /// Hears a rank of another task by its file, until its last line or the end of the run.
+    fn hear(&self, rank: usize, tell: &Sender<Heard>) {
+        let mut file = None;
+        let mut unread = Vec::new();
+        while self.meeting.exists() {
+            file = file.or_else(|| File::open(self.events_of(rank)).ok());
+            // What cannot be read now is read at the next look.
+            drop(file.as_mut().map(|file| file.read_to_end(&mut unread)));
+            let end = unread.iter().rposition(|byte| *byte == b'\n');
+            let whole: Vec<u8> = unread.drain(..end.map_or(0, |at| at + 1)).collect();
+            for line in whole.split_inclusive(|byte| *byte == b'\n') {
+                let text = String::from_utf8_lossy(line);
+                let exit = text.trim_end().strip_prefix(ENDED).map(str::parse);
+                let heard = match exit {
+                    Some(exit) => Heard::End(rank, Some(exit.unwrap_or(RunExit::Lost))),
+                    None => Heard::Line(rank, line.to_vec()),
+                };
+                let is_last = matches!(heard, Heard::End(..));
+                if tell.send(heard).is_err() || is_last {
+                    return;
+                }
+            }
+            thread::sleep(LOOK / 4);
+        }
+    }
+}
+
+/// The folder of a task's run, gone with the first of them: so the others know.
+struct Meeting(PathBuf);
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        // Others may write into it until they have seen that it ends.
+        drop(std::fs::write(self.0.join(STOP), []));
+        thread::sleep(2 * LOOK);
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A rank's process. Dropping it ends it.
 struct Process {
     child: Child,
+}
+
+impl Process {
+    fn end(&mut self) -> Result<RunExit> {
+        let status = self.child.wait().context("waiting for a rank failed")?;
+        Ok(status.into())
+    }
 }
 
 impl Drop for Process {
@@ -67,32 +211,49 @@ impl Drop for Process {
 
 enum Heard {
     Line(usize, Vec<u8>),
-    End(usize),
+    /// How a rank ended, where another task waited for it.
+    End(usize, Option<RunExit>),
 }
 
-/// Starts `ranks` of this very command and reports what they say as one run.
+/// Starts `ranks` of this very command, or in the first `task` of a scheduler's one of them, and reports what they say as one
+/// run.
 ///
 /// # Errors
 /// When a process cannot be started.
 pub fn lead(
     ranks: usize,
+    task: Option<&Task>,
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<(TrainingEnd, Option<Exit>)> {
-    let meeting = tempfile::tempdir().context("no folder for ranks to meet in")?;
+    let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
     let (tell, heard) = channel();
-    let mut processes = (0..ranks)
-        .map(|rank| start(rank, meeting.path(), &tell))
-        .collect::<Result<Vec<_>>>()?;
+    let _meeting = task.map(|task| Meeting(task.meeting.clone()));
+    let mut processes = match task {
+        None => (0..ranks)
+            .map(|rank| start(rank, rank, here.path(), &tell))
+            .collect::<Result<Vec<_>>>()?,
+        Some(task) => {
+            let made = create_private(&task.meeting);
+            made.with_context(|| format!("cannot create {}", task.meeting.display()))?;
+            vec![start(0, task.device, &task.meeting, &tell)?]
+        }
+    };
+    for rank in processes.len()..ranks {
+        let (tell, task) = (tell.clone(), task.cloned());
+        thread::spawn(move || task.map(|task| task.hear(rank, &tell)));
+    }
     drop(tell);
     let mut merge = Merge::new(ranks);
     let mut failed = false;
     while let Some(next) = next(&heard, stop) {
         match next {
             Heard::Line(rank, line) => merge.hear(rank, &line, reporter),
-            Heard::End(rank) => {
-                let status = processes[rank].child.wait();
-                let exit: RunExit = status.context("waiting for a rank failed")?.into();
+            Heard::End(rank, exit) => {
+                let exit = match exit {
+                    Some(exit) => exit,
+                    None => processes[rank].end()?,
+                };
                 failed |= !exit.is_success();
                 if !merge.complete[rank] {
                     return Ok((
@@ -113,6 +274,16 @@ pub fn lead(
     })
 }
 
+/// The run's status where a rank ended so.
+fn exit_of(rank: RunExit) -> Exit {
+    match rank {
+        RunExit::SUCCESS => Exit::Ok,
+        RunExit::Status(2) => Exit::Usage,
+        RunExit::Status(3) => Exit::Environment,
+        _ => Exit::Failed,
+    }
+}
+
 /// Waits for the next word; `None` when all have ended or the run is to stop.
 fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
     while stop.reason().is_none() {
@@ -125,12 +296,13 @@ fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
     None
 }
 
-fn start(rank: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
+fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
     let program = std::env::current_exe().context("this program cannot find itself")?;
     let mut command = Command::new(program);
     command
         .args(std::env::args_os().skip(1))
         .env(RANK, rank.to_string())
+        .env(DEVICE, device.to_string())
         .env(MEETING, meeting)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -154,7 +326,7 @@ fn start(rank: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
         // Nobody hears it any more where the run was ended.
         thread::spawn(move || {
             each_line(stdout, |line| drop(tell.send(Heard::Line(rank, line))));
-            drop(tell.send(Heard::End(rank)));
+            drop(tell.send(Heard::End(rank, None)));
         });
     }
     Ok(Process { child })
@@ -264,11 +436,7 @@ impl Merge {
         failure.message = format!("{who} ended the run, {exit}: {}", failure.message);
         eprintln!("error: {}\n       {}", failure.message, failure.remedy);
         reporter.fail(failure);
-        match exit {
-            RunExit::Status(2) => Exit::Usage,
-            RunExit::Status(3) => Exit::Environment,
-            _ => Exit::Failed,
-        }
+        exit_of(exit)
     }
 
     fn sum_up(self, reporter: &Reporter) {
@@ -301,4 +469,45 @@ fn merged(all: &[Step]) -> Option<Step> {
         ranks,
         ..first.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(ranks: usize, variables: &[(&str, &str)]) -> Option<Task> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Task::from(ranks, &variable).unwrap()
+    }
+
+    #[test]
+    fn a_task_of_as_many_as_there_are_ranks_is_one_of_them() {
+        let third = [
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_PROCID", "3"),
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_JOB_ID", "17"),
+            ("SLURM_STEP_ID", "0"),
+        ];
+        let found = task(4, &third).unwrap();
+        assert_eq!((found.rank, found.device), (3, 1));
+        assert_eq!(found.meeting, PathBuf::from(".tinyllama-ranks-17.0"));
+        // A step of one task that is to start them itself.
+        assert_eq!(task(2, &third), None);
+        assert_eq!(task(4, &[]), None);
+        // It sees its own GPU alone, which is its first.
+        let alone = [
+            &third[..],
+            &[("CUDA_VISIBLE_DEVICES", "1"), (MEETING, "/shared")],
+        ]
+        .concat();
+        let found = task(4, &alone).unwrap();
+        assert_eq!(
+            (found.device, found.meeting),
+            (0, PathBuf::from("/shared/.tinyllama-ranks-17.0"))
+        );
+    }
 }

@@ -13,7 +13,7 @@ use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::own_kernels;
-use super::ranks;
+use super::ranks::{self, Task};
 use super::signals;
 use crate::device::BackendFailure;
 use crate::device::driver::{DriverError, Refusal};
@@ -53,11 +53,18 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let flags = &args.flags;
     let mut options = flags.options(args.target)?;
     options.kernels = own_kernels::of(&flags.kernel, args.target)?;
-    options.ranks = ranks::own(&flags.ranks)?;
-    if let Some(rank) = &options.ranks {
-        options.device = Some(rank.rank.to_string());
+    let several = flags.ranks.several();
+    let mut task = None;
+    if let Some((rank, device)) = ranks::own(&flags.ranks)? {
+        options.device = Some(device);
         // One file, written by one of them.
         options.trace = options.trace.filter(|_| rank.rank == 0);
+        options.ranks = Some(rank);
+    } else if let Some(ranks) = several {
+        task = Task::of_this_process(ranks)?;
+        if let Some(task) = task.as_ref().filter(|task| !task.is_first()) {
+            return task.follow();
+        }
     }
     let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if flags.events || options.ranks.is_some() {
@@ -67,16 +74,21 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     } else {
         Box::new(Lines::new(stdout))
     };
-    match flags.ranks.several().filter(|_| options.ranks.is_none()) {
-        Some(ranks) => lead(ranks, &options, sink),
+    match several.filter(|_| options.ranks.is_none()) {
+        Some(ranks) => lead(ranks, task.as_ref(), &options, sink),
         None => execute(&flags.training, args.target, &options, sink),
     }
 }
 
 /// Has the ranks train, each in a process of its own.
-fn lead(ranks: usize, options: &Options, sink: Box<dyn EventSink>) -> Result<Exit> {
+fn lead(
+    ranks: usize,
+    task: Option<&Task>,
+    options: &Options,
+    sink: Box<dyn EventSink>,
+) -> Result<Exit> {
     let (reporter, stop) = reporting(options, sink)?;
-    let (end, failed) = ranks::lead(ranks, &reporter, &stop)?;
+    let (end, failed) = ranks::lead(ranks, task, &reporter, &stop)?;
     Ok(failed.unwrap_or_else(|| conclude(end, &reporter)))
 }
 

@@ -61,8 +61,8 @@ struct Communicator {
     }
 
     int sum(const Matrix &from, const Matrix &to, size_t count) {
-        // HIP_STAND_IN_PLANT=sum: every rank keeps what it has.
-        static const bool planted = setting("HIP_STAND_IN_PLANT", "") == "sum";
+        // HIP_STAND_IN_SUM=off: every rank keeps what it has.
+        static const bool planted = setting("HIP_STAND_IN_SUM", "on") == "off";
         for (size_t first = 0; first < count; first += CHUNK) {
             const size_t length = count - first < CHUNK ? count - first : CHUNK;
             for (size_t i = 0; i < length; i++) shared->values[rank][i] = from.get(static_cast<int64_t>(first + i), 0, 0);

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 
+use super::UsageError;
 use super::ranks::RankArgs;
 use super::training::TrainingArgs;
 use crate::targets::Target;
@@ -82,6 +83,11 @@ impl RunFlags {
     pub fn options(&self, target: Target) -> Result<Options> {
         let options = self.training.options(target)?;
         let options = self.ranks.over(target, options)?;
+        if self.ranks.several().is_some() && !self.kernel.is_empty() {
+            bail!(UsageError(
+                "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()
+            ));
+        }
         Ok(Options {
             // A trace without a profile pass would be empty.
             profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),

@@ -36,9 +36,11 @@ pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, launches};
 pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Span};
 pub use host::HostExecutor;
+pub use operation::SUM;
 pub use platform::open;
 pub use schedule::{Concurrency, Schedule};
 pub use trainer::Trainer;
+pub use work::ring_share;
 
 pub const TARGET: Target = Target(&Description {
     name: "v4",

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use super::buffers::Handle;
 
+/// The name that sums over ranks have among kernels.
+pub const SUM: &str = "all_reduce";
+
 /// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`, everything row-major and without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
@@ -222,7 +225,7 @@ impl Operation {
             Operation::FinishNorms(_) => "norm_gradients",
             Operation::Scatter(_) => "embedding_gradient",
             Operation::FinishLoss(_) => "loss",
-            Operation::Sum(_) => "all_reduce",
+            Operation::Sum(_) => SUM,
             Operation::Advance(_) => "adamw_factors",
             Operation::Update(_) => "adamw",
         }

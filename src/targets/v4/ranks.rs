@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::platform::{CONCURRENCY, Platform};
-use super::schedule::Sums;
+use super::platform::Platform;
+use super::schedule::{Concurrency, Sums};
 use super::trainer::Trainer;
 use crate::base::statistics::relative_difference;
 use crate::device::driver::{Communicator, Driver, Precision, UniqueId};
@@ -81,9 +81,12 @@ impl Ranks {
         if self.options.rank != 0 {
             return Ok(None);
         }
-        let executor = self.platform.device_executor(&self.whole, CONCURRENCY)?;
+        // In one lane, which takes the least memory beside the trainer.
+        let executor = self
+            .platform
+            .device_executor(&self.whole, Concurrency::NONE)?;
         let values = trainer.values()?;
-        let mut alone = Trainer::resume(Box::new(executor), &values, CONCURRENCY)?;
+        let mut alone = Trainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
         let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
         let tolerance = match self.platform.precision(&self.whole)? {
             Precision::F32 => 1e-4,

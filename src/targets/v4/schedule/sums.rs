@@ -37,7 +37,7 @@ impl Sums {
         let mut end = norms;
         for first in (embedding + 1..norms).rev() {
             if layout.elements(first, end).len() >= self.bucket || first == embedding + 1 {
-                buckets.push(Vec::from([first..end]));
+                buckets.push(std::iter::once(first..end).collect());
                 end = first;
             }
         }
