@@ -154,6 +154,7 @@ fn markdown(page: &mut Page, table: &TextTable) {
 mod tests {
     use super::*;
     use crate::model::work::Work;
+    use crate::targets::v4::Phase;
 
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {

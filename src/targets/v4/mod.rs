@@ -38,6 +38,8 @@ pub use executor::{Executor, Span};
 pub use host::HostExecutor;
 pub use operation::SUM;
 pub use platform::open;
+#[cfg(test)]
+pub use schedule::Phase;
 pub use schedule::{Concurrency, Schedule};
 pub use trainer::Trainer;
 pub use work::ring_share;
