@@ -532,6 +532,21 @@ const std::vector<Case> CASES = {
          expect(hipStreamSynchronize(nullptr) == hipErrorLaunchFailure, "everything after it");
      },
      "HIP_STAND_IN_FAIL=hipModuleLaunchKernel#1=719!"},
+    {"a call that hangs on demand never returns", nullptr,
+     [] {
+         const pid_t child = fork();
+         if (child == 0) {
+             void *address;
+             OK(hipMalloc(&address, 4));
+             hipMalloc(&address, 4);
+             _exit(0);
+         }
+         usleep(200000);
+         expect(waitpid(child, nullptr, WNOHANG) == 0, "it hangs");
+         kill(child, SIGKILL);
+         waitpid(child, nullptr, 0);
+     },
+     "HIP_STAND_IN_FAIL=hipMalloc#2=hang"},
     {"a machine without devices says so", nullptr,
      [] {
          int count = -1;

@@ -35,9 +35,6 @@ pub struct VerifyArgs {
 struct CheckArgs {
     /// Targets to check side by side; all where none is named
     targets: Vec<Target>,
-    /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
-    #[arg(long, value_enum, value_name = "HOW MUCH")]
-    tuning: Option<Tuning>,
     #[command(flatten)]
     training: TrainingArgs,
     /// Print one JSON document
@@ -190,15 +187,15 @@ impl CheckArgs {
         let fusion = training.switches.graph_fusion;
         device::configure_runtime(CacheSettings {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
-            tuning: self.tuning.unwrap_or(Tuning::Off),
+            tuning: training.tuning.unwrap_or(Tuning::Off),
         });
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match self.tuning {
-            Some(Tuning::Off) => LibraryKernels::Plain,
+        let library = match training.tuning {
+            Some(tuning) => tuning.into(),
             None if backend.is_asynchronous() => LibraryKernels::Plain,
-            _ => LibraryKernels::Tuned,
+            None => LibraryKernels::Tuned,
         };
         let checked = Checked {
             device: device.facts().device.clone(),
@@ -209,7 +206,7 @@ impl CheckArgs {
         let mut entrants = vec![(
             v1::TARGET,
             Options {
-                library,
+                library: Some(library),
                 ..baseline
             },
         )];
@@ -218,6 +215,7 @@ impl CheckArgs {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
+            let library = Some(library);
             entrants.push((target, Options { library, ..options }));
         }
         Ok((entrants, checked))

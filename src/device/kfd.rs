@@ -1,11 +1,16 @@
 //! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
 
 use std::collections::HashMap;
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the amdgpu driver publishes its topology.
 pub const TOPOLOGY: &str = "/sys/class/kfd/kfd/topology";
+
+/// What every process opens that works on an AMD GPU.
+pub const DEVICE: &str = "/dev/kfd";
 
 /// One compute node with a GPU. On an MI300 in CPX mode a card shows as several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +84,32 @@ pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
     }
     gpus.sort_by_key(|gpu| gpu.node);
     Ok(gpus)
+}
+
+/// The group to which a device node belongs that this process may not open; `None` where it may, or there is no such node.
+pub fn closed_to(node: &Path) -> Option<String> {
+    let opened = OpenOptions::new().read(true).write(true).open(node);
+    let refused = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    refused.then(|| owning_group(node).unwrap_or_else(|| "render".into()))
+}
+
+/// Name of the group a file belongs to, from /etc/group.
+fn owning_group(path: &Path) -> Option<String> {
+    let id = std::fs::metadata(path).ok()?.gid().to_string();
+    let groups = std::fs::read_to_string("/etc/group").ok()?;
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_string())
+    })
+}
+
+/// Why no AMD GPU is found where the driver is there and closed to this process.
+pub fn closed() -> Option<String> {
+    let group = closed_to(Path::new(DEVICE))?;
+    Some(format!(
+        "{DEVICE} may not be opened, it belongs to group `{group}`"
+    ))
 }
 
 /// A node's GPU; `None` for a node that is a CPU.
@@ -160,6 +191,28 @@ mod tests {
         std::fs::remove_file(folder.path().join("nodes/1/properties")).unwrap();
         let gpus = gpus(folder.path()).unwrap();
         assert_eq!(gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
+    }
+
+    /// Root may open everything, so the test has a thread without its rights where it can.
+    #[test]
+    fn a_node_that_may_not_be_opened_names_its_group() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("kfd");
+        std::fs::write(&node, "").unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(closed_to(&node), None);
+        let asked = std::thread::spawn(move || {
+            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
+            let root = unsafe { libc::setfsuid(61_001) } == 0;
+            (root, closed_to(&node), closed_to(&node.join("none")))
+        });
+        let (root, closed, none) = asked.join().unwrap();
+        assert_eq!(none, None);
+        if root {
+            assert!(closed.is_some_and(|group| !group.is_empty()));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use burn::tensor::{Device, FloatDType};
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
-use super::{DeviceError, cpu, library, vulkan};
+use super::{DeviceError, cpu, kfd, library, vulkan};
 use crate::base::device_facts::DeviceFacts;
 
 /// What carries the tensors.
@@ -242,7 +242,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     if count == 0 {
         return Err(DeviceError::NoDevice {
             backend,
-            detail: None,
+            detail: (backend == Backend::Rocm).then(kfd::closed).flatten(),
         });
     }
     let index = match wanted {

@@ -28,6 +28,7 @@ const FLAGS: [&str; 32] = [
     "--block-size",
     "--ultra",
     "--matmul-precision",
+    "--tuning",
     "--gemm",
     "--block",
     "--backend",

@@ -141,6 +141,8 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     ) -> anyhow::Result<Ending> {
         let (root, at) = (self.options.place.folder.clone(), self.at.clone());
         let mut said = None;
+        // A screen reader reads every line: silence is told again when it has doubled.
+        let mut silence = 0.0;
         let ended = supervise(start, &root, control, &mut |told| {
             match told {
                 Told::Started { run, command } => {
@@ -149,7 +151,17 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                         origin.map_or(Ok(()), |origin| session.mark_recording(&run, origin))
                     })?;
                 }
-                Told::Line(line) => self.say_line(&line, &mut said)?,
+                Told::Line(line) => {
+                    silence = 0.0;
+                    self.say_line(&line, &mut said)?;
+                }
+                Told::Clock {
+                    silent: Some(seconds),
+                    ..
+                } if seconds >= silence => {
+                    silence = 2.0 * seconds;
+                    self.say(&say::silence(seconds, "Ctrl-C"))?;
+                }
                 Told::Clock { .. } => {}
             }
             Ok(())

@@ -14,7 +14,7 @@ use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
 use crate::base::locale;
-use crate::device::BackendChoice;
+use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
 /// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
@@ -95,8 +95,8 @@ pub struct Options {
     pub operand_dtype: FloatDType,
     pub matmul_precision: MatmulPrecision,
     pub gemm: Gemm,
-    /// How burn's kernels are chosen, its products among them.
-    pub library: LibraryKernels,
+    /// How burn's kernels are chosen, its products among them; `None` as fits the backend.
+    pub library: Option<LibraryKernels>,
     pub synchronize: Synchronize,
     /// Whether the step is captured as a graph and replayed, where the target can.
     pub capture: bool,
@@ -117,6 +117,16 @@ pub struct Options {
     pub count_work: bool,
     /// Kernels that take the place of the target's own; v4 on a GPU.
     pub kernels: Vec<KernelInPlace>,
+}
+
+impl Options {
+    /// How burn's kernels are chosen on `backend`. On AMD GPUs by trying: which of them compile is known only there.
+    pub fn library_on(&self, backend: Backend) -> LibraryKernels {
+        self.library.unwrap_or(match backend {
+            Backend::Cuda | Backend::Vulkan => LibraryKernels::Direct,
+            Backend::Rocm | Backend::Cpu => LibraryKernels::Tuned,
+        })
+    }
 }
 
 /// Grid, block, and bytes of local memory.

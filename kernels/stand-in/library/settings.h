@@ -11,6 +11,8 @@
 // HIP_STAND_IN_FAIL     calls that fail, `CALL#NTH=CODE` separated by commas. NTH counts from 1; without it every call
 //                       fails. `!` behind CODE loses the device: every later call fails too. `hipMalloc#3=2`: out of
 //                       memory at the third allocation; `hipModuleLaunchKernel#5=719!`: a launch that kills the device.
+//                       `hang` in place of CODE: the call never returns; `hang!`: nor does any later one, nor the end of the
+//                       process, which only SIGKILL brings about.
 // HIP_STAND_IN_PLANT    a mistake in every kernel, to see that it is found: barrier (none is left), shuffle (every exchange is
 //                       with lane 1), blocks (all blocks take themselves for the first)
 // HIP_STAND_IN_CXX      the compiler of kernels; clang++-19, or clang++

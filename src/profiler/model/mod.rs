@@ -6,7 +6,7 @@
 mod interned;
 mod records;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -109,6 +109,23 @@ impl Profile {
             pass,
         };
         ProcessId(self.processes.number_of(&process))
+    }
+
+    /// Rows of the profilers' summaries of a kind, of processes of which `recorded` has no single record.
+    pub fn only_summarised(
+        &self,
+        kind: StatisticKind,
+        recorded: impl Iterator<Item = LaneId>,
+    ) -> impl Iterator<Item = (&Statistic, &str)> {
+        // By name: several passes are one process.
+        let label = |id| self.process(id).label.as_str();
+        let known: HashSet<&str> = recorded
+            .map(|lane| label(self.lane(lane).process))
+            .collect();
+        let of_kind = self.statistics.iter().filter(move |row| row.kind == kind);
+        of_kind
+            .filter_map(move |row| Some((row, label(row.process?))))
+            .filter(move |(_, label)| !known.contains(label))
     }
 
     pub fn name(&self, id: NameId) -> &str {

@@ -148,15 +148,17 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// A row of a summary about what `name` makes of its name.
+    /// A row of a summary about what `name` makes of its name, of `process` where that is known.
     pub fn statistic<R: Row>(
         &mut self,
         row: &R,
+        process: Option<ProcessId>,
         name: impl FnOnce(&str) -> (StatisticKind, &str),
     ) -> Result<(), R::Problem> {
         let (kind, name) = name(row.needed_text(Field::Name)?);
         let statistic = Statistic {
             kind,
+            process,
             calls: row.needed(Field::Calls, row.whole(Field::Calls)?)?,
             total_ns: row.amount(Field::Total)?,
             min_ns: row.number(Field::Least)?,
