@@ -256,3 +256,88 @@ fn doctor_says_who_chose_and_shows_both_machines() {
         stderr(&output)
     );
 }
+
+/// A command before every run that notes it, and in which the second size has no luck once.
+fn unlucky(machine: &Machine) -> Command {
+    let place = machine.0.path().join("a place");
+    let text = format!(
+        "#!/bin/sh\ncd '{}'\necho \"$*\" >> made\ncase \"$*\" in *--seq-len=16*) [ -e unlucky ] || {{ touch unlucky; exit 1; }};; esac\n\
+         TINYLLAMA_NODE=\"n$(wc -l < made)\" exec \"$@\"\n",
+        machine.0.path().display()
+    );
+    fs::write(&place, text).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = machine.command();
+    command
+        .args([
+            "scale",
+            "v1",
+            "--seq-len=8,16,32",
+            "--batch-size=2",
+            "--num-steps=2",
+            "--jobs=2",
+            "--json",
+        ])
+        .args(
+            SMALL
+                .iter()
+                .filter(|flag| !flag.contains("seq-len") && !flag.contains("batch-size")),
+        )
+        .arg(format!("--launcher='{}'", place.display()));
+    command
+}
+
+#[test]
+fn a_series_goes_on_where_it_failed_and_says_that_its_runs_are_of_several_nodes() {
+    let machine = Machine::with_ssh("");
+    let made = || {
+        fs::read_to_string(machine.0.path().join("made"))
+            .unwrap()
+            .lines()
+            .count()
+    };
+    let first = unlucky(&machine).output().unwrap();
+    assert_eq!(
+        (first.status.code(), made()),
+        (Some(1), 3),
+        "{}",
+        stderr(&first)
+    );
+    let second = unlucky(&machine).output().unwrap();
+    assert_eq!(
+        (second.status.code(), made()),
+        (Some(0), 4),
+        "{}",
+        stderr(&second)
+    );
+    assert!(
+        stderr(&second).contains("finished before"),
+        "{}",
+        stderr(&second)
+    );
+    let document: Value = serde_json::from_str(&stdout(&second)).unwrap();
+    assert_eq!(document["scales"][0]["cells"].as_array().unwrap().len(), 3);
+    assert_eq!(document["nodes"].as_array().unwrap().len(), 3);
+    // A series that is whole is not remembered.
+    let third = unlucky(&machine).output().unwrap();
+    assert_eq!(
+        (third.status.code(), made()),
+        (Some(0), 7),
+        "{}",
+        stderr(&third)
+    );
+}
+
+#[test]
+fn runs_at_a_time_on_one_machine_are_refused() {
+    let machine = Machine::with_ssh("exit 1");
+    for place in ["local", "ssh:node"] {
+        let output = machine
+            .command()
+            .args(["scale", "v1", "--jobs=2", "--launcher", place])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--jobs"), "{}", stderr(&output));
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::analysis::Page;
 use crate::base::foreign::plain;
 use crate::base::table::Columns;
-use crate::device::finding::{Finding, Status};
+use crate::device::finding::Finding;
 use crate::run::launcher::Kind;
 use crate::run::{Launcher, Line, read_line};
 use crate::train::event::Body;
@@ -126,41 +126,30 @@ struct Row {
 }
 
 fn rows(here: &[Finding], there: &Value) -> Vec<Row> {
-    let there = there["findings"].as_array().map_or(&[][..], Vec::as_slice);
-    let name = |finding: &Value| {
-        let text = |key: &str| plain(finding[key].as_str().unwrap_or_default());
-        (text("topic"), text("name"))
-    };
-    let found = |finding: &Value| {
-        let text = |key: &str| plain(finding[key].as_str().unwrap_or_default());
-        match finding["status"].as_str() {
-            Some("ok") => text("detail"),
-            Some("absent") => "absent".into(),
-            _ => format!("BROKEN: {}", text("detail")),
-        }
-    };
-    let own = |finding: &Finding| match finding.status {
-        Status::Ok => finding.detail.clone(),
-        Status::Absent => "absent".into(),
-        Status::Broken => format!("BROKEN: {}", finding.detail),
-    };
-    let names: BTreeSet<(String, String)> = here
+    let here = serde_json::to_value(here).unwrap_or_default();
+    let sides =
+        [&here, &there["findings"]].map(|side| side.as_array().map_or(&[][..], Vec::as_slice));
+    let text = |finding: &Value, key: &str| plain(finding[key].as_str().unwrap_or_default());
+    let name = |finding: &Value| format!("{}: {}", text(finding, "topic"), text(finding, "name"));
+    let names: BTreeSet<String> = sides
         .iter()
-        .map(|finding| (finding.topic.to_string(), finding.name.clone()))
-        .chain(there.iter().map(name))
+        .flat_map(|side| side.iter().map(name))
         .collect();
-    let row = |names: (String, String)| {
-        let mut own_ones = here
-            .iter()
-            .filter(|it| it.topic == names.0 && it.name == names.1);
-        Row {
-            here: own_ones.next().map_or_else(|| "-".into(), own),
-            there: there
-                .iter()
-                .find(|it| name(it) == names)
-                .map_or_else(|| "-".into(), found),
-            name: format!("{}: {}", names.0, names.1),
-        }
+    let cell = |of: &str, side: &[Value]| {
+        let found = side.iter().find(|finding| name(finding) == of);
+        found.map_or_else(
+            || "-".into(),
+            |finding| match finding["status"].as_str() {
+                Some("ok") => text(finding, "detail"),
+                Some("absent") => "absent".into(),
+                _ => format!("BROKEN: {}", text(finding, "detail")),
+            },
+        )
+    };
+    let row = |name: String| Row {
+        here: cell(&name, sides[0]),
+        there: cell(&name, sides[1]),
+        name,
     };
     names.into_iter().map(row).collect()
 }

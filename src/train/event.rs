@@ -15,8 +15,8 @@ use crate::model::{ModelConfig, Recipe};
 /// Version of the event stream; it changes when a reader of the old one would misread the new one.
 pub const VERSION: u32 = 1;
 
-/// Variable in which a launcher tells a run what its machine is called.
-pub const NODE: &str = "TINYLLAMA_NODE";
+/// Variables that tell a run what its machine is called: the launcher's, and Slurm's own for what is put behind `srun`.
+pub const NODES: [&str; 2] = ["TINYLLAMA_NODE", "SLURMD_NODENAME"];
 
 /// One line of the stream.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

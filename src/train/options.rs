@@ -247,7 +247,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
-        node: locale::variable(event::NODE),
+        node: event::NODES.into_iter().find_map(locale::variable),
         block_sizes: BTreeMap::new(),
         ranks: options.ranks.as_ref().map(|ranks| RankPlan {
             ranks: ranks.ranks,

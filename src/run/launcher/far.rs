@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -19,7 +19,7 @@ use super::mark::Mark;
 use super::stream::{Piece, Stream};
 use crate::run::control::signal_group;
 use crate::run::folder::state_folder;
-use crate::train::event::NODE;
+use crate::train::event::NODES;
 
 /// What the near end says to end the run.
 pub(super) const STOP: &str = "stop";
@@ -110,7 +110,7 @@ impl Far {
             .args(arguments)
             // What it starts in its turn, it starts here.
             .env(VARIABLE, "local")
-            .env(NODE, node())
+            .env(NODES[0], node())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -125,7 +125,7 @@ impl Far {
 /// What Slurm calls this machine, or what it calls itself.
 fn node() -> String {
     let system = rustix::system::uname();
-    let slurms = env::var("SLURMD_NODENAME").ok();
+    let slurms = env::var(NODES[1]).ok();
     slurms.unwrap_or_else(|| system.nodename().to_string_lossy().into_owned())
 }
 
@@ -203,25 +203,31 @@ fn hears_stop() -> bool {
 /// Reads a stream that was begun, from some byte on, to its end: for a near end whose connection broke.
 ///
 /// # Errors
-/// When there is none.
+/// When its files cannot be read.
 pub fn follow(name: &Path, from: u64) -> Result<()> {
     let stream = stream(name)?;
     let no_stream = || format!("no run left its stream in {}", stream.path().display());
-    let mut reader = stream.reader(from).with_context(no_stream)?;
-    let asked = stop_asked();
     let mut out = Listener::default();
+    let mut reader = match stream.reader(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            out.say(Mark::Lost.line().as_bytes());
+            return Ok(());
+        }
+        reader => reader.with_context(no_stream)?,
+    };
+    let asked = stop_asked();
     out.say(Mark::Begins { node: node() }.line().as_bytes());
     while !out.is_gone {
         match reader.next().context("reading the run's stream failed")? {
             Piece::Line(line) => out.say(&line),
             Piece::End(status) => {
+                // Its files stay: whether this line arrived, only the near end knows.
                 out.say(Mark::Ends { status }.line().as_bytes());
-                stream.remove();
                 return Ok(());
             }
             Piece::Nothing => {
                 let writer = stream.writer();
-                if !writer.is_some_and(is_alive) {
+                if !writer.is_some_and(is_alive) && !stream.is_over() {
                     out.say(Mark::Lost.line().as_bytes());
                     return Ok(());
                 }

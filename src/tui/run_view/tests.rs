@@ -133,6 +133,19 @@ fn a_run_that_compiles_says_how_far_it_is() {
 }
 
 #[test]
+fn a_run_in_a_queue_says_why_and_for_how_long() {
+    let waits = r#"{"t":1.0,"event":"phase","phase":"queue","progress":null,"eta_s":90.0,"message":"job 7 waits: nodes that suit are busy (Resources)"}"#;
+    let mut view = view(&[waits.to_owned()]);
+    view.clock(31.0);
+    let sheet = sheet_of(&view);
+    assert!(sheet.contains("waiting, about "), "{sheet}");
+    assert!(
+        sheet.contains("job 7 waits: nodes that suit are busy"),
+        "{sheet}"
+    );
+}
+
+#[test]
 fn a_run_on_a_gpu_in_its_middle() {
     let mut lines = gpu_run(43);
     lines.truncate(34);
