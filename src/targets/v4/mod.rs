@@ -36,7 +36,7 @@ pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Span};
 pub use host::HostExecutor;
 pub use platform::open;
-pub use schedule::{Concurrency, Schedule};
+pub use schedule::{Concurrency, Phase, Schedule};
 pub use trainer::Trainer;
 
 pub const TARGET: Target = Target(&Description {
