@@ -11,7 +11,7 @@ use crate::cli::analysis::{Analysis, Answer, Page};
 use crate::model::Weights;
 use crate::run::folder;
 use crate::run::spec::TrainingArgs;
-use crate::targets::v4::{self, Concurrency, Executor, LaunchTimes, Span};
+use crate::targets::v4::{self, Concurrency, Executor, LaunchTimes, Phase, Span};
 use crate::train::{Data, EngineDevice, MatrixProducts};
 
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> Row {
     let work = times.work;
     let floor = |(flops, bytes): (f64, f64)| (work.flops / flops).max(work.bytes / bytes) * 1e6;
     Row {
-        phase: times.phase.name(),
+        phase: Phase::name(times.phase),
         launch: times.label.clone(),
         count: times.count,
         us: times.microseconds,

@@ -38,9 +38,7 @@ pub use executor::{Executor, Span};
 pub use host::HostExecutor;
 pub use operation::SUM;
 pub use platform::open;
-#[cfg(test)]
-pub use schedule::Phase;
-pub use schedule::{Concurrency, Schedule};
+pub use schedule::{Concurrency, Phase, Schedule};
 pub use trainer::Trainer;
 pub use work::ring_share;
 
