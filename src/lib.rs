@@ -118,7 +118,7 @@ pub mod inside {
                 pub use crate::profiler::show::copies::copies;
             }
             pub mod counters {
-                pub use crate::profiler::show::counters::counters;
+                pub use crate::profiler::show::counters::{counters, tables};
             }
             pub mod derived {
                 pub use crate::profiler::show::derived::{DERIVED, memory_bytes, operations};
@@ -133,7 +133,7 @@ pub mod inside {
                 pub use crate::profiler::show::parts::Parts;
             }
             pub mod report {
-                pub use crate::profiler::show::report::{ReportOptions, report};
+                pub use crate::profiler::show::report::{ReportOptions, api_calls, report};
             }
             pub mod roofline {
                 pub use crate::profiler::show::roofline::roofline;

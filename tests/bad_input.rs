@@ -427,6 +427,36 @@ fn an_interrupt_during_a_long_first_step_does_not_wait_for_it() {
     assert!(summary["final_loss"].is_null());
 }
 
+#[test]
+fn an_interrupt_ends_a_run_whose_output_nobody_reads_any_more() {
+    use std::os::fd::AsRawFd;
+    let home = tempfile::tempdir().unwrap();
+    let mut child = tutor(home.path())
+        .args(["run", "v1", "--num-steps=1000000", "--events"])
+        .args(SMALL)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = child.stdout.take().unwrap();
+    // Until the pipe is full.
+    let waiting = || {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: a place for the answer.
+        assert_eq!(
+            unsafe { libc::ioctl(stdout.as_raw_fd(), libc::FIONREAD, &raw mut bytes) },
+            0
+        );
+        bytes
+    };
+    let mut before = -1;
+    while before < 60_000 || waiting() > before {
+        before = waiting();
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    interrupt(&child);
+    assert_eq!(wait(&mut child, Duration::from_secs(60)), Some(130));
+}
+
 fn interrupt(child: &Child) {
     let sent = Command::new("kill")
         .args(["-INT", &child.id().to_string()])

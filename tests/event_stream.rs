@@ -76,10 +76,9 @@ fn start(root: &Path, steps: &str) -> Start {
         r#"echo $$ > "$0" && exec "$@""#,
         leader.to_str().unwrap(),
     ];
-    let launcher = Launcher {
-        words: launcher.map(Into::into).to_vec(),
-        program: env!("CARGO_BIN_EXE_tinyllama-tutor").into(),
-    };
+    let words = shlex::try_join(launcher).unwrap();
+    let mut launcher = Launcher::choose(Some(&words), None).unwrap();
+    launcher.program = env!("CARGO_BIN_EXE_tinyllama-tutor").into();
     let flags = [SMALL, &["--backend=cpu", steps]].concat();
     launcher.run(&RunSpec::parse("v1", flags).unwrap())
 }
@@ -153,6 +152,50 @@ fn a_run_that_is_asked_to_end_says_what_it_did() {
     let ended = ended.unwrap();
     assert!(ended.stopped && control.stopped() == Some(2));
     assert!(!ended.run.summary.as_ref().unwrap().complete);
+}
+
+/// `setsid` leaves the group of whoever starts it, and its own parent is gone at once.
+#[test]
+fn a_run_that_left_its_group_ends_when_it_is_asked_to_and_when_nobody_looks() {
+    let mut launcher = Launcher::choose(Some("setsid"), None).unwrap();
+    launcher.program = env!("CARGO_BIN_EXE_tinyllama-tutor").into();
+    let flags = [SMALL, &["--backend=cpu", "--num-steps=100000"]].concat();
+    let start = launcher.run(&RunSpec::parse("v1", flags).unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let control = Control::default();
+    let ended = supervise(&start, root.path(), &control, &mut |told| {
+        if is_step(&told) {
+            control.stop(2);
+        }
+        Ok(())
+    });
+    let ended = ended.unwrap();
+    assert!(!ended.run.summary.as_ref().unwrap().complete);
+
+    let mut pipe = None;
+    let lost = supervise(&start, root.path(), &Control::default(), &mut |told| {
+        if is_step(&told) {
+            pipe = writers(root.path());
+            anyhow::bail!("enough");
+        }
+        Ok(())
+    });
+    assert_eq!(lost.unwrap_err().to_string(), "enough");
+    let process = pipe.expect("the run has a process");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while Path::new("/proc").join(&process).exists() {
+        assert!(std::time::Instant::now() < until, "{process} goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// The process whose error stream lies below `root`.
+fn writers(root: &Path) -> Option<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut names = processes.filter(|process| {
+        std::fs::read_link(process.path().join("fd/2")).is_ok_and(|to| to.starts_with(root))
+    });
+    Some(names.next()?.file_name().to_string_lossy().into_owned())
 }
 
 #[test]

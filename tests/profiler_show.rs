@@ -6,12 +6,12 @@ use tinyllama_tutor::inside::profiler::model::{Dispatch, Interval, Lane, Profile
 use tinyllama_tutor::inside::profiler::read::import;
 use tinyllama_tutor::inside::profiler::show::comparison::{Change, compare};
 use tinyllama_tutor::inside::profiler::show::copies::copies;
-use tinyllama_tutor::inside::profiler::show::counters::counters;
+use tinyllama_tutor::inside::profiler::show::counters::{counters, tables as counter_tables};
 use tinyllama_tutor::inside::profiler::show::derived::{DERIVED, memory_bytes, operations};
 use tinyllama_tutor::inside::profiler::show::hotspots::{GroupBy, hotspots};
 use tinyllama_tutor::inside::profiler::show::launches::launch_overhead;
 use tinyllama_tutor::inside::profiler::show::parts::Parts;
-use tinyllama_tutor::inside::profiler::show::report::{ReportOptions, report};
+use tinyllama_tutor::inside::profiler::show::report::{ReportOptions, api_calls, report};
 use tinyllama_tutor::inside::profiler::show::roofline::roofline;
 use tinyllama_tutor::inside::profiler::show::timeline::activity;
 
@@ -59,6 +59,79 @@ fn hotspots_of_a_summary_are_those_of_the_profiler() {
     assert_eq!(found.kernels[0].mean_ns(), 517_647.434);
     // The profiler printed 42.56 %.
     assert!((found.kernels[0].percent - 42.56).abs() < 0.005);
+}
+
+/// Of two processes, one with single launches and one with the profiler's summary only, both count; what both say counts once.
+#[test]
+fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = include_str!("fixtures/rocprofv3/kernel_trace.csv");
+    let rows = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n";
+    let kernels = format!(
+        "{rows}\"addition_kernel\",3,34040,11346.7,60\n\"other_kernel\",2,20000,10000,40\n"
+    );
+    let calls = format!("{rows}\"hipLaunchKernel\",5,7000,1400,100\n");
+    for (name, text) in [
+        ("12_kernel_trace.csv", trace),
+        ("12_kernel_stats.csv", &kernels),
+        ("13_kernel_stats.csv", &kernels),
+        (
+            "12_hip_api_trace.csv",
+            include_str!("fixtures/rocprofv3/hip_runtime_trace.csv"),
+        ),
+        ("12_hip_api_stats.csv", &calls),
+        ("13_hip_api_stats.csv", &calls),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let profile = import(folder.path()).unwrap().profile;
+    let found = hotspots(&profile, GroupBy::ShortName, &Parts::default());
+    let of = |name: &str| {
+        let found = found.kernels.iter().find(|kernel| kernel.name == name);
+        found.map(|kernel| (kernel.calls, kernel.total_ns))
+    };
+    assert_eq!(of("addition_kernel"), Some((6, 68_080.0)));
+    assert_eq!(of("other_kernel"), Some((2, 20_000.0)));
+    assert!(!found.from_summary);
+    let text = found.table(10).render(80);
+    assert!(
+        text.contains("process 13") && !text.contains("process 12"),
+        "{text}"
+    );
+    let called = api_calls(&profile);
+    let alone = read("rocprofv3/hip_runtime_trace.csv");
+    let before = api_calls(&alone)
+        .iter()
+        .map(|(_, (count, _))| count)
+        .sum::<u64>();
+    let after = called.iter().map(|(_, (count, _))| count).sum::<u64>();
+    assert_eq!(after, before + 5);
+}
+
+/// GRBM_GUI_ACTIVE and GRBM_COUNT of different passes gave 100.4 %.
+#[test]
+fn a_share_of_counters_from_two_passes_is_no_more_than_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let head = "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,\
+                LDS_Block_Size,Scratch_Size,VGPR_Count,SGPR_Count,Counter_Name,Counter_Value";
+    for (pass, counter, value) in [(1, "GRBM_COUNT", 1000), (2, "GRBM_GUI_ACTIVE", 1004)] {
+        let folder = folder.path().join(format!("pass_{pass}"));
+        std::fs::create_dir(&folder).unwrap();
+        let row = format!("1,1,4,1,12,12,1024,add,64,0,0,8,16,{counter},{value}");
+        std::fs::write(
+            folder.join("12_counter_collection.csv"),
+            format!("{head}\n{row}\n"),
+        )
+        .unwrap();
+    }
+    let profile = import(folder.path()).unwrap().profile;
+    let text: String = counter_tables(&profile, 5)
+        .iter()
+        .map(|table| table.render(100))
+        .collect();
+    let busy = text.lines().find(|line| line.contains("GPU busy")).unwrap();
+    assert!(busy.contains(" 100 %"), "{text}");
+    assert!(text.contains("100.4 %, as counters"), "{text}");
 }
 
 #[test]

@@ -287,6 +287,72 @@ fn a_warning_about_rights_spoils_nothing() {
     );
 }
 
+/// Without a terminal nobody but a sender of signals interrupts, and only this process: `setsid`, cron, a container.
+#[test]
+fn an_interrupt_without_a_terminal_reaches_what_is_profiled() {
+    use std::os::unix::process::CommandExt;
+    let machine = Machine::with("7.0");
+    let steps = [
+        "--num-steps",
+        "100000000",
+        "--hidden",
+        "32",
+        "--layers",
+        "1",
+        "--heads",
+        "4",
+        "--kv-heads",
+        "2",
+    ];
+    let small = [
+        "--ffn",
+        "48",
+        "--seq-len",
+        "16",
+        "--batch-size",
+        "2",
+        "--vocab",
+        "300",
+        "--backend",
+        "cpu",
+    ];
+    let mut command = machine.command(&["rocprofv3", "v1", "--out", "out", "--"]);
+    command.args(steps).args(small).arg("--events");
+    command
+        .env("HOME", machine.folder.path())
+        .env("XDG_STATE_HOME", machine.folder.path());
+    let file = std::fs::File::create(machine.folder.path().join("said")).unwrap();
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    // SAFETY: one system call, which is allowed between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().unwrap();
+    let until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !is_so() {
+            assert!(std::time::Instant::now() < end, "waited for {what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let log = machine.folder.path().join("out/profiler.log");
+    until("a step", &mut || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("\"event\":\"step\""))
+    });
+    let process = i32::try_from(child.id()).unwrap();
+    // SAFETY: kill takes two numbers; the process is this test's own child.
+    unsafe { libc::kill(process, libc::SIGINT) };
+    until("the end", &mut || child.try_wait().unwrap().is_some());
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        text.contains("\"event\":\"summary\""),
+        "what was profiled says what it did"
+    );
+}
+
 #[test]
 fn a_target_that_fails_is_the_profilers_failure() {
     let machine = Machine::with("7.0");

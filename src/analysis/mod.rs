@@ -16,9 +16,11 @@ pub mod runner;
 pub mod scaling;
 pub mod stages;
 pub mod store;
+mod sweep;
 pub mod tuning;
 pub mod turns;
 pub mod workshop;
 
 pub use crate::run::{Measurements, Metric, Statistic, Unit, metric};
 pub use runner::{MeasuredRun, RunFailure, Runner, Stop, Variant};
+pub use sweep::Pool;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use thiserror::Error;
 
+use super::sweep::Pool;
 pub use crate::run::Control as Stop;
 use crate::run::energy::RunEnergy;
 use crate::run::finished::stream_of;
@@ -47,6 +48,8 @@ pub struct Runner {
     pub root: PathBuf,
     /// Ends the run in progress and lets no further one start.
     pub stop: Stop,
+    /// Runs that were made already.
+    pub pool: Pool,
 }
 
 /// A finished run that came to its end, with its measured steps.
@@ -128,6 +131,9 @@ impl Runner {
         watch: &mut dyn FnMut(&Event),
     ) -> Result<MeasuredRun, RunFailure> {
         self.check_stop()?;
+        if let Some(made) = self.pool.take(variant) {
+            return made;
+        }
         let start = self.launcher.run(&variant.spec);
         let mut steps = Vec::new();
         let ended = supervise(&start, &self.root, &self.stop, &mut |told| {
@@ -138,12 +144,7 @@ impl Runner {
             Ok(())
         });
         self.check_stop()?;
-        let ended = ended?;
-        let measured = MeasuredRun::of(&ended.run, steps);
-        measured.filter(|_| ended.exit.is_success()).ok_or_else(|| {
-            let variant = variant.name.clone();
-            RunFailure::Failed(Box::new(Failed { variant, ended }))
-        })
+        MeasuredRun::ended(variant, ended?, steps)
     }
 
     /// Whether no further run is to be started.
@@ -160,7 +161,7 @@ impl Runner {
 
 impl MeasuredRun {
     /// None without a complete summary.
-    fn of(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
+    pub(super) fn of(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
         let run = run.clone();
         Some(MeasuredRun {
             path: run.path,
@@ -192,7 +193,7 @@ impl MeasuredRun {
     }
 }
 
-fn measured_step(event: &Event) -> Option<Step> {
+pub(super) fn measured_step(event: &Event) -> Option<Step> {
     match &event.body {
         Body::Step(step) if step.measured => Some(step.clone()),
         _ => None,

@@ -1,6 +1,9 @@
 //! Runs that take turns: every variant once a round, so that what drifts over minutes falls on all of them.
 
+use std::collections::BTreeSet;
+
 use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
+use super::sweep;
 use crate::train::event::Event;
 
 /// Where a series of runs stands.
@@ -25,6 +28,10 @@ pub trait Watch {
 pub struct Lab<W> {
     pub runner: Runner,
     pub watch: W,
+    /// How many runs of a series are made at a time; none where each waits for the one before.
+    pub jobs: Option<usize>,
+    /// Machines and devices that runs were made on, as far as a launcher named them.
+    pub places: BTreeSet<(String, String)>,
 }
 
 impl<W: Watch> Lab<W> {
@@ -55,9 +62,14 @@ impl<W: Watch> Lab<W> {
         let mut runs: Vec<Vec<MeasuredRun>> = vec![vec![]; variants.len()];
         let mut left_out = vec![false; variants.len()];
         let of = variants.len() * rounds;
+        let turn = |run: usize| (run / variants.len() + run % variants.len()) % variants.len();
+        self.make_ahead(
+            &(0..of)
+                .map(|run| variants[turn(run)].clone())
+                .collect::<Vec<_>>(),
+        )?;
         for run in 0..of {
-            let (round, place) = (run / variants.len(), run % variants.len());
-            let at = (round + place) % variants.len();
+            let at = turn(run);
             if left_out[at] {
                 continue;
             }
@@ -73,6 +85,21 @@ impl<W: Watch> Lab<W> {
         Ok(runs)
     }
 
+    /// Makes all of these several at a time where that was asked for; whoever runs them then finds them made.
+    ///
+    /// # Errors
+    /// As [`sweep::make`].
+    pub fn make_ahead(&mut self, pieces: &[Variant]) -> Result<(), RunFailure> {
+        let Some(jobs) = self.jobs else {
+            return Ok(());
+        };
+        let (watch, of) = (&mut self.watch, pieces.len());
+        sweep::make(&self.runner, pieces, jobs, &mut |run, name| {
+            watch.starts(Turn { run, of, name });
+            watch.ends();
+        })
+    }
+
     /// One run of a series: the how manieth, counted from 1, and of how many, 0 where nobody knows.
     ///
     /// # Errors
@@ -82,14 +109,21 @@ impl<W: Watch> Lab<W> {
         variant: &Variant,
         (run, of): (usize, usize),
     ) -> Result<MeasuredRun, RunFailure> {
-        self.watch.starts(Turn {
-            run,
-            of,
-            name: &variant.name,
-        });
+        if self.jobs.is_none() {
+            self.watch.starts(Turn {
+                run,
+                of,
+                name: &variant.name,
+            });
+        }
         let watch = &mut self.watch;
         let result = self.runner.run(variant, &mut |event| watch.event(event));
         self.watch.ends();
+        if let Ok(MeasuredRun { hello, .. }) = &result
+            && let Some(node) = &hello.node
+        {
+            self.places.insert((node.clone(), hello.device.clone()));
+        }
         result
     }
 }

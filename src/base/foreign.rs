@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -32,6 +32,17 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
     let why = "it is a folder, a pipe or a device; only regular files are read";
     Err(io::Error::new(ErrorKind::InvalidInput, why))
+}
+
+/// Whether a file in a folder that others may write into is its owner's word: theirs, and nobody else's to write.
+pub fn is_of_the_folders_owner(path: &Path) -> bool {
+    const OTHERS_MAY_WRITE: u32 = 0o022;
+    let owner = path.parent().and_then(|folder| folder.metadata().ok());
+    let file = path.symlink_metadata().ok();
+    let both = owner.zip(file);
+    both.is_some_and(|(folder, file)| {
+        file.is_file() && file.uid() == folder.uid() && file.mode() & OTHERS_MAY_WRITE == 0
+    })
 }
 
 /// A file of at most `most` bytes.

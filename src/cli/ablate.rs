@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::analysis::{
-    Analysis, Answer, Flags, Lab, Measure, Page, TIMED, bar, interval, plural, switches,
+    Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, bar, interval, plural, switches,
 };
 use crate::analysis::ablation::{Ablation, Effect, States, analyse};
 use crate::analysis::comparison::total_series;
@@ -39,6 +39,8 @@ pub struct AblateArgs {
     switches: Vec<String>,
     #[command(flatten)]
     measure: Measure,
+    #[command(flatten)]
+    sweep: Sweep,
     #[command(flatten)]
     flags: Flags,
 }
@@ -75,7 +77,7 @@ impl Analysis for AblateArgs {
                 Variant::new(name, &self.target, &common, &states.flags(switches))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut lab = Lab::open(&self.flags)?;
+        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
         let runs = lab
             .take_turns(&variants, self.measure.rounds)
             .map_err(say_which)?;
@@ -86,7 +88,7 @@ impl Analysis for AblateArgs {
             .collect();
         let Measure { confidence, .. } = self.measure;
         let found = analyse(self.target.target.name, switches, &times, confidence)?;
-        Answer::new(&found, page(&found))
+        Ok(Answer::new(&found, page(&found))?.made_in(&lab))
     }
 }
 

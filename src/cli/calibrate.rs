@@ -26,8 +26,8 @@ pub struct CalibrateArgs {
     /// Which device of the backend
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Words to put before the measuring process, such as "srun --gres=gpu:1"
-    #[arg(long, value_name = "WORDS", env = "TINYLLAMA_LAUNCHER")]
+    /// Where to measure: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Show what was measured earlier, of every device
     #[arg(long)]
@@ -92,7 +92,7 @@ impl CalibrateArgs {
         eprintln!(
             "measuring; this takes up to a minute, or longer the first time, when kernels are compiled and tuned"
         );
-        let launcher = Launcher::of_this_program(self.launcher.as_deref())?;
+        let launcher = Launcher::choose(self.launcher.as_deref(), None)?;
         let mut words = launcher.command(["calibrate", "--measure"]);
         let flags = [("--backend", &self.backend), ("--device", &self.device)];
         for (flag, value) in flags {

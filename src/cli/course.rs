@@ -27,8 +27,8 @@ pub struct CourseArgs {
     /// Name of the learner (default: the user's)
     #[arg(long, value_name = "NAME")]
     learner: Option<String>,
-    /// Words to put in front of every run, such as `srun --gpus=1`
-    #[arg(long, value_name = "WORDS", env = "TINYLLAMA_LAUNCHER")]
+    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as `srun --gpus=1`
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Attributes instead of colours, as with NO_COLOR
     #[arg(long)]
@@ -74,7 +74,7 @@ pub fn run(args: CourseArgs) -> Exit {
 }
 
 fn options(args: CourseArgs) -> Result<Options, TutorError> {
-    let launcher = Launcher::of_this_program(args.launcher.as_deref());
+    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref());
     let options = Options {
         in_class: args.class.is_some(),
         course: Source::new(args.lessons),

@@ -10,12 +10,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::analysis::Page;
+use super::doctor_launcher::Launched;
 use super::{Exit, collect, doctor_driver};
 use crate::base::locale;
 use crate::base::table::wrapped;
 use crate::device::finding::{Finding, Status};
 use crate::device::{BackendChoice, diagnosis};
-use crate::run::folder;
+use crate::run::{Launcher, folder};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -46,6 +47,12 @@ pub struct DoctorArgs {
     /// With --driver: short vectors and few repeats, for a device that is simulated
     #[arg(long, requires = "driver")]
     pub(super) quick: bool,
+    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each; that machine is examined, too
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    launcher: Option<String>,
+    /// Class folder, whose site file may say so
+    #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
+    class: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,
@@ -59,6 +66,8 @@ struct Report {
     ready: bool,
     findings: Vec<Finding>,
     terminal: Terminal,
+    #[serde(flatten)]
+    launched: Launched,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -93,17 +102,21 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if args.driver {
         return doctor_driver::run(args);
     }
+    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
     // The CPU backend is always there, so what can stop the workshop is a place to keep its work.
-    let ready = findings
+    let keeps = findings
         .iter()
         .all(|finding| finding.topic != "state" || finding.status == Status::Ok);
+    let launched = Launched::examine(&launcher);
+    let ready = keeps && launched.is_ready();
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         ready,
         findings,
         terminal: terminal(),
+        launched,
     };
     let mut out = io::stdout().lock();
     if args.json {
@@ -149,6 +162,7 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
             "ASCII drawing"
         },
     )?;
+    write!(out, "\n{}", report.launched.page(&report.findings))?;
     let verdict = if report.ready {
         "\nThe workshop can run here."
     } else {

@@ -35,9 +35,6 @@ pub struct VerifyArgs {
 struct CheckArgs {
     /// Targets to check side by side; all where none is named
     targets: Vec<Target>,
-    /// How much is tried out before a kernel is chosen. Numbers can be checked without: on a GPU the default is off
-    #[arg(long, value_enum, value_name = "HOW MUCH")]
-    tuning: Option<Tuning>,
     #[command(flatten)]
     training: TrainingArgs,
     /// Print one JSON document
@@ -104,7 +101,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
     } else {
         print_gradients(&mut io::stdout().lock(), &report)?;
     }
-    Ok(exit(report.passed))
+    Ok(Exit::of(report.passed))
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
@@ -140,11 +137,7 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
     } else {
         print_trainings(&mut io::stdout().lock(), &report)?;
     }
-    Ok(exit(report.passed))
-}
-
-fn exit(passed: bool) -> Exit {
-    if passed { Exit::Ok } else { Exit::Failed }
+    Ok(Exit::of(report.passed))
 }
 
 /// Every way a gradient is computed: the versions, and the stages that compute something else. What a stage shows with its
@@ -190,15 +183,15 @@ impl CheckArgs {
         let fusion = training.switches.graph_fusion;
         device::configure_runtime(CacheSettings {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
-            tuning: self.tuning.unwrap_or(Tuning::Off),
+            tuning: training.tuning.unwrap_or(Tuning::Off),
         });
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match self.tuning {
-            Some(Tuning::Off) => LibraryKernels::Plain,
+        let library = match training.tuning {
+            Some(tuning) => tuning.into(),
             None if backend.is_asynchronous() => LibraryKernels::Plain,
-            _ => LibraryKernels::Tuned,
+            None => LibraryKernels::Tuned,
         };
         let checked = Checked {
             device: device.facts().device.clone(),
@@ -209,7 +202,7 @@ impl CheckArgs {
         let mut entrants = vec![(
             v1::TARGET,
             Options {
-                library,
+                library: Some(library),
                 ..baseline
             },
         )];
@@ -218,6 +211,7 @@ impl CheckArgs {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
+            let library = Some(library);
             entrants.push((target, Options { library, ..options }));
         }
         Ok((entrants, checked))

@@ -14,6 +14,7 @@ mod course;
 mod diff;
 mod doctor;
 mod doctor_driver;
+mod doctor_launcher;
 mod exit;
 mod gradcheck;
 mod instructor;
@@ -21,6 +22,7 @@ mod json;
 mod kernel_inputs;
 mod kernels;
 mod kernels_arch;
+mod launch;
 mod lessons;
 mod lessons_verify;
 mod output;
@@ -132,6 +134,9 @@ enum Command {
     Recordings(recordings::RecordingsArgs),
     /// Run a profiler on a target, or read what one wrote
     Profile(Box<profile::ProfileArgs>),
+    /// The processes of a launcher
+    #[command(hide = true)]
+    Launch(launch::LaunchArgs),
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs),
     /// Print the JSON Schema of a machine-readable output
@@ -222,6 +227,9 @@ pub fn main() -> ExitCode {
         Command::Session(args) => session::run(&args),
         Command::Instructor(args) => instructor::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Launch(args) => {
+            return launch::run(args).unwrap_or_else(|error| exit::report(&error).into());
+        }
         Command::Profile(args) => {
             return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
         }

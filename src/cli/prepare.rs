@@ -37,8 +37,8 @@ pub struct PrepareArgs {
     /// With low priority, stepping aside when told to on the standard input, and ending with it
     #[arg(long, hide = true)]
     background: bool,
-    /// Words to put before every run, such as "srun --gres=gpu:1"
-    #[arg(long, value_name = "WORDS", env = "TINYLLAMA_LAUNCHER")]
+    /// Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as "srun --gres=gpu:1"
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// Flags for every run, such as `-- --config small`
     #[arg(last = true, value_name = "RUN FLAGS")]
@@ -58,7 +58,7 @@ type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 
 pub fn run(args: &PrepareArgs) -> Result<Exit> {
     let course = Course::load(&Source::new(args.lessons.clone()))?;
-    let launcher = Launcher::of_this_program(args.launcher.as_deref())?;
+    let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let specs = targets(&course, &args.flags)?;
     let wishes = Shared::default();
     if args.background {

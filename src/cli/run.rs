@@ -273,7 +273,10 @@ fn code(error: &anyhow::Error) -> FailureCode {
         if full {
             return FailureCode::OutOfMemory;
         }
-        if cause.is::<Panicked>() {
+        let lost = cause
+            .downcast_ref::<DriverError>()
+            .is_some_and(|error| error.refusal() == Refusal::Fault);
+        if lost || cause.is::<Panicked>() {
             return FailureCode::Device;
         }
     }

@@ -5,7 +5,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{
-    Analysis, Answer, Column, Flags, Grid, Lab, Measure, Page, Sizes, TIMED, bar, workshop_table,
+    Analysis, Answer, Column, Flags, Grid, Lab, Measure, Page, Sizes, Sweep, TIMED, bar,
+    workshop_table,
 };
 use crate::analysis::comparison::total_series;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN};
@@ -31,6 +32,8 @@ pub struct ScaleArgs {
     /// Set what the workshop states about growth beside what was measured here
     #[arg(long)]
     workshop: bool,
+    #[command(flatten)]
+    sweep: Sweep,
     #[command(flatten)]
     flags: Flags,
 }
@@ -63,7 +66,8 @@ impl Analysis for ScaleArgs {
         let common = self.flags.after(&[&TIMED[..], &["--flops"]].concat());
         let mut grid = Grid::new(&self.targets, &common, &self.sizes)?;
         let Measure { rounds, confidence } = self.measure;
-        let ended = grid.run(&mut Lab::open(&self.flags)?, rounds);
+        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
+        let ended = grid.run(&mut lab, rounds);
         let scale = |column: &Column| scale(column, &grid.sizes, confidence);
         let scales: Vec<TargetScale> = grid.columns.iter().map(scale).collect();
         let workshop = self.workshop.then(|| workshop::scaling::confront(&scales));
@@ -75,7 +79,9 @@ impl Analysis for ScaleArgs {
             over_the_first: &over_the_first(&grid, confidence),
             workshop: workshop.as_deref(),
         };
-        Ok(Answer::new(&document, page(&document))?.after(ended))
+        Ok(Answer::new(&document, page(&document))?
+            .made_in(&lab)
+            .after(ended))
     }
 }
 

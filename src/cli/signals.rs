@@ -1,5 +1,6 @@
 //! Ending a run on a signal, with a summary of what was done.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -26,20 +27,28 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
             return;
         };
         stop.request(StopReason::Signal(signal));
-        // A second signal does not wait.
         thread::spawn(move || {
             thread::sleep(GRACE);
-            end(&reporter, signal);
+            end(reporter, signal);
         });
         if let Some(again) = received.next() {
-            std::process::exit(Exit::Signal(again).code().into());
+            // A second signal does not wait, not even for what a driver does at the end of a process: one that hangs never ends.
+            // SAFETY: takes a number and returns to nobody.
+            unsafe { libc::_exit(Exit::Signal(again).code().into()) };
         }
     });
     Ok(())
 }
 
-/// The main thread is deep inside a compiler: report and leave without it.
-fn end(reporter: &Reporter, signal: i32) -> ! {
-    reporter.finish(false);
+/// The main thread is deep inside a compiler, or writes to somebody who does not read: report, where that is possible, and
+/// leave without it.
+fn end(reporter: Reporter, signal: i32) -> ! {
+    let (done, reported) = mpsc::channel();
+    thread::spawn(move || {
+        reporter.finish(false);
+        // Whoever waited may have given up.
+        let _ = done.send(());
+    });
+    let _ = reported.recv_timeout(GRACE);
     std::process::exit(Exit::Signal(signal).code().into());
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, plural};
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, plural};
 use crate::analysis::comparison::{Made, Side, compare};
 use crate::analysis::relative::{RelativeTime, factor};
 use crate::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
@@ -44,6 +44,8 @@ pub struct StagesArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
+    sweep: Sweep,
+    #[command(flatten)]
     flags: Flags,
 }
 
@@ -73,7 +75,7 @@ impl Analysis for StagesArgs {
         let stages = FIGURES.stages.iter();
         let variants = stages.map(|stage| variant(&stage.target));
         let variants = variants.collect::<Result<Vec<_>>>()?;
-        let mut lab = Lab::open(&self.flags)?;
+        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
         let mut failed: Vec<(String, String)> = Vec::new();
         let Measure { rounds, confidence } = self.measure;
         let runs = lab.take_turns_without(&variants, rounds, |failure| {
@@ -97,7 +99,6 @@ impl Analysis for StagesArgs {
             let ran: Vec<&Variant> = variants.iter().filter(ran).collect();
             self.trace_all(&lab, &ran, &out)?;
         }
-        drop(lab);
         let comparison = compare(&sides, Made::InTurns, confidence);
         let Some(findings) = Findings::of(&sides, confidence, now) else {
             let why: Vec<String> = failed
@@ -125,7 +126,9 @@ impl Analysis for StagesArgs {
             out.display(),
             kept.display()
         ));
-        Ok(Answer::new(&document, page)?.passed(failed.is_empty()))
+        Ok(Answer::new(&document, page)?
+            .made_in(&lab)
+            .passed(failed.is_empty()))
     }
 }
 
@@ -144,9 +147,7 @@ impl StagesArgs {
             command
                 .args(["profile", "rocprofv3", target, "--out"])
                 .arg(out.join(format!("{target}-rocprofv3")));
-            if let Some(launcher) = &self.flags.launcher {
-                command.arg("--launcher").arg(launcher);
-            }
+            command.arg("--launcher").arg(lab.runner.launcher.json());
             let command = command.arg("--").args(variant.spec.words());
             let output = command.stdin(Stdio::null()).output();
             let output = output.context("cannot start the profiler")?;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, plural};
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, plural};
 use super::kernel_inputs;
 use crate::analysis::comparison::{step_ms, total_series};
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
@@ -50,6 +50,8 @@ pub struct TuneArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    sweep: Sweep,
+    #[command(flatten)]
     flags: Flags,
 }
 
@@ -89,10 +91,10 @@ impl Analysis for TuneArgs {
         for candidate in &first {
             self.variant(candidate)?;
         }
-        let mut lab = Lab::open(&self.flags)?;
+        let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
         // What an earlier search found must not stand in for the usual flags.
-        let before = &mut lab.runner.launcher.words;
-        before.extend(["env".into(), "TINYLLAMA_TUNING=off".into()]);
+        let launcher = lab.runner.launcher.clone();
+        lab.runner.launcher = launcher.with_variable("TINYLLAMA_TUNING", "off");
         let (tried, usual) = self.try_all(&mut lab, &first)?;
         let best = finalists(search, &choices, &tried);
         let finalists = self.measure_again(&mut lab, &best)?;
@@ -109,7 +111,7 @@ impl Analysis for TuneArgs {
             winner: winner.map_or(&[], |winner| &winner.candidate.flags),
             kept,
         };
-        Answer::new(&document, self.page(&document))
+        Ok(Answer::new(&document, self.page(&document))?.made_in(&lab))
     }
 }
 
@@ -185,6 +187,8 @@ impl TuneArgs {
     ) -> Result<(Vec<Tried>, Option<MeasuredRun>)> {
         let mut usual: Option<MeasuredRun> = None;
         let mut all = Vec::new();
+        let variants = candidates.iter().map(|candidate| self.variant(candidate));
+        lab.make_ahead(&variants.collect::<Result<Vec<_>, _>>()?)?;
         for (at, candidate) in candidates.iter().enumerate() {
             let (ms, wrong) = match lab.run(&self.variant(candidate)?, (at + 1, candidates.len())) {
                 Ok(run) => {

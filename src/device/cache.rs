@@ -13,11 +13,13 @@ use etcetera::BaseStrategy;
 /// How much the runtime tries out before it settles on a kernel for an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tuning {
-    /// As a training run does
+    /// Every candidate, for each operation and size: minutes at the first start
     #[default]
     Full,
     /// Sizes taken together more coarsely, and the first kernel that is near the device's limits
     Minimal,
+    /// Nothing of matrix products and library attention: the library's own rules name the kernel for a size
+    Rules,
     /// Matrix products and library attention by the plainest kernel, in seconds and without rounding
     Off,
 }
@@ -52,17 +54,18 @@ fn apply(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
     super::tuning::record_decisions(&mut config);
-    if settings.tuning != Tuning::Full {
+    let hurried = matches!(settings.tuning, Tuning::Minimal | Tuning::Off);
+    if hurried {
         config.autotune.level = AutotuneLevel::Minimal;
         config.autotune.bench.min_samples = FEWEST_SAMPLES;
         config.autotune.bench.max_samples = FEWEST_SAMPLES;
     }
     let cubecl_is_new = CubeClRuntimeConfig::try_set(config);
     if cubecl_is_new && let Some(folder) = folder() {
-        burn::cubecl::environment::set_root(match settings.tuning {
-            Tuning::Full => folder,
-            // A choice made in a hurry must not serve later runs.
-            Tuning::Minimal | Tuning::Off => folder.join("hurried"),
+        // A choice made in a hurry must not serve later runs.
+        burn::cubecl::environment::set_root(match hurried {
+            false => folder,
+            true => folder.join("hurried"),
         });
     }
     if !settings.fusion {

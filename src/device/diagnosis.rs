@@ -126,7 +126,7 @@ fn access(topic: &'static str, path: &Path) -> Finding {
             "On a machine with an AMD GPU, load the amdgpu driver; in a container, pass --device=/dev/kfd --device=/dev/dri.".to_owned(),
         ),
         ErrorKind::PermissionDenied => {
-            let group = owning_group(path).unwrap_or_else(|| "render".into());
+            let group = kfd::closed_to(path).unwrap_or_else(|| "render".into());
             let remedy = format!("`sudo usermod -aG {group} $USER`, then log in again.");
             let detail = format!("no permission: it belongs to group `{group}`");
             (Status::Broken, detail, remedy)
@@ -137,18 +137,6 @@ fn access(topic: &'static str, path: &Path) -> Finding {
         }
     };
     Finding::ok(topic, name, detail).needs(status, remedy)
-}
-
-/// Name of the group a file belongs to, from /etc/group.
-fn owning_group(path: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-    let id = std::fs::metadata(path).ok()?.gid().to_string();
-    let groups = std::fs::read_to_string("/etc/group").ok()?;
-    groups.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == id).then(|| name.to_string())
-    })
 }
 
 fn rocm_version(default: &Path) -> Finding {

@@ -1,11 +1,16 @@
 //! AMD GPUs as the kernel driver describes them in sysfs, without any ROCm library.
 
 use std::collections::HashMap;
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the amdgpu driver publishes its topology.
 pub const TOPOLOGY: &str = "/sys/class/kfd/kfd/topology";
+
+/// What every process opens that works on an AMD GPU.
+pub const DEVICE: &str = "/dev/kfd";
 
 /// One compute node with a GPU. On an MI300 in CPX mode a card shows as several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +86,32 @@ pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
     Ok(gpus)
 }
 
+/// The group to which a device node belongs that this process may not open; `None` where it may, or there is no such node.
+pub fn closed_to(node: &Path) -> Option<String> {
+    let opened = OpenOptions::new().read(true).write(true).open(node);
+    let refused = opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    refused.then(|| owning_group(node).unwrap_or_else(|| "render".into()))
+}
+
+/// Name of the group a file belongs to, from /etc/group.
+fn owning_group(path: &Path) -> Option<String> {
+    let id = std::fs::metadata(path).ok()?.gid().to_string();
+    let groups = std::fs::read_to_string("/etc/group").ok()?;
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_string())
+    })
+}
+
+/// Why no AMD GPU is found where the driver is there and closed to this process.
+pub fn closed() -> Option<String> {
+    let group = closed_to(Path::new(DEVICE))?;
+    Some(format!(
+        "{DEVICE} may not be opened, it belongs to group `{group}`"
+    ))
+}
+
 /// A node's GPU; `None` for a node that is a CPU.
 fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
     let properties: HashMap<&str, u64> = text
@@ -128,6 +159,8 @@ fn vram(render_minor: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn topology(nodes: &[(&str, &str)]) -> tempfile::TempDir {
@@ -155,11 +188,43 @@ mod tests {
 
     #[test]
     fn a_node_that_may_not_be_read_hides_no_other() {
-        let folder = topology(&[("1", MI210), ("2", MI210)]);
-        // The driver answers EPERM, and root reads any file: a node without its file stands for it.
-        std::fs::remove_file(folder.path().join("nodes/1/properties")).unwrap();
-        let gpus = gpus(folder.path()).unwrap();
-        assert_eq!(gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
+        let folder = topology(&[("1", MI210), ("2", MI210), ("3", MI210)]);
+        let properties = |node| folder.path().join(format!("nodes/{node}/properties"));
+        // One that goes meanwhile, and one that belongs to somebody else.
+        std::fs::remove_file(properties(1)).unwrap();
+        let closed = properties(3);
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o0)).unwrap();
+        let topology = folder.path().to_owned();
+        let nodes = as_nobody(folder.path(), move || {
+            let gpus = gpus(&topology).unwrap();
+            gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>()
+        });
+        assert_eq!(nodes, [2]);
+    }
+
+    /// On a thread without the rights of root, which may open everything.
+    fn as_nobody<T: Send + 'static>(folder: &Path, ask: impl FnOnce() -> T + Send + 'static) -> T {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let asked = std::thread::spawn(|| {
+            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
+            unsafe { libc::setfsuid(61_001) };
+            ask()
+        });
+        asked.join().unwrap()
+    }
+
+    #[test]
+    fn a_node_that_may_not_be_opened_names_its_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("kfd");
+        std::fs::write(&node, "").unwrap();
+        assert_eq!(closed_to(&node), None);
+        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o0)).unwrap();
+        let (closed, none) = as_nobody(folder.path(), move || {
+            (closed_to(&node), closed_to(&node.join("none")))
+        });
+        assert!(closed.is_some_and(|group| !group.is_empty()));
+        assert_eq!(none, None);
     }
 
     #[test]

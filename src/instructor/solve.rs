@@ -77,7 +77,7 @@ fn train(
     progress: &mut dyn FnMut(&TrainStep),
 ) -> Result<(SolvedRun, Vec<Event>)> {
     let folder = tempfile::tempdir().context("no folder for the run")?;
-    let start = Launcher::of_this_program(None)?.run(&RunSpec::parse(target, flags)?);
+    let start = Launcher::of_this_program().run(&RunSpec::parse(target, flags)?);
     let mut command = Vec::new();
     let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
         match told {

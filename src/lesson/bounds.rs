@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use crate::run::spec::split;
 
 /// The flags that a course may give to a run: those that name no file and do not change where the run reports to.
-const FLAGS: [&str; 32] = [
+const FLAGS: [&str; 33] = [
     "--config",
     "--hidden",
     "--layers",
@@ -28,6 +28,7 @@ const FLAGS: [&str; 32] = [
     "--block-size",
     "--ultra",
     "--matmul-precision",
+    "--tuning",
     "--gemm",
     "--block",
     "--backend",

@@ -8,7 +8,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
 use serde::Serialize;
-use tinyllama_kernels::binding::{LibraryChoice, plain_product};
+use tinyllama_kernels::binding::{LibraryChoice, product};
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
@@ -17,6 +17,7 @@ use super::part::{self, Part};
 use super::recipe::{Attention, Backward, KeyValue, Operations, Projection, Recipe, Swiglu};
 use super::rotary::RotaryTable;
 use super::weights::{Matrix, Weights};
+use crate::device::Tuning;
 
 /// Added to the mean square before the root, as the workshop does.
 pub const NORM_EPSILON: f64 = 1e-6;
@@ -83,15 +84,29 @@ pub enum LibraryKernels {
     /// The fastest on this device, tried once for each shape; products on matrix units round their operands.
     #[default]
     Tuned,
+    /// The one that the library's rules name for the sizes, untried: products on matrix units where the device has them,
+    /// attention without.
+    Direct,
     /// The plainest one: nothing is tried, nothing is rounded, and a product is far slower. For checks of numbers, which
     /// are over before tuning would have begun.
     Plain,
 }
 
+impl From<Tuning> for LibraryKernels {
+    fn from(tuning: Tuning) -> Self {
+        match tuning {
+            Tuning::Full | Tuning::Minimal => LibraryKernels::Tuned,
+            Tuning::Rules => LibraryKernels::Direct,
+            Tuning::Off => LibraryKernels::Plain,
+        }
+    }
+}
+
 impl LibraryKernels {
-    fn choice(self) -> LibraryChoice {
+    pub fn choice(self) -> LibraryChoice {
         match self {
             LibraryKernels::Tuned => LibraryChoice::Tuned,
+            LibraryKernels::Direct => LibraryChoice::Direct,
             LibraryKernels::Plain => LibraryChoice::Plain,
         }
     }
@@ -425,14 +440,11 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
 /// Matrix product with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let Precision { storage, operands } = context.precision;
-    let product = match context.library {
-        LibraryKernels::Tuned => Tensor::matmul,
-        LibraryKernels::Plain => plain_product,
-    };
+    let choice = context.library.choice();
     if operands == storage {
-        return product(a, b);
+        return product(a, b, choice);
     }
-    product(a.cast(operands), b.cast(operands)).cast(storage)
+    product(a.cast(operands), b.cast(operands), choice).cast(storage)
 }
 
 /// Products of `x` with each weight: one launch a weight, or one for all where they are stored side by side.

@@ -3,10 +3,14 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::low_level;
 
 use super::commands::line::CommandLine;
 
@@ -63,22 +67,20 @@ pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError>
             program: PathBuf::new(),
         });
     };
-    let interrupts = IgnoredInterrupts::start();
-    let finished = match output {
+    match output {
         Output::Terminal => {
-            let status = start(program, arguments, |_| {})?
+            let interrupts = Interrupts::start();
+            let status = start(&interrupts, program, arguments, |_| {})?
                 .wait()
                 .map_err(|error| start_error(program, error))?;
-            Finished {
+            Ok(Finished {
                 ending: ending(status),
                 log: None,
                 remedies: Vec::new(),
-            }
+            })
         }
-        Output::Lines(each) => run_logged(line, program, arguments, each)?,
-    };
-    drop(interrupts);
-    Ok(finished)
+        Output::Lines(each) => run_logged(line, program, arguments, each),
+    }
 }
 
 fn prepare(line: &CommandLine) -> Result<(), RunError> {
@@ -94,14 +96,16 @@ fn prepare(line: &CommandLine) -> Result<(), RunError> {
 }
 
 fn start(
+    interrupts: &Interrupts,
     program: &OsString,
     arguments: &[OsString],
     set_up: impl FnOnce(&mut Command),
-) -> Result<std::process::Child, RunError> {
+) -> Result<Child, RunError> {
     let mut command = Command::new(program);
     command.args(arguments);
     set_up(&mut command);
-    command.spawn().map_err(|error| start_error(program, error))
+    let started = interrupts.child(&mut command);
+    started.map_err(|error| start_error(program, error))
 }
 
 fn start_error(program: &OsString, error: io::Error) -> RunError {
@@ -126,7 +130,8 @@ fn run_logged(
     let mut log = File::create(&path).map_err(file_error)?;
     let (reader, writer) = io::pipe().map_err(file_error)?;
     let errors = writer.try_clone().map_err(file_error)?;
-    let mut child = start(program, arguments, |command| {
+    let interrupts = Interrupts::start();
+    let mut child = start(&interrupts, program, arguments, |command| {
         command.stdin(Stdio::null()).stdout(writer).stderr(errors);
     })?;
     let mut seen = Vec::new();
@@ -203,25 +208,57 @@ fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-/// Keeps SIGINT from ending this process as long as it lives.
-struct IgnoredInterrupts {
+/// Keeps SIGINT from ending this process as long as it lives. The keyboard's reaches the child as well; without a terminal
+/// somebody sent it to this process alone, and it is handed on.
+struct Interrupts {
     registration: Option<signal_hook::SigId>,
+    /// The group of a child that the keyboard does not reach; 0 as long as there is none.
+    child: Option<Arc<AtomicI32>>,
 }
 
-impl IgnoredInterrupts {
+impl Interrupts {
     fn start() -> Self {
-        let nobody_looks = Arc::new(AtomicBool::new(false));
-        IgnoredInterrupts {
-            registration: signal_hook::flag::register(signal_hook::consts::SIGINT, nobody_looks)
-                .ok(),
+        let child = Arc::new(AtomicI32::new(0));
+        let group = Arc::clone(&child);
+        let hand_on = move || {
+            let group = group.load(Ordering::Relaxed);
+            if group != 0 {
+                // SAFETY: takes two numbers, and may be called wherever a signal arrives.
+                unsafe { libc::kill(-group, SIGINT) };
+            }
+        };
+        Interrupts {
+            // SAFETY: what it does is allowed in a handler.
+            registration: unsafe { low_level::register(SIGINT, hand_on) }.ok(),
+            child: File::open("/dev/tty").is_err().then_some(child),
         }
+    }
+
+    /// Starts a child that ends when this process does, with what it is told in the meantime.
+    fn child(&self, command: &mut Command) -> io::Result<Child> {
+        if self.child.is_some() {
+            command.process_group(0);
+        }
+        // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+        let started = command.spawn()?;
+        if let (Some(child), Ok(group)) = (&self.child, i32::try_from(started.id())) {
+            child.store(group, Ordering::Relaxed);
+        }
+        Ok(started)
     }
 }
 
-impl Drop for IgnoredInterrupts {
+impl Drop for Interrupts {
     fn drop(&mut self) {
         if let Some(registration) = self.registration {
-            signal_hook::low_level::unregister(registration);
+            low_level::unregister(registration);
         }
     }
 }

@@ -12,7 +12,7 @@ pub enum RecordingError {
     Unknown { id: String, known: Vec<String> },
     #[error("{place}: cannot be read: {source}")]
     Read { place: String, source: io::Error },
-    #[error("{place}: unpacked it has more than {most} MiB")]
+    #[error("{place}: unpacked it has more than {most} MiB or a million lines")]
     TooLarge { place: String, most: u64 },
 }
 

@@ -7,7 +7,7 @@ pub mod documents;
 mod error;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -31,6 +31,9 @@ const INDEX: &str = "INDEX.yaml";
 
 /// A stream that unpacks to more is no recording of a run for learners.
 const MOST_BYTES: u64 = 32 << 20;
+
+/// A line takes memory of its own beside its text.
+const MOST_LINES: usize = 1 << 20;
 
 /// Flags that change how long, where and how loudly a run goes, but not what it runs.
 const CIRCUMSTANCES: [&str; 12] = [
@@ -247,28 +250,32 @@ impl Library {
         let file = format!("{}.jsonl.gz", recording.id);
         let place = || self.source.place(&file);
         let packed = self.source.read(&file)?;
-        let unpacked = GzDecoder::new(Cursor::new(packed)).take(MOST_BYTES + 1);
-        let mut lines = Vec::new();
-        let (mut t, mut bytes) = (0.0_f64, 0);
-        for line in BufReader::new(unpacked).lines() {
-            let line = line.map_err(|source| RecordingError::Read {
+        let failed = |source: io::Error| match source.kind() {
+            ErrorKind::FileTooLarge => RecordingError::TooLarge {
+                place: place(),
+                most: MOST_BYTES >> 20,
+            },
+            _ => RecordingError::Read {
                 place: place(),
                 source,
-            })?;
-            bytes += line.len() as u64 + 1;
-            if bytes > MOST_BYTES {
-                return Err(RecordingError::TooLarge {
-                    place: place(),
-                    most: MOST_BYTES >> 20,
-                });
+            },
+        };
+        let bytes = foreign::read_from(GzDecoder::new(&packed[..]), MOST_BYTES).map_err(failed)?;
+        let not_text = |error| io::Error::new(ErrorKind::InvalidData, error);
+        let text = String::from_utf8(bytes).map_err(|error| failed(not_text(error)))?;
+        let mut lines = Vec::new();
+        let mut t = 0.0_f64;
+        for line in text.lines() {
+            if lines.len() == MOST_LINES {
+                return Err(failed(ErrorKind::FileTooLarge.into()));
             }
             // A line that is no event was printed when the one before it was.
-            if let Line::Event(event) = read_line(&line)
+            if let Line::Event(event) = read_line(line)
                 && event.t.is_finite()
             {
                 t = t.max(event.t);
             }
-            lines.push((t, line));
+            lines.push((t, line.to_owned()));
         }
         if let Some(remark) = &recording.remark {
             let message = format!("about this recording: {remark}");

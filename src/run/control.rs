@@ -1,5 +1,6 @@
 //! Asking for something of a run while it goes, from whatever thread.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,10 +26,13 @@ struct Asked {
 }
 
 /// What is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Going {
-    /// A process group, by its leader.
-    Group(u32),
+    /// A child that leads a process group, and the pipe that it and what it started write to.
+    Child {
+        leader: u32,
+        output: Option<PathBuf>,
+    },
     Recording,
 }
 
@@ -88,8 +92,11 @@ impl Control {
 
 impl Asked {
     fn signal(&self, signal: i32) {
-        if let Some(Going::Group(leader)) = self.going {
-            signal_group(leader, signal);
+        if let Some(Going::Child { leader, output }) = &self.going {
+            signal_group(*leader, signal);
+            if let Some(output) = output {
+                signal_writers(output, *leader, signal);
+            }
         }
     }
 }
@@ -99,6 +106,28 @@ pub fn signal_group(leader: u32, signal: i32) {
     if let Ok(group) = i32::try_from(leader) {
         // SAFETY: kill takes two numbers; the group is the child's own, made when it was started.
         unsafe { libc::kill(-group, signal) };
+    }
+}
+
+/// Sends `signal` to what writes to a run's pipe and is no longer in the group of its leader: `setsid` and schedulers start
+/// programs in groups of their own. Nothing where the system does not tell who writes.
+fn signal_writers(output: &Path, leader: u32, signal: i32) {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let writes = std::fs::read_link(process.path().join("fd/1")).is_ok_and(|to| to == output);
+        let name = process.file_name();
+        if let Some(id) = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .filter(|_| writes)
+        {
+            // SAFETY: both take numbers; a process that is gone meanwhile is an error that changes nothing.
+            unsafe {
+                if u32::try_from(libc::getpgid(id)) != Ok(leader) {
+                    libc::kill(id, signal);
+                }
+            }
+        }
     }
 }
 
@@ -127,16 +156,16 @@ impl Processes {
     /// Asks every run to end and, after `grace`, makes its processes.
     pub fn end(&self, grace: Duration) {
         self.ask_to_end();
-        let processes = self.going(|going| going != Going::Recording);
+        let processes = self.going(|going| *going != Going::Recording);
         if !processes.is_empty() {
             std::thread::sleep(grace);
             processes.iter().for_each(Control::kill);
         }
     }
 
-    fn going(&self, wanted: impl Fn(Going) -> bool) -> Vec<Control> {
+    fn going(&self, wanted: impl Fn(&Going) -> bool) -> Vec<Control> {
         let controls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let going = |control: &&Control| control.lock().going.is_some_and(&wanted);
+        let going = |control: &&Control| control.lock().going.as_ref().is_some_and(&wanted);
         controls.iter().filter(going).cloned().collect()
     }
 }

@@ -1,8 +1,9 @@
 //! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::control::{Control, Going, signal_group};
+use super::control::{Control, Going};
 use super::energy::EnergyMeter;
 use super::exit::RunExit;
 use super::finished::FinishedRun;
@@ -21,10 +22,14 @@ use super::play::Player;
 use super::start::Start;
 use crate::base::file::create_private_file;
 use crate::profiler::live::GpuStatus;
+use crate::train::event::Body;
 
 /// How long a child may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
+/// How long a run says nothing before that is told, and of how many of its own steps' time that has to be.
+const SILENCE: Duration = Duration::from_secs(60);
+const SILENT_STEPS: f64 = 20.0;
 /// Lines of a child that may wait to be told. One that prints faster waits, too.
 const LINES_AHEAD: usize = 64;
 /// Lines of the error stream that are shown when a run fails.
@@ -45,6 +50,8 @@ pub enum Told {
     Clock {
         /// Since the run was started, or since the recorded one was.
         seconds: f64,
+        /// Seconds since the last word of a run that says nothing for longer than is usual.
+        silent: Option<f64>,
         /// This machine's GPUs beside a run, and what the figures come from.
         gpus: Option<(Vec<GpuStatus>, &'static str)>,
     },
@@ -87,12 +94,17 @@ pub fn supervise(
         command: folder.command().to_vec(),
     })?;
     let mut tick = Instant::now() + SECOND;
+    let (mut heard, mut step_ms) = (Instant::now(), 0.0);
     loop {
         match source.next_before(tick)? {
             Next::Line(bytes) => {
                 let line = folder.keep(&bytes)?;
+                heard = Instant::now();
                 if let (Line::Event(event), Some(meter)) = (&line, &mut meter) {
                     meter.hear(event);
+                    if let Body::Step(step) = &event.body {
+                        step_ms = step.total_ms;
+                    }
                 }
                 tell(Told::Line(line))?;
             }
@@ -101,8 +113,12 @@ pub fn supervise(
         }
         if Instant::now() >= tick {
             let gpus = meter.as_ref().and_then(EnergyMeter::gpus);
-            let seconds = source.seconds();
-            tell(Told::Clock { seconds, gpus })?;
+            tell(Told::Clock {
+                seconds: source.seconds(),
+                // A recording is silent where its run was.
+                silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
+                gpus,
+            })?;
             tick = Instant::now() + SECOND;
         }
     }
@@ -116,6 +132,13 @@ pub fn supervise(
         is_recording: matches!(start, Start::Recording(_)),
         stderr,
     })
+}
+
+/// The seconds for which nothing was heard, where they are many for a run with steps of this length.
+fn silent(quiet: Duration, step_ms: f64) -> Option<f64> {
+    let seconds = quiet.as_secs_f64();
+    let usual = SILENCE.as_secs_f64().max(SILENT_STEPS * step_ms / 1e3);
+    (seconds >= usual).then_some(seconds)
 }
 
 /// What comes next.
@@ -187,20 +210,16 @@ impl Process {
             .stderr(stderr)
             // A group of its own, so that it can be ended with everything it started.
             .process_group(0);
-        // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
+        ends_with_this(&mut command);
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
         let stdout = child.stdout.take();
         let (sender, lines) = sync_channel(LINES_AHEAD);
-        control.goes(Some(Going::Group(child.id())));
+        control.goes(Some(Going::Child {
+            leader: child.id(),
+            output: stdout.as_ref().and_then(pipe_of),
+        }));
         let process = Process {
             child,
             is_over: false,
@@ -251,14 +270,33 @@ impl Source for Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if !self.is_over {
+            self.control.kill();
+        }
         self.control.goes(None);
         if self.is_over {
             return;
         }
-        signal_group(self.child.id(), libc::SIGKILL);
         // Collected so that no zombie stays; there is no one to tell of an error.
         drop(self.child.wait());
     }
+}
+
+/// A child that is told to end when this thread or process is killed.
+pub(super) fn ends_with_this(command: &mut Command) {
+    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            Ok(())
+        });
+    }
+}
+
+/// The pipe of a child's output, as the system names it for whoever has one of its ends.
+fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", stdout.as_raw_fd())).ok()
 }
 
 /// Reads a child's output as it comes, as far ahead as may wait.
@@ -273,12 +311,12 @@ fn hand_on(stdout: ChildStdout, lines: &SyncSender<std::io::Result<Vec<u8>>>) {
     }
 }
 
-/// The last `count` lines of a file; empty when it cannot be read.
 /// The last lines that a kept run wrote to its error stream.
 pub fn last_words(folder: &Path) -> String {
     tail(&folder.join(STDERR), STDERR_LINES)
 }
 
+/// The last `count` lines of a file; empty when it cannot be read.
 fn tail(path: &Path, count: usize) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -317,6 +355,14 @@ mod tests {
         assert_eq!(record.command.last().map(String::as_str), Some("a"));
         let kept = std::fs::read_to_string(ended.run.path.join("events.jsonl")).unwrap();
         (ended, kept.lines().count())
+    }
+
+    #[test]
+    fn a_minute_is_long_for_a_run_of_short_steps_and_not_for_one_of_long_ones() {
+        let after = |seconds, step_ms| silent(Duration::from_secs(seconds), step_ms);
+        assert_eq!((after(59, 20.0), after(60, 20.0)), (None, Some(60.0)));
+        assert_eq!((after(99, 5e3), after(100, 5e3)), (None, Some(100.0)));
+        assert_eq!(after(60, f64::NAN), Some(60.0), "a step without a time");
     }
 
     /// An hour of recorded time passes at once when asked to.

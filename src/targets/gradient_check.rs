@@ -59,7 +59,7 @@ pub fn training_tolerance(operands: FloatDType, backend: Backend, library: Libra
 
 /// Whether products of f32 matrices may round their operands.
 fn rounds(backend: Backend, library: LibraryKernels) -> bool {
-    backend.is_asynchronous() && library == LibraryKernels::Tuned
+    backend.is_asynchronous() && library != LibraryKernels::Plain
 }
 
 /// Loss and gradients of each target, from fresh weights and tokens of `seed`, against the baseline in f64 on the CPU.

@@ -5,7 +5,7 @@ use burn::tensor::FloatDType;
 
 use super::*;
 use crate::device::BackendChoice;
-use crate::model::{LibraryKernels, Preset, Weights};
+use crate::model::{Preset, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
     Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,
@@ -40,7 +40,7 @@ pub fn options_of(target: Target) -> Options {
         operand_dtype: FloatDType::F32,
         matmul_precision: MatmulPrecision::F32,
         gemm: Gemm::Auto,
-        library: LibraryKernels::Tuned,
+        library: None,
         synchronize: target.timing,
         capture: true,
         block: None,

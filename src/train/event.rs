@@ -15,6 +15,9 @@ use crate::model::{ModelConfig, Recipe};
 /// Version of the event stream; it changes when a reader of the old one would misread the new one.
 pub const VERSION: u32 = 1;
 
+/// Variable in which a launcher tells a run what its machine is called.
+pub const NODE: &str = "TINYLLAMA_NODE";
+
 /// One line of the stream.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -76,6 +79,9 @@ pub struct Hello {
     pub deterministic: bool,
     /// What a step waits for before reading the clock.
     pub synchronize: String,
+    /// Machine it was launched on; absent where the one that asked for it made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub block_sizes: BTreeMap<String, usize>,
@@ -139,6 +145,8 @@ pub struct Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseName {
+    /// Waiting for a place to run: a scheduler's queue, or a connection.
+    Queue,
     /// Opening the device and placing the parameters.
     Setup,
     /// First step: kernels are compiled, and the device's rates are measured to tune them by.
@@ -478,6 +486,8 @@ pub enum FailureCode {
     OutOfMemory,
     /// The device refused or lost work.
     Device,
+    /// A scheduler, or the way to another machine.
+    Launcher,
     /// The loss is no longer finite.
     NotFinite,
     Interrupted,

@@ -13,35 +13,27 @@ use super::event::{self, Hello, RankPlan};
 use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
-use crate::device::BackendChoice;
+use crate::base::locale;
+use crate::base::named::named;
+use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
 /// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
 const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
 
-/// What a step waits for before it reads the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Synchronize {
-    /// After forward, backward and update: true times of each, three waits a step
-    Phases,
-    /// After the whole step: true totals, parts not reported
-    Step,
-    /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
-    HostParts,
-    /// Never: the host's clock alone, which does not know when the device is done
-    Never,
-}
-
-impl Synchronize {
-    /// As `--sync` and the event stream have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronize::Phases => "phases",
-            Synchronize::Step => "step",
-            Synchronize::HostParts => "host-parts",
-            Synchronize::Never => "never",
-        }
+named! {
+    /// What a step waits for before it reads the clock.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Synchronize {
+        /// After forward, backward and update: true times of each, three waits a step
+        Phases = "phases",
+        /// After the whole step: true totals, parts not reported
+        Step = "step",
+        /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+        HostParts = "host-parts",
+        /// Never: the host's clock alone, which does not know when the device is done
+        Never = "never",
     }
 }
 
@@ -94,8 +86,8 @@ pub struct Options {
     pub operand_dtype: FloatDType,
     pub matmul_precision: MatmulPrecision,
     pub gemm: Gemm,
-    /// How burn's kernels are chosen, its products among them.
-    pub library: LibraryKernels,
+    /// How burn's kernels are chosen, its products among them; `None` as fits the backend.
+    pub library: Option<LibraryKernels>,
     pub synchronize: Synchronize,
     /// Whether the step is captured as a graph and replayed, where the target can.
     pub capture: bool,
@@ -155,6 +147,16 @@ impl RankOptions {
             batch_size: config.batch_size / self.ranks,
             ..*config
         }
+    }
+}
+
+impl Options {
+    /// How burn's kernels are chosen on `backend`. On AMD GPUs by trying: which of them compile is known only there.
+    pub fn library_on(&self, backend: Backend) -> LibraryKernels {
+        self.library.unwrap_or(match backend {
+            Backend::Cuda | Backend::Vulkan => LibraryKernels::Direct,
+            Backend::Rocm | Backend::Cpu => LibraryKernels::Tuned,
+        })
     }
 }
 
@@ -245,6 +247,7 @@ pub fn hello(
         data: data.source(),
         deterministic: options.deterministic,
         synchronize: options.synchronize.name().into(),
+        node: locale::variable(event::NODE),
         block_sizes: BTreeMap::new(),
         ranks: options.ranks.as_ref().map(|ranks| RankPlan {
             ranks: ranks.ranks,

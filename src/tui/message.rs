@@ -46,10 +46,11 @@ pub enum Message {
         id: RunId,
         line: Line,
     },
-    /// Seconds since the run was started; once a second.
+    /// Seconds since the run was started, and since its last word where that is long ago; once a second.
     RunClock {
         id: RunId,
         seconds: f64,
+        silent: Option<f64>,
     },
     /// The machine's GPUs beside a run.
     RunGpu {

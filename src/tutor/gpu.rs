@@ -15,7 +15,7 @@ const DEVICES: [&str; 4] = [
 /// By what the system shows of them: asking a driver would load it, and the tutor itself leaves GPUs alone. Runs behind a
 /// launcher may well start where there is one.
 pub fn may_be_found(options: &Options) -> bool {
-    if !options.launcher.words.is_empty() {
+    if !options.launcher.is_local() {
         return true;
     }
     if std::env::var("TINYLLAMA_BACKEND").is_ok_and(|backend| backend == "cpu") {

@@ -3,7 +3,7 @@
 use crate::lesson::case::{Case, Deed};
 use crate::lesson::{Command, Step, StepKind};
 use crate::recording::{Library, RecordingError, documents};
-use crate::run::{RunSpec, Start, Tape, UsageError};
+use crate::run::{Launcher, RunSpec, Start, Tape, UsageError};
 
 use super::options::Options;
 use super::recordings::of_step;
@@ -64,10 +64,19 @@ impl Job {
             Job::Run(target) => Ok(launcher.run(&RunSpec::parse(target, flags)?)),
             Job::Command(command) => {
                 let session = options.place.folder.to_string_lossy();
-                let words = command.words(flags, &session).map_err(UsageError)?;
+                let mut words = command.words(flags, &session).map_err(UsageError)?;
+                if command.name == "doctor" && !launcher.is_local() {
+                    // It goes to the other machine itself, and shows both.
+                    words.push(format!("--launcher={}", launcher.json()));
+                    let here = Launcher::local(launcher.program.clone());
+                    return Ok(Start::Command {
+                        words: here.command(words),
+                        is_local: false,
+                    });
+                }
                 Ok(Start::Command {
                     words: launcher.command(words),
-                    is_local: launcher.words.is_empty(),
+                    is_local: launcher.is_local(),
                 })
             }
         }

@@ -52,7 +52,7 @@ pub fn prepare(
     let request = Request {
         task: task.clone(),
         target: launcher.program_for(spec.target.name, spec.words()),
-        launcher: launcher.words.clone(),
+        launcher: launcher.before_a_profiler()?,
         folder,
         name: target.into(),
         architecture: sysfs::architecture_here(),

@@ -55,6 +55,15 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     Some(text)
 }
 
+/// Of a run of which nothing was heard for so long; `stopping` names what ends it.
+pub fn silence(seconds: f64, stopping: &str) -> String {
+    format!(
+        "Nothing was heard of the run for {seconds:.0} s. It may compile or take one slow step; a GPU that hangs never \
+         answers (`tinyllama-tutor doctor` and `dmesg`, in another terminal, tell). {stopping} ends it within seconds, \
+         and what it said until now is kept."
+    )
+}
+
 /// `2026-11-22T17:42:17Z` as `2026-11-22 17:42 UTC`.
 pub fn moment(time: &str) -> String {
     match (time.get(..10), time.get(11..16)) {

@@ -78,6 +78,7 @@ impl MadeUp {
             data: DataSource::Synthetic,
             deterministic: false,
             synchronize: "phases".into(),
+            node: None,
             block_sizes: Default::default(),
             ranks: None,
         };

@@ -33,6 +33,24 @@ pub fn check(
     Some((kernel.check)(&client, dtype, seed))
 }
 
+/// Whether products of f32 by the library's rules round their operands to tf32 on this device.
+pub fn rounds_to_tf32(device: &Device) -> bool {
+    #[cfg(gpu)]
+    if let Some(client) = client(device) {
+        use cubek::matmul::multi_level::components::tile::TileMatmulKind::{Cmma, Mma};
+        let (tf32, f32) = (
+            ElemType::Float(FloatKind::TF32),
+            ElemType::Float(FloatKind::F32),
+        );
+        return [Mma, Cmma].iter().any(|kind| {
+            let sizes = kind.supported_sizes(&client, tf32, tf32, f32);
+            !sizes.is_empty()
+        });
+    }
+    let _ = device;
+    false
+}
+
 #[cfg(gpu)]
 fn client(device: &Device) -> Option<Client> {
     match device.clone().inner().as_dispatch() {

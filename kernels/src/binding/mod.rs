@@ -12,9 +12,9 @@ pub(crate) mod cube;
 mod device;
 mod product;
 
-pub use device::{bench, check};
-pub(crate) use product::PlainProduct;
-pub use product::plain_product;
+pub use device::{bench, check, rounds_to_tf32};
+pub use product::product;
+pub(crate) use product::{UntriedProduct, primitive_product};
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -36,6 +36,8 @@ pub enum LibraryChoice {
     /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands: to tf32 in
     /// products of f32, to f16 in attention.
     Tuned,
+    /// The one that the library's own rules name for the sizes, on matrix units where the device has them, untried.
+    Direct,
     /// The one that needs no matrix units and rounds nothing, untried.
     Plain,
 }

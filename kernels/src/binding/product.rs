@@ -1,50 +1,67 @@
-//! The library's plainest matrix product, which burn does not hand out.
+//! The library's matrix product without trying candidates out, which burn does not hand out.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-use super::{Float, record};
+use super::{Float, LibraryChoice, record};
 
 #[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
-pub(crate) trait PlainProduct: Backend {
-    /// Matrix product of the last two dimensions by the library's plainest kernel: no tuning, no matrix units, nothing
-    /// rounded on the way. Slow, and known before it runs.
+pub(crate) trait UntriedProduct: Backend {
+    /// Matrix product of the last two dimensions by a kernel that is known before it runs: the fastest that the library's
+    /// rules name for these sizes, or its plainest, slow and without rounding.
     #[fusion(dtype = lhs, shape = {
         let mut shape = lhs.clone();
         let last = shape.num_dims() - 1;
         shape[last] = rhs[last];
         shape
     })]
-    fn plain_product(lhs: Float<Self>, rhs: Float<Self>) -> Float<Self>;
+    fn untried_product(lhs: Float<Self>, rhs: Float<Self>, choice: LibraryChoice) -> Float<Self>;
 }
 
-/// See [`PlainProduct::plain_product`].
-pub fn plain_product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>) -> Tensor<D> {
-    Tensor::from_dispatch(Dispatch::plain_product(
-        lhs.into_dispatch(),
-        rhs.into_dispatch(),
-    ))
+/// Matrix product of the last two dimensions by the kernel that `choice` says.
+pub fn product<const D: usize>(lhs: Tensor<D>, rhs: Tensor<D>, choice: LibraryChoice) -> Tensor<D> {
+    match choice {
+        LibraryChoice::Tuned => lhs.matmul(rhs),
+        _ => Tensor::from_dispatch(Dispatch::untried_product(
+            lhs.into_dispatch(),
+            rhs.into_dispatch(),
+            choice,
+        )),
+    }
 }
 
-impl<B: PlainProduct, C: CheckpointStrategy> PlainProduct for Autodiff<B, C> {
-    fn plain_product(lhs: Float<Self>, rhs: Float<Self>) -> Float<Self> {
+/// The same on a backend's own tensors.
+pub(crate) fn primitive_product<B: UntriedProduct>(
+    lhs: Float<B>,
+    rhs: Float<B>,
+    choice: LibraryChoice,
+) -> Float<B> {
+    match choice {
+        LibraryChoice::Tuned => B::float_matmul(lhs, rhs),
+        _ => B::untried_product(lhs, rhs, choice),
+    }
+}
+
+impl<B: UntriedProduct, C: CheckpointStrategy> UntriedProduct for Autodiff<B, C> {
+    fn untried_product(lhs: Float<Self>, rhs: Float<Self>, choice: LibraryChoice) -> Float<Self> {
         let nodes = [lhs.node(), rhs.node()];
         let (lhs, rhs) = (lhs.into_primitive(), rhs.into_primitive());
-        let output = B::plain_product(lhs.clone(), rhs.clone());
+        let output = B::untried_product(lhs.clone(), rhs.clone(), choice);
         // C = A B: dA = dC Bᵀ, dB = Aᵀ dC.
-        record::<B, C, _, 2>(nodes, output, (lhs, rhs), |(lhs, rhs), gradient| {
+        record::<B, C, _, 2>(nodes, output, (lhs, rhs, choice), |saved, gradient| {
+            let (lhs, rhs, choice) = saved;
             [
-                B::plain_product(gradient.clone(), B::float_transpose(rhs)),
-                B::plain_product(B::float_transpose(lhs), gradient),
+                B::untried_product(gradient.clone(), B::float_transpose(rhs), choice),
+                B::untried_product(B::float_transpose(lhs), gradient, choice),
             ]
         })
     }
 }
 
-impl PlainProduct for Flex {
-    fn plain_product(lhs: Float<Self>, rhs: Float<Self>) -> Float<Self> {
+impl UntriedProduct for Flex {
+    fn untried_product(lhs: Float<Self>, rhs: Float<Self>, _: LibraryChoice) -> Float<Self> {
         Flex::float_matmul(lhs, rhs)
     }
 }
@@ -53,31 +70,67 @@ impl PlainProduct for Flex {
 mod cube {
     use burn_cubecl::kernel::matmul::utils::init_matmul_output;
     use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
-    use cubek::matmul::{launch::launch_ref, multi_level, strategy::Strategy};
+    use cubek::matmul::launch::launch_ref;
+    use cubek::matmul::multi_level::Strategy;
+    use cubek::matmul::multi_level::components::tile::TileMatmulKind::{Cmma, Mma};
+    use cubek::matmul::multi_level::routines::batch::double_buffering::DoubleBufferingArgs;
+    use cubek::matmul::multi_level::routines::batch::simple::SimpleArgs;
+    use cubek::matmul::routine::BlueprintStrategy::Inferred;
     use cubek::std::InputBinding;
 
-    use super::PlainProduct;
+    use super::{LibraryChoice, UntriedProduct};
     use crate::binding::cube::{CubeBackend, CubeTensor, element};
 
-    impl PlainProduct for CubeBackend {
-        fn plain_product(lhs: CubeTensor, rhs: CubeTensor) -> CubeTensor {
+    /// The first that a device and the sizes allow is taken: fed by the bulk copy engine, then with two buffers, then
+    /// plainly, on matrix units; then without them.
+    fn by_the_rules() -> Vec<Strategy> {
+        let double = DoubleBufferingArgs {
+            specialized: false,
+            tile_matmul: Mma,
+        };
+        let simple = SimpleArgs {
+            multi_rows: false,
+            tile_matmul: Cmma,
+        };
+        vec![
+            Strategy::DoubleTmaMma(Inferred(double)),
+            Strategy::DoubleCyclicMma(Inferred(double)),
+            Strategy::SimpleCyclicCmma(Inferred(simple)),
+            Strategy::DoubleUnit(Inferred(Default::default())),
+            Strategy::Naive,
+        ]
+    }
+
+    impl UntriedProduct for CubeBackend {
+        fn untried_product(lhs: CubeTensor, rhs: CubeTensor, choice: LibraryChoice) -> CubeTensor {
             let output = init_matmul_output(&lhs, &rhs, lhs.dtype);
             let dtype = element(&lhs);
-            let mut dtypes = MatmulElems::from_globals(&MatmulGlobalElems {
+            let elements = MatmulElems::from_globals(&MatmulGlobalElems {
                 lhs: dtype,
                 rhs: dtype,
                 out: dtype,
             });
+            let strategies = match choice {
+                LibraryChoice::Plain => vec![Strategy::Naive],
+                _ => by_the_rules(),
+            };
             let client = lhs.client.clone();
-            launch_ref(
-                &Strategy::MultiLevel(multi_level::Strategy::Naive),
-                &client,
-                InputBinding::new(lhs.binding(), dtype),
-                InputBinding::new(rhs.binding(), dtype),
-                output.clone().binding(),
-                &mut dtypes,
-            )
-            .unwrap_or_else(|error| panic!("the library's plain matrix product failed: {error:?}"));
+            let mut refused = None;
+            let launched = strategies.into_iter().any(|strategy| {
+                let done = launch_ref(
+                    &strategy.into(),
+                    &client,
+                    InputBinding::new(lhs.clone().binding(), dtype),
+                    InputBinding::new(rhs.clone().binding(), dtype),
+                    output.clone().binding(),
+                    &mut elements.clone(),
+                );
+                refused = done.err();
+                refused.is_none()
+            });
+            if !launched {
+                panic!("the library's matrix product failed: {refused:?}");
+            }
             output
         }
     }

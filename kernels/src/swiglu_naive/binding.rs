@@ -6,7 +6,9 @@ use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 use burn::tensor::activation::sigmoid;
 
-use crate::binding::{Float, LibraryChoice, PlainProduct, constant, primitive, record, tensor};
+use crate::binding::{
+    Float, LibraryChoice, UntriedProduct, constant, primitive, primitive_product, record, tensor,
+};
 use crate::swiglu::activation_gradients;
 
 #[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
@@ -50,7 +52,7 @@ pub fn swiglu_naive(
 
 impl<B, C> SwigluNaive for Autodiff<B, C>
 where
-    B: SwigluNaive + SwigluNaiveGradient + PlainProduct,
+    B: SwigluNaive + SwigluNaiveGradient + UntriedProduct,
     C: CheckpointStrategy,
 {
     fn swiglu_naive(
@@ -69,10 +71,7 @@ where
             let (gate, up) = B::swiglu_naive_gradient(gate, up, gradient);
             // y = silu(x Wg) · (x Wu): dx = dg Wgᵀ + du Wuᵀ, dWg = xᵀ dg, dWu = xᵀ du.
             let transposed = |matrix| B::float_swap_dims(matrix, 0, 1);
-            let product = match products {
-                LibraryChoice::Tuned => B::float_matmul,
-                LibraryChoice::Plain => B::plain_product,
-            };
+            let product = |lhs, rhs| primitive_product::<B>(lhs, rhs, products);
             let columns = transposed(x);
             let x = B::float_add(
                 product(gate.clone(), transposed(gate_weight)),

@@ -148,6 +148,7 @@ const char *hipGetErrorName(hipError_t error) {
         case hipSuccess: return "hipSuccess";
         case hipErrorInvalidValue: return "hipErrorInvalidValue";
         case hipErrorOutOfMemory: return "hipErrorOutOfMemory";
+        case hipErrorInsufficientDriver: return "hipErrorInsufficientDriver";
         case hipErrorNoDevice: return "hipErrorNoDevice";
         case hipErrorInvalidDevice: return "hipErrorInvalidDevice";
         case hipErrorInvalidImage: return "hipErrorInvalidImage";

@@ -10,6 +10,7 @@ enum : hipError_t {
     hipSuccess = 0,
     hipErrorInvalidValue = 1,
     hipErrorOutOfMemory = 2,
+    hipErrorInsufficientDriver = 35,
     hipErrorNoDevice = 100,
     hipErrorInvalidDevice = 101,
     hipErrorInvalidImage = 200,

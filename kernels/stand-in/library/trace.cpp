@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include <unistd.h>
+
 #include "settings.h"
 
 namespace stand_in {
@@ -15,6 +17,7 @@ struct Failure {
     std::string call;
     unsigned long nth;  // 0: every one
     int status;
+    bool hangs;
     bool for_good;
 };
 
@@ -36,6 +39,7 @@ std::vector<Failure> planned_failures() {
         failure.call = entry.substr(0, std::min(hash, equals));
         failure.nth = hash < equals ? strtoul(entry.c_str() + hash + 1, nullptr, 10) : 0;
         failure.status = atoi(entry.c_str() + equals + 1);
+        failure.hangs = entry.compare(equals + 1, 4, "hang") == 0;
         failure.for_good = entry.back() == '!';
         failures.push_back(failure);
     }
@@ -52,6 +56,7 @@ class Trace {
     }
 
     ~Trace() {
+        if (stuck_) hang();
         if (!file_) return;
         std::string calls;
         for (auto &[call, count] : counts_) calls += (calls.empty() ? "" : ",") + quoted(call) + ":" + number(count);
@@ -61,15 +66,20 @@ class Trace {
     }
 
     int enter(const char *call) {
-        const std::lock_guard<std::mutex> guard(lock_);
+        std::unique_lock<std::mutex> guard(lock_);
         const unsigned long nth = ++counts_[call];
-        if (lost_) return write(call, lost_, {{"injected", "true"}});
+        bool hangs = stuck_;
+        if (lost_ && !hangs) return write(call, lost_, {{"injected", "true"}});
         for (const Failure &failure : failures_) {
             if (failure.call != call || (failure.nth && failure.nth != nth)) continue;
-            if (failure.for_good) lost_ = failure.status;
-            return write(call, failure.status, {{"injected", "true"}});
+            hangs |= failure.hangs;
+            if (failure.for_good) (failure.hangs ? stuck_ : lost_) = failure.hangs ? 1 : failure.status;
+            if (!hangs) return write(call, failure.status, {{"injected", "true"}});
         }
-        return 0;
+        if (!hangs) return 0;
+        write(call, -1, {{"injected", "true"}});
+        guard.unlock();
+        hang();
     }
 
     int leave(const char *call, int status, std::initializer_list<Detail> details) {
@@ -89,6 +99,10 @@ class Trace {
     std::string (*left_over)() = nullptr;
 
    private:
+    [[noreturn]] static void hang() {
+        for (;;) pause();
+    }
+
     int write(const char *call, int status, std::initializer_list<Detail> details) {
         if (file_) {
             fprintf(file_, "{\"call\":\"%s\",\"status\":%d", call, status);
@@ -103,6 +117,7 @@ class Trace {
     std::map<std::string, unsigned long> counts_;
     unsigned long complaints_ = 0;
     int lost_ = 0;
+    int stuck_ = 0;
     FILE *file_ = nullptr;
 };
 

@@ -5,7 +5,7 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::analysis::{Runner, Stop};
+use crate::analysis::{Pool, Runner, Stop};
 use crate::model::ModelConfig;
 use crate::run::spec::{TrainingArgs, split};
 use crate::run::{Launcher, RunSpec, folder};
@@ -19,7 +19,7 @@ pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];
 pub struct Flags {
     /// As they were given.
     pub words: Vec<String>,
-    /// Words to put before every run.
+    /// Where runs are made.
     pub launcher: Option<String>,
 }
 
@@ -32,10 +32,10 @@ impl Args for Flags {
         let flags = handed_on().filter(|flag| !own.contains(&long(flag)));
         let launcher = Arg::new(LAUNCHER)
             .long(LAUNCHER)
-            .value_name("WORDS")
+            .value_name("WHERE")
             .env("TINYLLAMA_LAUNCHER")
             .help_heading("Device")
-            .help("Words to put before every run, such as \"srun --gres=gpu:1\"");
+            .help("Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as \"srun --gres=gpu:1\"");
         let rest = Arg::new(REST)
             .last(true)
             .num_args(0..)
@@ -141,14 +141,23 @@ impl Flags {
     /// Starts runs of this program, through the launcher where one is given.
     ///
     /// # Errors
-    /// When the launcher's words cannot be read, or there is no place for the runs' files.
+    /// When the launcher cannot be understood, or there is no place for the runs' files.
     pub fn runner(&self, stop: Stop) -> Result<Runner> {
         Ok(Runner {
-            launcher: Launcher::of_this_program(self.launcher.as_deref())?,
+            launcher: Launcher::choose(self.launcher.as_deref(), None)?,
             root: folder::state_folder()?,
             stop,
+            pool: Pool::default(),
         })
     }
+}
+
+/// How many runs at a time.
+#[derive(Clone, Debug, Args)]
+pub struct Sweep {
+    /// Make so many runs at a time: under slurm as a job array, else each behind the launcher's command
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub jobs: Option<usize>,
 }
 
 /// How often and how surely.

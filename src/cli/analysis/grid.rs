@@ -79,6 +79,12 @@ impl Grid {
     pub fn run(&mut self, lab: &mut Lab, rounds: usize) -> Result<(), RunFailure> {
         let of = self.sizes.len() * self.columns.len() * rounds;
         let mut run = 0;
+        let of_size = |at: usize| {
+            let variants = self.columns.iter().map(move |column| &column.variants[at]);
+            variants.cloned()
+        };
+        let round: Vec<Variant> = (0..self.sizes.len()).flat_map(of_size).collect();
+        lab.make_ahead(&vec![round; rounds].concat())?;
         for _ in 0..rounds {
             for at in 0..self.sizes.len() {
                 for column in &mut self.columns {

@@ -1,18 +1,19 @@
 //! Making the runs of a command, with progress on the error stream: a line that changes on a terminal, a line a run elsewhere.
 
-use std::io::{IsTerminal, stderr};
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::Flags;
+use super::flags::{Flags, Sweep};
 use crate::analysis::Stop;
 use crate::analysis::turns::{self, Turn, Watch};
 use crate::cli::Exit;
+use crate::cli::output::spinner;
 use crate::train::event::{Body, Event};
 
 /// Where runs are made, one at a time.
@@ -27,8 +28,49 @@ impl Lab {
         let stop = Stop::default();
         let runner = flags.runner(stop.clone())?;
         end_on_signals(stop)?;
-        let watch = Console::default();
-        Ok(Lab { runner, watch })
+        Ok(Lab {
+            runner,
+            watch: Console::default(),
+            jobs: None,
+            places: BTreeSet::new(),
+        })
+    }
+
+    /// The same, several runs at a time where that is asked for.
+    ///
+    /// # Errors
+    /// As [`Lab::open`], and where runs would share a device.
+    pub fn open_for(flags: &Flags, sweep: &Sweep) -> Result<Self> {
+        let lab = Self::open(flags)?;
+        if sweep.jobs.is_some() {
+            lab.runner.launcher.check_several()?;
+        }
+        Ok(Lab {
+            jobs: sweep.jobs,
+            ..lab
+        })
+    }
+
+    /// What a reader has to know of figures that were not made on one machine; none where they were.
+    pub fn places(&self) -> Option<String> {
+        let mut nodes: Vec<&str> = self.places.iter().map(|(node, _)| node.as_str()).collect();
+        nodes.dedup();
+        let devices: BTreeSet<&str> = self
+            .places
+            .iter()
+            .map(|(_, device)| device.as_str())
+            .collect();
+        let devices: Vec<&str> = devices.into_iter().collect();
+        (nodes.len() > 1).then(|| {
+            let what = match &devices[..] {
+                [device] => format!("each with {device}; no two are quite the same, so small differences may be theirs"),
+                several => format!(
+                    "with different devices ({}), so their figures are not those of one device",
+                    several.join(", ")
+                ),
+            };
+            format!("warning: these runs were made on {} nodes ({}), {what}", nodes.len(), nodes.join(", "))
+        })
     }
 
     /// A line that stays.
@@ -69,14 +111,8 @@ pub struct Console {
 
 impl Default for Console {
     fn default() -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner())
-                .tick_chars("|/-\\ ");
-            ProgressBar::new_spinner().with_style(style)
-        });
         Console {
-            bar,
+            bar: spinner(),
             started: Instant::now(),
             ended: 0,
             now: String::new(),

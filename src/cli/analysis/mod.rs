@@ -13,11 +13,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-pub use flags::{Flags, Measure, TIMED, positive, switches};
+pub use crate::report::words::plural;
+pub use flags::{Flags, Measure, Sweep, TIMED, positive, switches};
 pub use grid::{Column, Grid, Sizes};
 pub use kept::kept_run;
 pub use lab::Lab;
-pub use page::{Page, bar, interval, plural, range, workshop_table};
+pub use page::{Page, bar, interval, range, workshop_table};
 
 use super::Exit;
 use crate::analysis::RunFailure;
@@ -48,11 +49,24 @@ impl Answer {
         })
     }
 
+    /// Says where the runs were made when that was not one machine.
+    pub fn made_in(mut self, lab: &Lab) -> Self {
+        if let Some(words) = lab.places() {
+            let document = serde_json::from_str(&self.document);
+            if let Ok(serde_json::Value::Object(mut document)) = document {
+                let nodes: Vec<&str> = lab.places.iter().map(|(node, _)| node.as_str()).collect();
+                document.insert("nodes".into(), nodes.into());
+                self.document = format!("{:#}", serde_json::Value::Object(document));
+            }
+            self.page.paragraph(&words);
+        }
+        self
+    }
+
     /// Ends well only if everything did.
     pub fn passed(self, passed: bool) -> Self {
-        let exit = if passed { Exit::Ok } else { Exit::Failed };
         Answer {
-            end: self.end.map(|_| exit),
+            end: self.end.map(|_| Exit::of(passed)),
             ..self
         }
     }

@@ -5,10 +5,20 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
-use super::tables::{grouped, kernels_text, parts_text};
-use crate::base::units::human_bytes;
+use super::tables::{kernels_text, parts_text};
+use crate::base::units::{grouped, human_bytes};
 use crate::train::EventSink;
 use crate::train::event::{Body, Event, Hello, Step};
+
+/// None where nobody looks: a spinner in a log file is noise.
+pub fn spinner() -> Option<ProgressBar> {
+    io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{spinner} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner())
+            .tick_chars("|/-\\ ");
+        ProgressBar::new_spinner().with_style(style)
+    })
+}
 
 /// Lines for people: progress on the terminal's error stream, results on its output.
 pub struct Lines<W: Write + Send> {
@@ -20,18 +30,9 @@ pub struct Lines<W: Write + Send> {
 
 impl<W: Write + Send> Lines<W> {
     pub fn new(out: W) -> Self {
-        // A spinner in a log file is noise; phases are printed as lines there.
-        let progress = if io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner())
-                .tick_chars("|/-\\ ");
-            ProgressBar::new_spinner().with_style(style)
-        } else {
-            ProgressBar::hidden()
-        };
         Lines {
             out,
-            progress,
+            progress: spinner().unwrap_or_else(ProgressBar::hidden),
             has_header: false,
         }
     }

@@ -127,7 +127,7 @@ pub(super) fn line_document(line: &CommandLine) -> Value {
 pub(super) fn request(task: Task, args: &LaunchArgs, folder: PathBuf) -> anyhow::Result<Request> {
     Ok(Request {
         target: target(&task, args)?,
-        launcher: launcher(args)?.words,
+        launcher: launcher(args)?.before_a_profiler()?,
         folder,
         name: args.target.to_string(),
         architecture: args.arch.clone().or_else(sysfs::architecture_here),
@@ -144,7 +144,7 @@ pub(super) fn target(task: &Task, args: &LaunchArgs) -> anyhow::Result<Vec<OsStr
 }
 
 fn launcher(args: &LaunchArgs) -> Result<Launcher, UsageError> {
-    Launcher::of_this_program(args.launcher.as_deref())
+    Launcher::choose(args.launcher.as_deref(), None)
 }
 
 /// The folder the user named, which must be empty so that results of another run are not taken for this one's, or a new one.

@@ -117,8 +117,8 @@ struct LaunchArgs {
     /// Folder for the output; a new one below `profiles` if not given.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What to put in front of the profiler, such as "srun --gpus=1".
-    #[arg(long, value_name = "COMMAND")]
+    /// Where the profiler runs: local, slurm, or words to put before it, such as "srun --gpus=1".
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
     /// The GPU's architecture, such as gfx942, where it cannot be read from the driver.
     #[arg(long)]

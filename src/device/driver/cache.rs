@@ -1,5 +1,6 @@
 //! Compiled modules kept between processes, one file each, named by the hash of what they were made from.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,10 +9,11 @@ use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
 
 /// A folder of compiled modules. It is a convenience: what cannot be read is compiled again, and what cannot be written
-/// (read-only home, full disk) is not kept.
+/// (read-only home, full disk) is not kept, and why is remembered.
 #[derive(Clone, Debug)]
 pub struct ModuleCache {
     folder: PathBuf,
+    trouble: OnceCell<String>,
 }
 
 /// Bytes of the hash in front of the code.
@@ -21,7 +23,13 @@ impl ModuleCache {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         ModuleCache {
             folder: folder.into(),
+            trouble: OnceCell::new(),
         }
+    }
+
+    /// Why code was not kept; `None` where all was.
+    pub fn trouble(&self) -> Option<&String> {
+        self.trouble.get()
     }
 
     /// `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` where there is no home.
@@ -52,7 +60,10 @@ impl ModuleCache {
                 .map_err(|error| error.error)
         });
         // Not kept means compiled again next time, which is no reason to stop.
-        drop(written);
+        if let Err(error) = written {
+            let folder = self.folder.display();
+            self.trouble.get_or_init(|| format!("{folder}: {error}"));
+        }
     }
 }
 
@@ -85,7 +96,9 @@ mod tests {
         let in_the_way = folder.path().join("file");
         fs::write(&in_the_way, "").unwrap();
         let cache = ModuleCache::new(in_the_way.join("modules"));
+        assert_eq!(cache.trouble(), None);
         cache.put("a", b"code");
         assert_eq!(cache.get("a"), None);
+        assert!(cache.trouble().is_some_and(|why| why.contains("modules: ")));
     }
 }

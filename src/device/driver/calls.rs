@@ -6,6 +6,7 @@ use std::ptr;
 use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, HipInterface};
 use super::loader::{self, SharedLibrary, call, check};
 use super::{DriverError, Refusal, Result, Vendor};
+use crate::device::kfd;
 
 /// A vendor's driver, initialised.
 pub(super) struct Calls {
@@ -79,7 +80,10 @@ impl Calls {
         let (vendor, count) = (self.vendor, self.count);
         let mut device = -1;
         match c_int::try_from(index) {
-            _ if count == 0 => Err(DriverError::NoDevice { vendor }),
+            _ if count == 0 => Err(DriverError::NoDevice {
+                vendor,
+                closed: (vendor == Vendor::Amd).then(kfd::closed).flatten(),
+            }),
             Ok(ordinal) if index < count => {
                 // SAFETY: a place for the answer.
                 unsafe { call!(self, common.device(&mut device, ordinal))? };

@@ -16,8 +16,12 @@ pub enum DriverError {
     },
     #[error("{library} has no function {symbol}: it is too old")]
     SymbolMissing { library: String, symbol: String },
-    #[error("{vendor} reports no device")]
-    NoDevice { vendor: Vendor },
+    #[error("{vendor} reports no device{}", .closed.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
+    NoDevice {
+        vendor: Vendor,
+        /// Why, where the system keeps its device from this process.
+        closed: Option<String>,
+    },
     #[error("{vendor} has no device {index}; there are {count}")]
     NoSuchDevice {
         vendor: Vendor,
@@ -126,8 +130,8 @@ impl DriverError {
                 format!("Install ROCm's {library}, or set ROCM_PATH to where ROCm is.")
             }
             DriverError::SymbolMissing { .. } => "Install a newer driver and library: CUDA 12.0, ROCm 6.2 and later have it.".into(),
-            DriverError::NoDevice { vendor: Vendor::Nvidia } => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
-            DriverError::NoDevice { vendor: Vendor::Amd } => {
+            DriverError::NoDevice { vendor: Vendor::Nvidia, .. } => "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES. On a cluster, ask the scheduler for a GPU.".into(),
+            DriverError::NoDevice { vendor: Vendor::Amd, .. } => {
                 "Check `rocminfo` and HIP_VISIBLE_DEVICES; your user must be in the groups `render` and `video`. On a cluster, ask the scheduler for a GPU.".into()
             }
             DriverError::NoSuchDevice { .. } => "Name one that is there.".into(),

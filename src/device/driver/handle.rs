@@ -155,6 +155,11 @@ impl Driver {
         self.shared.accounts.work.get()
     }
 
+    /// Why compiled modules are not kept for the next process; `None` where they are.
+    pub fn not_kept(&self) -> Option<&String> {
+        self.shared.cache.as_ref()?.trouble()
+    }
+
     /// What failed while handles were given back, and forgets it. Empty on a healthy device.
     pub fn take_failures(&self) -> Vec<DriverError> {
         self.shared.failures.take()

@@ -43,7 +43,7 @@ mod tuning;
 
 pub use cache::ModuleCache;
 pub use collective::{Communicator, UniqueId};
-pub use compile::Source;
+pub use compile::{CompileRequest, Source};
 pub use error::{DriverError, Refusal, Result};
 pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
 pub use graph::{Graph, GraphContents};

@@ -154,6 +154,8 @@ pub enum StatisticKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Statistic {
     pub kind: StatisticKind,
+    /// Whose it is, where its file's name says so.
+    pub process: Option<ProcessId>,
     pub name: NameId,
     pub calls: u64,
     pub total_ns: f64,

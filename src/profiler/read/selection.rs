@@ -86,17 +86,27 @@ const PARTS: &[&str] = &[
 /// Folder and name of the run a file belongs to.
 fn run_of(path: &Path) -> PathBuf {
     let stem = stem(path);
-    let without = |stem: &'static [&str], of: &str| -> Option<usize> {
-        stem.iter()
+    path.with_file_name(&stem[..run_length(&stem).unwrap_or(stem.len())])
+}
+
+/// Bytes of a run's name in that of a file; `None` for names that rocprofv3 does not give.
+fn run_length(stem: &str) -> Option<usize> {
+    let without = |parts: &'static [&str], of: &str| -> Option<usize> {
+        parts
+            .iter()
             .find_map(|part| Some(of.strip_suffix(part)?.len()))
     };
     let table = stem
         .strip_suffix("_trace")
         .or_else(|| stem.strip_suffix("_stats"));
-    let length = table
+    table
         .and_then(|table| without(DOMAINS, table))
-        .or_else(|| without(PARTS, &stem));
-    path.with_file_name(&stem[..length.unwrap_or(stem.len())])
+        .or_else(|| without(PARTS, stem))
+}
+
+/// Whether a file's name says which process it is about.
+pub fn names_process(path: &Path) -> bool {
+    run_length(&stem(path)).is_some_and(|length| length > 0)
 }
 
 /// Why a file need not be read, given those that were.

@@ -35,8 +35,18 @@ impl KernelCounters {
         self.counters.get(counter).map(|summary| summary.mean)
     }
 
-    /// Value of a derived metric.
+    /// Value of a derived metric. No share is more than all.
     pub fn derived(&self, metric: &Derived) -> Option<f64> {
+        let value = self.computed(metric)?;
+        Some(if metric.is_share() {
+            value.min(100.0)
+        } else {
+            value
+        })
+    }
+
+    /// What its formula gives.
+    fn computed(&self, metric: &Derived) -> Option<f64> {
         (metric.value)(&|counter| self.mean(counter)).filter(|value| value.is_finite())
     }
 }
@@ -147,6 +157,16 @@ fn table(kernel: &KernelCounters) -> TextTable {
     let bad = |(metric, value): &&(&Derived, f64)| metric.good.holds(*value) == Some(false);
     for (metric, _) in derived.iter().filter(bad) {
         table.note(format!("{}: {}", metric.name, metric.meaning));
+    }
+    for (metric, value) in &derived {
+        let computed = kernel.computed(metric).filter(|computed| computed > value);
+        if let Some(computed) = computed {
+            table.note(format!(
+                "{}: its counters give {} %, as counters do that were not collected in the same launches",
+                metric.name,
+                figure(computed)
+            ));
+        }
     }
     let is_one_channel = |name: &str| name.ends_with(']');
     let plain = kernel

@@ -35,6 +35,13 @@ pub struct Derived {
     pub value: fn(Counters) -> Option<f64>,
 }
 
+impl Derived {
+    /// Whether it is a part of a whole.
+    pub fn is_share(&self) -> bool {
+        self.unit == "%"
+    }
+}
+
 /// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware: a kernel bound by memory has idle
 /// arithmetic units and is none the worse for it. 0 % or 100 % as the ideal is what AMD's counter descriptions name.
 pub const DERIVED: &[Derived] = &[

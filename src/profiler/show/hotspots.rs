@@ -1,11 +1,11 @@
 //! Where the time on the device goes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::parts::Parts;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent, time};
-use crate::profiler::model::{Profile, StatisticKind, Variant, VariantId};
+use crate::profiler::model::{Profile, Statistic, StatisticKind, Variant, VariantId};
 use crate::profiler::name;
 
 /// What counts as one kernel.
@@ -50,6 +50,8 @@ pub struct Hotspots {
     pub untimed: u64,
     /// Whether the lines come from a summary the profiler computed instead of single launches.
     pub from_summary: bool,
+    /// Processes of which only such a summary is there, beside others with single launches.
+    pub summarised: BTreeSet<String>,
 }
 
 /// Kernels by total time. From single launches where the profile has them, else from the profiler's own summary.
@@ -121,9 +123,18 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
         );
         line.variants += 1;
     }
+    let timed = profile.dispatches.iter().filter(|row| row.time.is_some());
+    let mut summarised = BTreeSet::new();
+    for (statistic, process) in
+        profile.only_summarised(StatisticKind::Kernel, timed.map(|row| row.lane))
+    {
+        lines.summary(profile, statistic);
+        summarised.insert(process.to_owned());
+    }
     Hotspots {
         kernels: lines.kernels,
         untimed,
+        summarised,
         ..Hotspots::default()
     }
 }
@@ -132,13 +143,7 @@ fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
     let mut lines = Lines::new(group);
     for statistic in &profile.statistics {
         if statistic.kind == StatisticKind::Kernel {
-            let line = lines.line(profile.name(statistic.name), None);
-            line.add(
-                statistic.calls,
-                statistic.total_ns,
-                statistic.min_ns,
-                statistic.max_ns,
-            );
+            lines.summary(profile, statistic);
         }
     }
     Hotspots {
@@ -162,6 +167,11 @@ impl Lines {
             kernels: Vec::new(),
             index: HashMap::new(),
         }
+    }
+
+    fn summary(&mut self, profile: &Profile, row: &Statistic) {
+        let line = self.line(profile.name(row.name), None);
+        line.add(row.calls, row.total_ns, row.min_ns, row.max_ns);
     }
 
     fn line(&mut self, full_name: &str, variant: Option<Variant>) -> &mut Hotspot {
@@ -251,6 +261,11 @@ impl Hotspots {
             table.note(format!(
                 "{} launches have no usable time and are left out",
                 self.untimed
+            ));
+        }
+        for process in &self.summarised {
+            table.note(format!(
+                "of process {process} there is only the profiler's own summary, which is in these sums"
             ));
         }
         if self.from_summary {

@@ -8,7 +8,9 @@ use super::parts::Parts;
 use super::{copies, counters, launches, occupancy, roofline, timeline};
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{figure, or_not_reported, percent, time};
-use crate::profiler::model::{ApiCall, InstructionSamples, Metric, Profile, Region, StatisticKind};
+use crate::profiler::model::{
+    ApiCall, InstructionSamples, Metric, Profile, Region, Statistic, StatisticKind,
+};
 use crate::profiler::name;
 
 /// How much to show.
@@ -56,39 +58,41 @@ pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
         .calls
         .iter()
         .filter(|call| !is_marker(profile, call));
-    let mut calls = by_name(profile, single);
-    if profile.calls.is_empty() {
-        let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
-        for statistic in profile
-            .statistics
-            .iter()
-            .filter(|row| row.kind == StatisticKind::Api)
-        {
-            let entry = sums.entry(profile.name(statistic.name)).or_default();
-            entry.0 += statistic.calls;
-            entry.1 += statistic.total_ns;
-        }
-        calls = longest_first(sums);
+    let mut sums = by_name(profile, single);
+    let others = profile.only_summarised(
+        StatisticKind::Api,
+        profile.calls.iter().map(|call| call.lane),
+    );
+    let all = profile.statistics.iter();
+    let rows: Vec<&Statistic> = match profile.calls.is_empty() {
+        true => all.filter(|row| row.kind == StatisticKind::Api).collect(),
+        false => others.map(|(row, _)| row).collect(),
+    };
+    for statistic in rows {
+        let entry = sums.entry(profile.name(statistic.name)).or_default();
+        entry.0 += statistic.calls;
+        entry.1 += statistic.total_ns;
     }
-    calls
+    longest_first(sums)
 }
 
 /// What the program marked itself, by time.
 pub fn marked(profile: &Profile) -> Vec<Called<'_>> {
-    by_name(
-        profile,
-        profile.calls.iter().filter(|call| is_marker(profile, call)),
-    )
+    let marked = profile.calls.iter().filter(|call| is_marker(profile, call));
+    longest_first(by_name(profile, marked))
 }
 
-fn by_name<'a>(profile: &'a Profile, calls: impl Iterator<Item = &'a ApiCall>) -> Vec<Called<'a>> {
+fn by_name<'a>(
+    profile: &'a Profile,
+    calls: impl Iterator<Item = &'a ApiCall>,
+) -> BTreeMap<&'a str, (u64, f64)> {
     let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
     for call in calls {
         let entry = sums.entry(profile.name(call.function)).or_default();
         entry.0 += 1;
         entry.1 += call.time.duration() as f64;
     }
-    longest_first(sums)
+    sums
 }
 
 fn longest_first<'a>(sums: BTreeMap<&'a str, (u64, f64)>) -> Vec<Called<'a>> {

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::UsageError;
 use super::switches::{Switch, Switches};
-use crate::device::BackendChoice;
+use crate::device::{BackendChoice, Tuning};
 use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
 use crate::targets::Target;
 use crate::train::{BlockForm, Gemm, MatmulPrecision, Options, Synchronize};
@@ -124,6 +124,15 @@ pub struct TrainingArgs {
         help_heading = "Optimizations"
     )]
     pub gemm: Gemm,
+    /// How much is tried out before one of burn's kernels is chosen (default: on CUDA and Vulkan nothing, the library's
+    /// rules decide; on ROCm everything; checks of numbers take the plainest)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW MUCH",
+        help_heading = "Optimizations"
+    )]
+    pub tuning: Option<Tuning>,
     /// v4: compare another form of a block with the schedule's at the end
     #[arg(long, value_enum, value_name = "FORM", help_heading = "Optimizations")]
     pub block: Option<BlockForm>,
@@ -230,7 +239,7 @@ impl TrainingArgs {
             operand_dtype: self.dtype.into(),
             matmul_precision: self.matmul_precision,
             gemm: self.gemm,
-            library: LibraryKernels::Tuned,
+            library: self.tuning.map(LibraryKernels::from),
             synchronize: self.sync.unwrap_or(timing),
             capture: self.ultra.is_on(),
             block: self.block,

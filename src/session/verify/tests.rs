@@ -65,10 +65,7 @@ impl Bench {
     }
 
     fn launcher(&self) -> Launcher {
-        Launcher {
-            words: Vec::new(),
-            program: self.program(),
-        }
+        Launcher::local(self.program())
     }
 
     fn course(&self) -> PathBuf {

@@ -15,8 +15,8 @@ use super::{EngineKind, Target, Words};
 use crate::base::device_facts::DeviceFacts;
 use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning};
 use crate::model::{
-    Context, HostRead, Llama, ModelConfig, Norm, OperandTypes, Part, Precision, Recipe, Weights,
-    part,
+    Context, HostRead, LibraryKernels, Llama, ModelConfig, Norm, OperandTypes, Part, Precision,
+    Recipe, Weights, part,
 };
 use crate::train::event::Activations;
 use crate::train::telemetry::{
@@ -27,6 +27,7 @@ use crate::train::{
     Options, Profiling, StepResult, StepTimes, StopSignal, Synchronize,
 };
 use optimizer::Optimizer;
+use tinyllama_kernels::binding::rounds_to_tf32;
 
 /// Steps by autodiff, as the recipe of a target says.
 pub struct Autodiff {
@@ -78,7 +79,7 @@ impl EngineKind for Autodiff {
 
     fn words(&self) -> Words {
         Words {
-            products: "burn's own kernels, tuned on this device",
+            products: "burn's own kernels",
             neighbours: None,
             norm: self.norm.map(|norm| norm.words),
             step: "issued operation by operation: each is recorded for the backward pass, takes its memory and is launched from the host",
@@ -87,12 +88,16 @@ impl EngineKind for Autodiff {
     }
 }
 
-/// What carries out burn's products on `open`: the CPU does them in f32; on GPUs the tuned ones may round operands to tf32.
-pub fn operands(dtype: FloatDType, open: &OpenDevice) -> Operands {
-    match dtype {
-        FloatDType::F32 if open.backend.is_asynchronous() => Operands::F32OrTf32,
-        FloatDType::F32 => Operands::F32,
-        FloatDType::BF16 => Operands::Bf16,
+/// What carries out burn's products on `open`: the CPU does them in f32; on GPUs the tuned ones may round operands to tf32,
+/// and those by the library's rules do where the matrix units take that.
+pub fn operands(dtype: FloatDType, open: &OpenDevice, library: LibraryKernels) -> Operands {
+    match (dtype, library) {
+        (FloatDType::F32, LibraryKernels::Tuned) if open.backend.is_asynchronous() => {
+            Operands::F32OrTf32
+        }
+        (FloatDType::F32, LibraryKernels::Direct) if rounds_to_tf32(&open.device) => Operands::Tf32,
+        (FloatDType::F32, _) => Operands::F32,
+        (FloatDType::BF16, _) => Operands::Bf16,
         _ => Operands::F16,
     }
 }
@@ -141,7 +146,8 @@ impl EngineDevice for BurnDevice {
     }
 
     fn matrix_products(&self, options: &Options) -> MatrixProducts {
-        MatrixProducts::new(operands(options.operand_dtype, &self.open), None)
+        let library = options.library_on(self.open.backend);
+        MatrixProducts::new(operands(options.operand_dtype, &self.open, library), None)
     }
 
     fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
@@ -151,7 +157,7 @@ impl EngineDevice for BurnDevice {
             OperandTypes::Single => FloatDType::F32,
         });
         let context = Context::new(options.config, options.recipe, precision, &device)
-            .with_library(options.library)
+            .with_library(options.library_on(self.open.backend))
             .with_norm(self.norm);
         Ok(Box::new(Trainer {
             model: Some(model(&context, weights, &device)),

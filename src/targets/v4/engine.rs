@@ -7,6 +7,7 @@ use burn::tensor::Device;
 
 use super::ranks::Ranks;
 use super::trainer::Trainer;
+use crate::device::driver::Driver;
 use crate::train::event::RankCheck;
 use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
 use crate::train::{Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize};
@@ -26,7 +27,7 @@ pub enum Way {
     /// Nothing is launched, and nothing could be captured.
     Host,
     /// The schedule's own launches.
-    Driver,
+    Driver(Driver),
     /// Burn computes on the host what it is handed.
     BurnOnHost,
     /// Burn queues and fuses, so only an observer sees how many launches a step has.
@@ -62,7 +63,7 @@ impl Engine for ScheduledEngine {
             .observed()
             .zip(before)
             .map(|(after, before)| after - before);
-        let own = matches!(self.way, Way::Driver).then_some(step.launches);
+        let own = matches!(self.way, Way::Driver(_)).then_some(step.launches);
         Ok(StepResult {
             loss,
             times: step.times,
@@ -105,7 +106,7 @@ impl Engine for ScheduledEngine {
             Way::BurnOnHost => Profiling::OneByOne(Some(
                 "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
             )),
-            Way::Host | Way::Driver => Profiling::OneByOne(None),
+            Way::Host | Way::Driver(_) => Profiling::OneByOne(None),
         }
     }
 
@@ -128,8 +129,19 @@ impl Engine for ScheduledEngine {
     }
 
     fn remark(&self) -> Option<String> {
-        let why = self.trainer.captured().err()?;
         let wanted = self.capture && !matches!(self.way, Way::Host);
-        wanted.then(|| format!("the step was not replayed from a graph: {why}"))
+        let why = self.trainer.captured().err().filter(|_| wanted);
+        let graph = why.map(|why| format!("the step was not replayed from a graph: {why}"));
+        let not_kept = match &self.way {
+            Way::Driver(driver) => driver.not_kept(),
+            _ => None,
+        };
+        let cache = not_kept.map(|why| {
+            format!(
+                "compiled kernels could not be kept, so every start compiles them again ({why})"
+            )
+        });
+        let remarks: Vec<String> = graph.into_iter().chain(cache).collect();
+        (!remarks.is_empty()).then(|| remarks.join("; "))
     }
 }

@@ -208,7 +208,7 @@ impl Platform {
             options.hyperparameters(),
             ClientOptions {
                 operands: options.operand_dtype,
-                library: client_library(options),
+                library: client_library(options, open.backend),
             },
         ))
     }
@@ -293,12 +293,12 @@ impl EngineDevice for Platform {
     fn matrix_products(&self, options: &Options) -> MatrixProducts {
         match &self.kind {
             Kind::Host => MatrixProducts::new(Operands::F32, None),
-            Kind::Client(open) => match client_library(options) {
+            Kind::Client(open) => match client_library(options, open.backend) {
                 LibraryKernels::Plain => {
                     MatrixProducts::new(Operands::F32, Some("burn's plainest product"))
                 }
-                LibraryKernels::Tuned => {
-                    let operands = autodiff::operands(options.operand_dtype, open);
+                library => {
+                    let operands = autodiff::operands(options.operand_dtype, open, library);
                     MatrixProducts::new(operands, Some("burn's own library"))
                 }
             },
@@ -333,7 +333,7 @@ impl EngineDevice for Platform {
             trainer: self.trainer(options, weights)?,
             way: match &self.kind {
                 Kind::Host => Way::Host,
-                Kind::Driver { .. } => Way::Driver,
+                Kind::Driver { driver, .. } => Way::Driver(driver.clone()),
                 Kind::Client(open) if open.backend.is_asynchronous() => {
                     Way::Burn(open.device.clone(), LaunchCounter::start())
                 }
@@ -360,14 +360,15 @@ impl EngineDevice for Platform {
 
 /// Whether f32 operands of products may not be rounded.
 fn keeps_all_bits(options: &Options) -> bool {
-    options.matmul_precision == MatmulPrecision::F32 || options.library == LibraryKernels::Plain
+    options.matmul_precision == MatmulPrecision::F32
+        || options.library == Some(LibraryKernels::Plain)
 }
 
-/// All bits are only kept by burn's plainest product: what it tunes may round for the matrix units.
-fn client_library(options: &Options) -> LibraryKernels {
+/// All bits are only kept by burn's plainest product: the others may round for the matrix units.
+fn client_library(options: &Options, backend: Backend) -> LibraryKernels {
     match options.operand_dtype {
         FloatDType::F32 if keeps_all_bits(options) => LibraryKernels::Plain,
-        _ => LibraryKernels::Tuned,
+        _ => options.library_on(backend),
     }
 }
 

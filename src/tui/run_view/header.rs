@@ -10,7 +10,7 @@ use crate::session::event::RunExit;
 use crate::train::event::{FailureCode, PhaseName};
 use crate::tui::panels::text::{bar, both_ends, cut, duration, paragraph, width};
 use crate::tui::theme::Theme;
-use crate::tutor::Ending;
+use crate::tutor::{Ending, say};
 
 /// The device, and the phase with its progress; once the run is over, how it ended.
 pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
@@ -57,6 +57,7 @@ fn made(state: &RunState) -> String {
 
 fn phase_name(phase: PhaseName) -> &'static str {
     match phase {
+        PhaseName::Queue => "waiting",
         PhaseName::Setup => "setting up",
         PhaseName::Compile => "compiling",
         PhaseName::Tune => "tuning",
@@ -67,6 +68,10 @@ fn phase_name(phase: PhaseName) -> &'static str {
 }
 
 fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
+    if let Some(seconds) = state.silent {
+        let text = format!("nothing heard for {}", duration(seconds));
+        return Line::styled(text, theme.warning());
+    }
     let Some((_, phase)) = &state.phase else {
         return Line::styled("waiting for its first word", theme.muted());
     };
@@ -162,6 +167,7 @@ fn failure_name(code: FailureCode) -> &'static str {
         FailureCode::Environment => "no usable device",
         FailureCode::OutOfMemory => "out of memory",
         FailureCode::Device => "the device refused or lost work",
+        FailureCode::Launcher => "it found no place to run, or lost it",
         FailureCode::NotFinite => "the loss is no longer finite",
         FailureCode::Interrupted => "stopped",
         FailureCode::Internal => "a bug of this program",
@@ -171,6 +177,10 @@ fn failure_name(code: FailureCode) -> &'static str {
 /// What went wrong and what to do about it; empty when nothing did.
 pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
+    if let Some(seconds) = state.silent.filter(|_| state.is_running()) {
+        let text = say::silence(seconds, "Stopping the run");
+        lines.extend(paragraph(&text, wide, theme.warning()));
+    }
     let ending = state.ended.as_ref();
     let lost = |ending: &&Ending| matches!(ending.exit, None | Some(RunExit::Lost));
     if let Some(ending) = ending.filter(lost) {

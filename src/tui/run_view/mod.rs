@@ -109,10 +109,11 @@ impl RunView {
         self.state.verdicts = verdicts;
     }
 
-    /// Seconds since the start.
-    pub fn clock(&mut self, seconds: f64) {
+    /// Seconds since the start, and since the last word where that is long ago.
+    pub fn clock(&mut self, seconds: f64, silent: Option<f64>) {
         if self.state.is_running() {
             self.state.clock = self.state.clock.max(seconds);
+            self.state.silent = silent;
         }
     }
 

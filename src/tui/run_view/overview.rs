@@ -31,7 +31,7 @@ pub fn draw(state: &RunState, span: Span, look: &Look, mut pane: Pane) {
     let result = result::lines(state, pane.area.width, pane.area.height.into(), pane.theme);
     pane.put(result);
     let failed = failed(state);
-    if failed {
+    if failed || state.silent.is_some() {
         failure(state, &mut pane);
     }
     if pane.area.height == 0 {

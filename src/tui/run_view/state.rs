@@ -57,6 +57,8 @@ pub struct RunState {
     pub gpu: GpuTrack,
     /// Seconds since the start.
     pub clock: f64,
+    /// Seconds since the last word, where that is longer ago than is usual.
+    pub silent: Option<f64>,
 }
 
 impl RunState {
@@ -68,6 +70,7 @@ impl RunState {
     }
 
     pub fn line(&mut self, line: &Line) {
+        self.silent = None;
         match line {
             Line::Event(event) => self.event(event),
             // Made by a newer version for newer readers.

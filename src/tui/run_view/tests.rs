@@ -128,7 +128,7 @@ fn sheet_of(view: &RunView) -> String {
 #[test]
 fn a_run_that_compiles_says_how_far_it_is() {
     let mut view = view(&gpu_run(0));
-    view.clock(8.0);
+    view.clock(8.0, None);
     insta::assert_snapshot!("compiling", sheet_of(&view));
 }
 
@@ -207,6 +207,19 @@ fn a_failure_comes_with_its_remedy_and_the_last_words() {
         ..ended(RunExit::Signal(6))
     });
     insta::assert_snapshot!("killed", sheet_of(&killed));
+}
+
+#[test]
+fn a_run_that_says_nothing_says_since_when_and_how_to_end_it_until_it_speaks() {
+    let mut view = view(&gpu_run(5));
+    view.clock(140.0, Some(65.4));
+    let text = sheet_of(&view);
+    assert!(text.contains("nothing heard for 65 s"), "{text}");
+    assert!(text.contains("never answers"), "{text}");
+    insta::assert_snapshot!("silent", text);
+    feed(&mut view, &gpu_run(6)[5..]);
+    let text = sheet_of(&view);
+    assert!(!text.contains("nothing heard"), "{text}");
 }
 
 #[test]

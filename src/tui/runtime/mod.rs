@@ -106,7 +106,7 @@ async fn hold(
     let (mut stage, signals) = set_up(options.mouse, &session, &processes, face)?;
     let preparing = Background::default();
     // Without a GPU there is nothing to compile; behind a launcher it would take somebody's turn.
-    if model.may_have_gpu && options.launcher.words.is_empty() {
+    if model.may_have_gpu && options.launcher.is_local() {
         let class = options.place.folder.parent();
         preparing.start(
             &options.launcher.program,

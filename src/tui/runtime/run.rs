@@ -51,14 +51,23 @@ fn messages(id: RunId, told: Told) -> impl Iterator<Item = Message> {
     let (message, gpus) = match told {
         Told::Started { run, command } => (Message::RunStarted { id, run, command }, None),
         Told::Line(line) => (Message::RunLine { id, line }, None),
-        Told::Clock { seconds, gpus } => {
+        Told::Clock {
+            seconds,
+            silent,
+            gpus,
+        } => {
             let gpus = gpus.map(|(gpus, source)| Message::RunGpu {
                 id,
                 seconds,
                 gpus,
                 source,
             });
-            (Message::RunClock { id, seconds }, gpus)
+            let clock = Message::RunClock {
+                id,
+                seconds,
+                silent,
+            };
+            (clock, gpus)
         }
     };
     [message].into_iter().chain(gpus)

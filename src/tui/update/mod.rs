@@ -53,7 +53,11 @@ fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
         Message::Session(answer) => reply::reply(model, *answer),
         Message::RunStarted { id, run, command } => runs::started(model, id, run, command),
         Message::RunLine { id, line } => runs::line(model, id, &line),
-        Message::RunClock { id, seconds } => runs::with_view(model, id, |view| view.clock(seconds)),
+        Message::RunClock {
+            id,
+            seconds,
+            silent,
+        } => runs::with_view(model, id, |view| view.clock(seconds, silent)),
         Message::RunGpu {
             id,
             seconds,

@@ -156,7 +156,7 @@ mod cube {
             };
             let strategy = match choice {
                 LibraryChoice::Tuned => AttentionStrategy::default(),
-                LibraryChoice::Plain => AttentionStrategy::FlashUnit,
+                LibraryChoice::Direct | LibraryChoice::Plain => AttentionStrategy::FlashUnit,
             };
             let [q, k, v] = [&query, &key, &value].map(Clone::clone);
             let output =

@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
 fn read(reading: &mut Reading<'_>) -> Rows {
     let database = Database::open(reading.path)?;
     let mut rows = database.each("compute_kernel_view", reading, |records, row| {
-        records.statistic(row, |name| {
+        records.statistic(row, None, |name| {
             (StatisticKind::Kernel, name::strip_suffix(name))
         })
     })?;

@@ -137,6 +137,7 @@ impl TableRow {
             };
             let statistic = Statistic {
                 kind: StatisticKind::Kernel,
+                process: None,
                 name: profile.name_id(name::strip_suffix(kernel)),
                 calls: self.number(&["Count"])?.unwrap_or(0.0) as u64,
                 total_ns,

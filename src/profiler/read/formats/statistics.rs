@@ -5,16 +5,18 @@ use std::path::Path;
 use super::Format;
 use crate::profiler::model::StatisticKind;
 use crate::profiler::read::fields::{Field, Row};
+use crate::profiler::read::selection::names_process;
 
 pub const FORMAT: Format = Format {
     name: "summary statistics (CSV)",
     recognises: |file| file.has(&["name", "calls", "totaldurationns"]),
     read: |reading| {
         let kind = kind_from_file_name(reading.path);
+        let process = names_process(reading.path).then(|| reading.process());
         let mut shares = 0.0;
         let rows = reading.rows(|records, row| {
             shares += row.number(Field::Share)?.unwrap_or_default();
-            records.statistic(row, |name| {
+            records.statistic(row, process, |name| {
                 (kind.unwrap_or_else(|| kind_from_name(name)), name)
             })
         })?;

@@ -78,6 +78,7 @@ fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String>
             domain if domain.ends_with("_API") => StatisticKind::Api,
             _ => kind_from_name(&name),
         },
+        process: None,
         name: profile.name_id(&name),
         calls: number(1)? as u64,
         total_ns: finite(2)?.ok_or("the duration is no number")?,

@@ -6,13 +6,13 @@ use std::ops::Range;
 use anyhow::{Result, bail};
 use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
 use tinyllama_kernels::adamw::{AdamW, Hyperparameters};
-use tinyllama_kernels::binding::plain_product;
+use tinyllama_kernels::binding::product as multiply;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
 
 use super::ClientOptions;
 use super::tensors::Tensors;
-use crate::model::{LibraryKernels, ModelConfig, NORM_EPSILON, Part, part, rotary_table};
+use crate::model::{ModelConfig, NORM_EPSILON, Part, part, rotary_table};
 use crate::targets::v4::buffers::Handle;
 use crate::targets::v4::layout::{Layout, ParameterIndex};
 use crate::targets::v4::operation::{Operation, Product};
@@ -203,13 +203,10 @@ impl Interpreter {
         };
         let a = stored(matrices.get(product.a)?, product.a_transposed);
         let b = stored(matrices.get(product.b)?, product.b_transposed);
-        let multiply = match self.options.library {
-            LibraryKernels::Tuned => Tensor::matmul,
-            LibraryKernels::Plain => plain_product,
-        };
+        let choice = self.options.library.choice();
         let result = match self.options.operands {
-            FloatDType::F32 => multiply(a, b),
-            operands => multiply(a.cast(operands), b.cast(operands)).cast(FloatDType::F32),
+            FloatDType::F32 => multiply(a, b, choice),
+            operands => multiply(a.cast(operands), b.cast(operands), choice).cast(FloatDType::F32),
         };
         let result = match product.addend {
             Some(addend) => result + matrices.get(addend)?,

@@ -1,6 +1,7 @@
 //! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
 
 mod arena;
+mod compiled;
 mod kernels;
 mod lanes;
 mod launch_times;
@@ -24,6 +25,7 @@ use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use arena::to_bf16;
 use arena::{Activations, Parameters};
+pub use compiled::{BUDGETS, launches};
 use kernels::Kernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;

@@ -1,0 +1,18 @@
+# The tutor with ROCm: built in AMD's development image, run in the smaller one.
+#   docker build -t tinyllama-tutor -f containers/rocm.Dockerfile .
+#   docker run -it --device=/dev/kfd --device=/dev/dri --group-add video --group-add render tinyllama-tutor
+ARG ROCM=6.4.1
+FROM rocm/dev-ubuntu-24.04:${ROCM}-complete AS build
+RUN apt-get update && apt-get install -y --no-install-recommends build-essential ca-certificates curl zlib1g-dev libzstd-dev \
+    && rm -rf /var/lib/apt/lists/*
+RUN curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain 1.95
+ENV PATH=/root/.cargo/bin:$PATH
+WORKDIR /source
+COPY . .
+RUN cargo build --release --locked --features rocm
+
+FROM rocm/dev-ubuntu-24.04:${ROCM}
+RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rocprofiler-sdk \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /source/target/release/tinyllama-tutor /usr/local/bin/
+ENTRYPOINT ["tinyllama-tutor"]

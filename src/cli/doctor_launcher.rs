@@ -1,0 +1,166 @@
+//! `doctor` where runs are made elsewhere: who chose that, and this machine beside the one that computes.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::analysis::Page;
+use crate::base::foreign::plain;
+use crate::base::table::Columns;
+use crate::device::finding::{Finding, Status};
+use crate::run::launcher::Kind;
+use crate::run::{Launcher, Line, read_line};
+use crate::train::event::Body;
+
+/// Where runs are made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Launched {
+    /// `local`, `slurm`, `ssh:HOST`, or the words of a command.
+    pub launcher: String,
+    pub why: String,
+    /// What `doctor --json` says there; null where runs are made here, or where nobody answered.
+    pub compute: Option<Value>,
+    /// Why nobody did.
+    pub trouble: Option<String>,
+}
+
+impl Launched {
+    /// Asks the machine that computes, where it is another one.
+    pub(super) fn examine(launcher: &Launcher) -> Self {
+        let asked = match launcher.kind {
+            Kind::Local => None,
+            _ => Some(ask(launcher)),
+        };
+        let (compute, trouble) = match asked {
+            None => (None, None),
+            Some(Ok(document)) => (Some(document), None),
+            Some(Err(error)) => (None, Some(format!("{error:#}"))),
+        };
+        Launched {
+            launcher: launcher.kind.words(),
+            why: launcher.why.clone(),
+            compute,
+            trouble,
+        }
+    }
+
+    /// Whether the workshop can run there.
+    pub(super) fn is_ready(&self) -> bool {
+        let ready = |document: &Value| document["ready"] == true;
+        self.trouble.is_none() && self.compute.as_ref().is_none_or(ready)
+    }
+
+    pub(super) fn page(&self, here: &[Finding]) -> Page {
+        let mut page = Page::default();
+        page.paragraph(&format!(
+            "Runs are made by {}: {}.",
+            plain(&self.launcher),
+            plain(&self.why)
+        ));
+        if let Some(trouble) = &self.trouble {
+            page.paragraph(&format!(
+                "BROKEN: the machine that computes did not answer: {}",
+                plain(trouble)
+            ));
+        }
+        if let Some(there) = &self.compute {
+            page.table(
+                Columns::of(
+                    "This machine beside the one that computes",
+                    &rows(here, there),
+                )
+                .left("", |row| row.name.clone())
+                .left("here", |row| row.here.clone())
+                .left("there", |row| row.there.clone()),
+            );
+        }
+        page
+    }
+}
+
+/// The document of the other side, and on the error stream what it waits for.
+fn ask(launcher: &Launcher) -> Result<Value> {
+    let words = launcher.command(["doctor", "--json", "--launcher=local"]);
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
+    let out = child.stdout.take().context("it has no output")?;
+    let (mut text, mut trouble) = (String::new(), None);
+    for line in BufReader::new(out).lines() {
+        let line = line.context("reading its answer failed")?;
+        match read_line(&line) {
+            Line::Event(event) => match event.body {
+                Body::Phase(phase) => eprintln!("{}", plain(&phase.message)),
+                Body::Error(failure) => trouble = Some(failure.message),
+                _ => {}
+            },
+            // What a login prints comes before the document.
+            _ if text.is_empty() && line != "{" => {}
+            _ => drop(writeln!(text, "{line}")),
+        }
+    }
+    let status = child.wait().context("waiting for its answer failed")?;
+    if let Some(trouble) = trouble {
+        anyhow::bail!(trouble);
+    }
+    let document = serde_json::from_str(&text);
+    document.with_context(|| {
+        format!("it ended with {status} and no document; lines above may say more")
+    })
+}
+
+struct Row {
+    name: String,
+    here: String,
+    there: String,
+}
+
+fn rows(here: &[Finding], there: &Value) -> Vec<Row> {
+    let there = there["findings"].as_array().map_or(&[][..], Vec::as_slice);
+    let name = |finding: &Value| {
+        let text = |key: &str| plain(finding[key].as_str().unwrap_or_default());
+        (text("topic"), text("name"))
+    };
+    let found = |finding: &Value| {
+        let text = |key: &str| plain(finding[key].as_str().unwrap_or_default());
+        match finding["status"].as_str() {
+            Some("ok") => text("detail"),
+            Some("absent") => "absent".into(),
+            _ => format!("BROKEN: {}", text("detail")),
+        }
+    };
+    let own = |finding: &Finding| match finding.status {
+        Status::Ok => finding.detail.clone(),
+        Status::Absent => "absent".into(),
+        Status::Broken => format!("BROKEN: {}", finding.detail),
+    };
+    let names: BTreeSet<(String, String)> = here
+        .iter()
+        .map(|finding| (finding.topic.to_string(), finding.name.clone()))
+        .chain(there.iter().map(name))
+        .collect();
+    let row = |names: (String, String)| {
+        let mut own_ones = here
+            .iter()
+            .filter(|it| it.topic == names.0 && it.name == names.1);
+        Row {
+            here: own_ones.next().map_or_else(|| "-".into(), own),
+            there: there
+                .iter()
+                .find(|it| name(it) == names)
+                .map_or_else(|| "-".into(), found),
+            name: format!("{}: {}", names.0, names.1),
+        }
+    };
+    names.into_iter().map(row).collect()
+}

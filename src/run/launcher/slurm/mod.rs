@@ -1,0 +1,210 @@
+//! Runs as steps of an allocation of Slurm: the one that this process is in, or one that is kept for the session.
+
+mod allocation;
+pub mod array;
+pub mod keeper;
+mod queue;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use self::allocation::Allocation;
+use super::far::stream;
+use super::near::{Again, Teller, Way};
+use super::settings::Settings;
+use super::trouble::Trouble;
+
+const JOB: &str = "SLURM_JOB_ID";
+const STEP: &str = "SLURM_STEP_ID";
+
+/// Whether this process is in an allocation.
+pub(super) fn is_inside() -> bool {
+    env::var_os(JOB).is_some_and(|job| !job.is_empty())
+}
+
+/// What is asked for, as `sbatch` and `srun` take it: one word each, whatever is in it.
+fn asked(settings: &Settings) -> Vec<OsString> {
+    let slurm = &settings.slurm;
+    let cpus = slurm.cpus.map(|cpus| cpus.to_string());
+    let flags = [
+        ("partition", &slurm.partition),
+        ("account", &slurm.account),
+        ("qos", &slurm.qos),
+        ("time", &slurm.time),
+        ("gres", &slurm.gres),
+        ("cpus-per-task", &cpus),
+    ];
+    let given = flags
+        .into_iter()
+        .filter_map(|(flag, value)| Some(format!("--{flag}={}", value.as_ref()?)));
+    given
+        .chain(slurm.options.iter().cloned())
+        .map(OsString::from)
+        .collect()
+}
+
+/// One process on one node.
+const ONE: [&str; 2] = ["--nodes=1", "--ntasks=1"];
+
+/// What starts a program as a job, or a step, of its own.
+pub(super) fn alone(settings: &Settings) -> Vec<OsString> {
+    let mut words = vec![OsString::from("srun")];
+    words.extend(ONE.map(OsString::from));
+    if !is_inside() {
+        words.extend(asked(settings));
+    }
+    words
+}
+
+/// A run's way to its node.
+pub(super) struct Slurm<'a> {
+    settings: &'a Settings,
+    /// None where this process is in one.
+    allocation: Option<Allocation>,
+    /// Where no session keeps the allocation: given back with this.
+    _alone: Option<TempDir>,
+    job: String,
+    /// The step's name, which no other has; none of a job array's task.
+    step: Option<String>,
+}
+
+impl<'a> Slurm<'a> {
+    pub(super) fn new(settings: &'a Settings, kept: Option<PathBuf>) -> Result<Self> {
+        let mut alone = None;
+        let inside = env::var(JOB).ok().filter(|job| !job.is_empty());
+        let allocation = match (&inside, kept) {
+            (Some(_), _) => None,
+            (None, Some(folder)) => Some(Allocation::new(folder)),
+            (None, None) => {
+                let folder = tempfile::tempdir().context("no folder for the allocation")?;
+                let allocation = Allocation::new(folder.path().to_path_buf());
+                alone = Some(folder);
+                Some(allocation)
+            }
+        };
+        Ok(Slurm {
+            settings,
+            allocation,
+            _alone: alone,
+            job: inside.unwrap_or_default(),
+            step: Some(format!("tutor-{}", std::process::id())),
+        })
+    }
+
+    /// A job array's task, which is begun by Slurm.
+    pub(super) fn task(settings: &'a Settings, job: String) -> Self {
+        Slurm {
+            settings,
+            allocation: None,
+            _alone: None,
+            job,
+            step: None,
+        }
+    }
+
+    fn step_id(&self) -> Option<String> {
+        queue::step(&self.job, self.step.as_ref()?).ok().flatten()
+    }
+
+    /// Whether what writes the stream goes on.
+    fn is_alive(&self) -> bool {
+        let found = || queue::job(&self.job).ok().flatten();
+        match &self.step {
+            Some(_) => self.step_id().is_some(),
+            None => found().is_some_and(|job| job.is_alive()),
+        }
+    }
+}
+
+impl Drop for Slurm<'_> {
+    fn drop(&mut self) {
+        if let (Some(allocation), Some(_)) = (&self.allocation, &self._alone) {
+            allocation.release();
+        }
+    }
+}
+
+impl Way for Slurm<'_> {
+    fn name(&self) -> String {
+        format!("job {}", self.job)
+    }
+
+    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble> {
+        if let Some(allocation) = &mut self.allocation {
+            self.job = allocation.wait_for(&asked(self.settings), teller)?;
+        } else if self.step.is_none() {
+            queue::wait_for(&self.job, teller)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, far: Vec<OsString>) -> Vec<OsString> {
+        let mut words = vec![OsString::from("srun")];
+        words.extend(ONE.map(OsString::from));
+        words.extend(["--input=none", "--unbuffered"].map(OsString::from));
+        words.push(format!("--jobid={}", self.job).into());
+        if let Some(step) = &self.step {
+            words.push(format!("--job-name={step}").into());
+        }
+        if env::var_os(STEP).is_some() {
+            // This process is a step itself, which has all that the allocation has.
+            words.push("--overlap".into());
+        }
+        if let Some(cpus) = self.settings.slurm.cpus {
+            words.push(format!("--cpus-per-task={cpus}").into());
+        }
+        words.extend(far);
+        words
+    }
+
+    fn has_a_line(&self) -> bool {
+        false
+    }
+
+    fn end(&self) {
+        match (&self.step, self.step_id()) {
+            (Some(_), Some(step)) => queue::signal(&step, "URG"),
+            // It is not there yet, and is not begun any more.
+            (Some(_), None) => {}
+            (None, _) => queue::cancel(&self.job),
+        }
+    }
+
+    fn again(&mut self, _: &[OsString], name: &Path, said: &str) -> Again {
+        let is_over = stream(name).is_ok_and(|stream| stream.is_over());
+        match is_over || self.is_alive() {
+            true => Again::Read,
+            false => Again::Never(self.trouble(said)),
+        }
+    }
+
+    fn is_back(&mut self) {}
+
+    fn trouble(&self, said: &str) -> Trouble {
+        let by_words = Trouble::of_slurms_words(said);
+        if !matches!(by_words, Trouble::Other(_)) || self.job.is_empty() {
+            return by_words;
+        }
+        // A job that ends takes some seconds until Slurm says how.
+        for _ in 0..5 {
+            match queue::job(&self.job) {
+                Ok(Some(job)) if job.state == "COMPLETING" => thread::sleep(Duration::from_secs(1)),
+                Ok(Some(job)) => return Trouble::of_state(&job.state).unwrap_or(by_words),
+                Ok(None) => return Trouble::Lost,
+                Err(trouble) => return trouble,
+            }
+        }
+        by_words
+    }
+
+    fn waits(&self, line: &str) -> Option<&'static str> {
+        line.contains("step creation temporarily disabled")
+            .then_some("waiting for another step of this allocation to end")
+    }
+}

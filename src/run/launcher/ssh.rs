@@ -1,0 +1,208 @@
+//! Runs on another machine, through OpenSSH.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::near::{Again, Teller, Way};
+use super::settings::Settings;
+use super::trouble::Trouble;
+use crate::run::UsageError;
+
+/// How long a host may be away during a run.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A key or nothing, an answer soon, and no silence that nobody notices.
+const USUAL: [&str; 9] = [
+    "-T",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=10",
+    "-oServerAliveInterval=5",
+    "-oServerAliveCountMax=3",
+    "-oClearAllForwardings=yes",
+    "-oForwardAgent=no",
+    "-oForwardX11=no",
+    "-oLogLevel=ERROR",
+];
+
+pub(super) fn check_host(host: &str) -> Result<(), UsageError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.-_:%[]".contains(c);
+    match host.starts_with('-') || host.is_empty() || !host.chars().all(is_plain) {
+        true => Err(UsageError(format!(
+            "ssh:{host}: write a host as ssh takes it, such as ssh:node1 or ssh:me@node1"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// A host, and since when it is away.
+pub(super) struct Ssh<'a> {
+    pub host: &'a str,
+    pub settings: &'a Settings,
+    pub away: Option<Instant>,
+}
+
+impl Ssh<'_> {
+    /// `ssh` joins what it is given with spaces, and a shell of the other side takes it apart: every word is quoted for that.
+    pub(super) fn words(&self, there: &[OsString]) -> Vec<OsString> {
+        let mut words = vec![OsString::from("ssh")];
+        words.extend(USUAL.map(OsString::from));
+        words.extend(self.settings.ssh.options.iter().map(OsString::from));
+        words.push("--".into());
+        words.push(self.host.into());
+        words.push(for_a_shell(there));
+        words
+    }
+}
+
+fn for_a_shell(words: &[OsString]) -> OsString {
+    let quote = |word: &OsString| {
+        // Only a zero byte cannot be quoted, and no word of a command line has one.
+        shlex::bytes::try_quote(word.as_bytes()).map_or_else(|_| Vec::new(), |it| it.into_owned())
+    };
+    let words: Vec<Vec<u8>> = words.iter().map(quote).collect();
+    OsString::from_vec(words.join(&b' '))
+}
+
+/// What the environment says to this program goes along; ssh would leave it here.
+fn variables() -> Vec<OsString> {
+    let ours = |name: &OsStr| name.as_bytes().starts_with(b"TINYLLAMA_");
+    let pair = |(mut name, value): (OsString, OsString)| {
+        name.push("=");
+        name.push(value);
+        name
+    };
+    let mut all: Vec<OsString> = env::vars_os()
+        .filter(|(name, _)| ours(name))
+        .map(pair)
+        .collect();
+    if !all.is_empty() {
+        all.insert(0, "env".into());
+    }
+    all
+}
+
+impl Way for Ssh<'_> {
+    fn name(&self) -> String {
+        self.host.to_string()
+    }
+
+    fn ready(&mut self, teller: &mut Teller) -> Result<(), Trouble> {
+        teller.phase(&format!("connecting to {}", self.host), None);
+        Ok(())
+    }
+
+    fn start(&self, far: Vec<OsString>) -> Vec<OsString> {
+        self.words(&[variables(), far].concat())
+    }
+
+    fn has_a_line(&self) -> bool {
+        true
+    }
+
+    /// What is said on the line is enough.
+    fn end(&self) {}
+
+    fn again(&mut self, follow: &[OsString], _: &Path, _: &str) -> Again {
+        let since = *self.away.get_or_insert_with(Instant::now);
+        match since.elapsed() > PATIENCE {
+            true => Again::Never(Trouble::Lost),
+            false => Again::With(self.words(follow)),
+        }
+    }
+
+    fn is_back(&mut self) {
+        self.away = None;
+    }
+
+    fn trouble(&self, said: &str) -> Trouble {
+        let lower = said.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+        let host = self.host.to_string();
+        if says(&[
+            "permission denied",
+            "host key verification",
+            "too many authentication",
+        ]) {
+            Trouble::Login(host)
+        } else if says(&[
+            "could not resolve",
+            "connection refused",
+            "timed out",
+            "no route",
+            "unreachable",
+        ]) {
+            Trouble::Host(host)
+        } else if says(&["command not found", "no such file", "not found"]) {
+            Trouble::Program
+        } else {
+            Trouble::other(said)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// What the shell of the other side makes of the line, word by word.
+    #[test]
+    fn no_word_is_taken_apart_or_obeyed_by_the_other_sides_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = [
+            "printf",
+            "%s\\n",
+            "a b",
+            "it's",
+            "\"",
+            "$(touch hacked)",
+            "`touch hacked`",
+            "; touch hacked",
+            "*",
+            "~",
+            "",
+            "-rf",
+            "&& touch hacked",
+            "\\",
+            "a\tb",
+            "#",
+            "!!",
+            "é\u{202e}",
+        ]
+        .map(OsString::from);
+        let line = for_a_shell(&words);
+        let shell = Command::new("sh")
+            .arg("-c")
+            .arg(&line)
+            .current_dir(folder.path())
+            .output();
+        let said = String::from_utf8(shell.unwrap().stdout).unwrap();
+        let expected: Vec<String> = words[2..]
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+        assert!(!folder.path().join("hacked").exists());
+    }
+
+    #[test]
+    fn a_host_is_no_option_and_no_command() {
+        for host in [
+            "",
+            "-oProxyCommand=touch hacked",
+            "a b",
+            "a;b",
+            "$(b)",
+            "a\nb",
+        ] {
+            assert!(check_host(host).is_err(), "{host}");
+        }
+        for host in ["node1", "me@node1.example", "[::1]"] {
+            check_host(host).unwrap();
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Runs that are made elsewhere: through an `ssh` that is a shell of this machine, with connections that break; and what files
+//! may say of it. `tests/slurm/check` does the same with a real scheduler and a real sshd.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{SMALL, stderr, stdout, tutor};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
+
+/// A machine whose `ssh` does what `script` says; `$line` is the command line for the other side's shell.
+struct Machine(TempDir);
+
+impl Machine {
+    fn with_ssh(script: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let ssh = home.path().join("ssh");
+        let text = format!(
+            "#!/bin/sh\nhere={}\nfor line; do :; done\n{script}\n",
+            home.path().display()
+        );
+        fs::write(&ssh, text).unwrap();
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        Machine(home)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = tutor(self.0.path());
+        let path = std::env::var("PATH").unwrap();
+        command
+            .env("PATH", format!("{}:{path}", self.0.path().display()))
+            .env("XDG_CONFIG_HOME", self.0.path().join("config"));
+        command
+    }
+
+    fn near(&self, words: &[&str]) -> Command {
+        let mut command = self.command();
+        command
+            .args([
+                "launch",
+                "near",
+                r#"--launcher={"to":{"ssh":"node"}}"#,
+                "--",
+            ])
+            .args(words);
+        command
+    }
+
+    fn run(&self, flags: &[&str]) -> Command {
+        self.near(&[&[PROGRAM, "run", "v1", "--events"], SMALL, flags].concat())
+    }
+}
+
+fn events(output: &Output) -> Vec<Value> {
+    let lines = stdout(output);
+    let events = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    events.collect()
+}
+
+fn of<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    events.iter().filter(move |event| event["event"] == kind)
+}
+
+/// That every step is there once, in order.
+fn assert_whole(events: &[Value], steps: u64) {
+    let told: Vec<u64> = of(events, "step")
+        .map(|step| step["n"].as_u64().unwrap())
+        .collect();
+    assert_eq!(told, (1..=steps).collect::<Vec<_>>());
+    assert_eq!(events.last().unwrap()["event"], "summary");
+    let times: Vec<f64> = of(events, "step")
+        .map(|event| event["t"].as_f64().unwrap())
+        .collect();
+    assert!(times.is_sorted(), "one clock for all: {times:?}");
+}
+
+#[test]
+fn a_run_on_another_machine_is_told_as_if_it_were_made_here() {
+    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let output = machine.run(&["--num-steps=3"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let events = events(&output);
+    assert_whole(&events, 6);
+    assert_eq!(events[0]["phase"], "queue");
+    assert!(of(&events, "hello").next().unwrap()["node"].is_string());
+    // Nothing is left of it.
+    let left = fs::read_dir(machine.0.path().join("state/tinyllama-tutor/launched")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_connection_that_breaks_twice_costs_no_line_of_the_run() {
+    let machine = Machine::with_ssh(
+        "n=$(ls $here/cut.* 2>/dev/null | wc -l); touch $here/cut.$n\n\
+         case $n in 0|1) sh -c \"$line\" | head -c 2500; exit 255;; *) exec sh -c \"$line\";; esac",
+    );
+    let output = machine.run(&["--num-steps=30"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let events = events(&output);
+    assert_whole(&events, 33);
+    let broken =
+        of(&events, "phase").filter(|phase| phase["message"].as_str().unwrap().contains("broke"));
+    assert_eq!(broken.count(), 2);
+}
+
+#[test]
+fn words_reach_the_other_machine_as_they_are() {
+    let machine = Machine::with_ssh("cd $here && exec sh -c \"$line\"");
+    let hostile = [
+        "a b",
+        "it's",
+        "\"",
+        "$(touch hacked)",
+        "`touch hacked`",
+        ";touch hacked",
+        "",
+        "-n",
+        "~",
+        "*",
+    ];
+    let words = [&["sh", "-c", "printf '%s\\n' \"$@\"", "-"], &hostile[..]].concat();
+    let output = machine.near(&words).output().unwrap();
+    let said = stdout(&output);
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with("{\"t\""))
+        .collect();
+    assert_eq!(lines, hostile);
+    assert!(!machine.0.path().join("hacked").exists());
+}
+
+#[test]
+fn what_keeps_a_run_from_starting_is_explained() {
+    for (script, says) in [
+        (
+            "echo 'me@node: Permission denied (publickey).' >&2; exit 255",
+            "does not let you in",
+        ),
+        (
+            "echo 'ssh: connect to host node port 22: Connection refused' >&2; exit 255",
+            "does not answer",
+        ),
+        (
+            "echo 'sh: 1: /no/tutor: not found' >&2; exit 127",
+            "this program is not where",
+        ),
+    ] {
+        let output = Machine::with_ssh(script)
+            .run(&["--num-steps=3"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        let events = events(&output);
+        let last = events.last().unwrap();
+        assert_eq!(
+            (last["event"].as_str(), last["code"].as_str()),
+            (Some("error"), Some("launcher"))
+        );
+        assert!(last["message"].as_str().unwrap().contains(says), "{last}");
+        assert!(!last["remedy"].as_str().unwrap().is_empty());
+    }
+}
+
+/// Waits for a step in what a child has said so far.
+fn wait_for_a_step(said: &Path) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !fs::read_to_string(said).is_ok_and(|text| text.contains("\"event\":\"step\"")) {
+        assert!(Instant::now() < until, "no step came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn terminate(child: &Child) {
+    let status = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn an_end_that_is_asked_for_reaches_the_run_which_sums_up() {
+    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let said = machine.0.path().join("said");
+    let mut command = machine.run(&["--num-steps=1000000"]);
+    let mut child = command
+        .stdout(fs::File::create(&said).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_a_step(&said);
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let text = fs::read_to_string(&said).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (last["event"].as_str(), last["complete"].as_bool()),
+        (Some("summary"), Some(false))
+    );
+}
+
+fn doctor(machine: &Machine, class: &Path) -> Output {
+    machine
+        .command()
+        .args(["doctor", "--class"])
+        .arg(class)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn doctor_says_who_chose_and_shows_both_machines() {
+    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let class = machine.0.path().join("class; touch hacked");
+    fs::create_dir(&class).unwrap();
+    let site = class.join(".site.toml");
+    fs::write(&site, "launcher = \"ssh:node\"\n").unwrap();
+    fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).unwrap();
+    let output = doctor(&machine, &class);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        text.contains("Runs are made by ssh:node:") && text.contains(".site.toml says so"),
+        "{text}"
+    );
+    assert!(text.contains("here") && text.contains("there"), "{text}");
+    // The user's own word stands over it.
+    let output = machine
+        .command()
+        .args(["doctor", "--launcher=local", "--class"])
+        .arg(&class)
+        .output();
+    assert!(stdout(&output.unwrap()).contains("Runs are made by local: --launcher says so"));
+    // Who can write there is not who may choose programs.
+    fs::set_permissions(&site, fs::Permissions::from_mode(0o666)).unwrap();
+    let output = doctor(&machine, &class);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("chmod go-w"),
+        "{}",
+        stderr(&output)
+    );
+    fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(&site, "[slurm]\npartion = \"gpu\"\n").unwrap();
+    let output = doctor(&machine, &class);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains(".site.toml:2: unknown field `partion`"),
+        "{}",
+        stderr(&output)
+    );
+}
