@@ -453,11 +453,6 @@ impl Merge {
 /// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done.
 fn merged(all: &[Step]) -> Option<Step> {
     let first = all.first()?;
-    let mut ranks: Vec<_> = all.iter().flat_map(|step| step.ranks.clone()).collect();
-    let last = ranks.iter().map(|rank| rank.began).fold(f64::MIN, f64::max);
-    for rank in &mut ranks {
-        rank.waited_ms = Some(((last - rank.began) * 1e3).clamp(0.0, rank.total_ms));
-    }
     let total_ms = all.iter().map(|step| step.total_ms).fold(0.0, f64::max);
     let most = |figure: fn(&Step) -> Option<u64>| all.iter().filter_map(figure).max();
     Some(Step {
@@ -466,7 +461,7 @@ fn merged(all: &[Step]) -> Option<Step> {
         total_ms,
         bytes_in_use: most(|step| step.bytes_in_use),
         bytes_reserved: most(|step| step.bytes_reserved),
-        ranks,
+        ranks: all.iter().flat_map(|step| step.ranks.clone()).collect(),
         ..first.clone()
     })
 }

@@ -10,6 +10,7 @@ mod shape;
 mod single_block;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use anyhow::{Context as _, Result, bail};
 use tinyllama_kernels::adamw::Hyperparameters;
@@ -32,6 +33,7 @@ pub use launch_times::LaunchTimes;
 use products::Products;
 pub use products::specification;
 pub use single_block::single_block;
+use waits::Waits;
 
 /// Scratch memory of the matrix library for each lane.
 const WORKSPACE: usize = 32 << 20;
@@ -79,6 +81,7 @@ struct Placed {
     activations: Activations,
     kernels: Kernels,
     products: Products,
+    waits: Option<Waits>,
 }
 
 impl Placed {
@@ -100,6 +103,7 @@ impl Placed {
             Products::new(driver, stream, &schedule, &places, options)?
         };
         Ok(Placed {
+            waits: Waits::of(driver, &schedule)?,
             schedule,
             activations,
             kernels,
@@ -167,6 +171,9 @@ impl DeviceExecutor {
             let stream = self.lanes.enter(node)?;
             if wanted(node.phase) {
                 self.launch(index, &node.operation, stream)?;
+            }
+            if let Some(waits) = &self.placed.waits {
+                waits.pass(index, stream)?;
             }
             self.lanes.leave(index, stream)?;
         }
@@ -351,6 +358,10 @@ impl Executor for DeviceExecutor {
             Some(communicator) => Ok(communicator.check_late()?),
             None => Ok(()),
         }
+    }
+
+    fn waited(&self) -> Option<f64> {
+        self.placed.waits.as_ref()?.milliseconds()
     }
 
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
