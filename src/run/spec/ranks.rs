@@ -43,7 +43,7 @@ pub struct RankArgs {
         help_heading = "Several GPUs"
     )]
     pub bucket_mb: f64,
-    /// Compare gradients over all GPUs with one GPU's at the end
+    /// Compare gradients over all GPUs with one GPU's before the first step
     #[arg(
         long,
         value_enum,
