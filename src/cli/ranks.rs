@@ -10,13 +10,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
 use crate::base::file::{create_private, create_private_file};
 use crate::base::foreign::plain;
 use crate::run::spec::RankArgs;
-use crate::run::{Line, RunExit, read_line};
+use crate::run::{Line, RunExit, UsageError, read_line};
 use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
 use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
@@ -30,6 +30,9 @@ const MEETING: &str = "TINYLLAMA_MEETING";
 const STOP: &str = "stop";
 /// How the last line begins that a task writes of its rank.
 const ENDED: &str = "rank ended, ";
+
+/// Processes that are started on one machine, at most.
+const MOST_HERE: usize = 64;
 
 /// How often somebody looks whether the run is to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -226,6 +229,11 @@ pub fn lead(
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<(TrainingEnd, Option<Exit>)> {
+    if task.is_none() && ranks > MOST_HERE {
+        bail!(UsageError(format!(
+            "--gpus {ranks}: no machine has more than {MOST_HERE}; over several, let `srun --ntasks={ranks}` start it"
+        )));
+    }
     let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
     let (tell, heard) = channel();
     let _meeting = task.map(|task| Meeting(task.meeting.clone()));

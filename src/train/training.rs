@@ -135,7 +135,7 @@ impl Run<'_> {
             self.reporter
                 .update(|tally| tally.parameters_with_gradient = with_gradient);
         }
-        let waited = match self.options.synchronize {
+        let is_true = match self.options.synchronize {
             Synchronize::Phases | Synchronize::Step => true,
             // The step's time is true; those of its parts, where there are any, are not.
             Synchronize::HostParts => times.forward.is_none(),
@@ -151,7 +151,7 @@ impl Run<'_> {
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
             // Without a queue the host's clock is the device's.
-            synchronized: waited || !self.device.backend().is_asynchronous(),
+            synchronized: is_true || !self.device.backend().is_asynchronous(),
             launches,
             captured,
             bytes_in_use: memory.in_use,
