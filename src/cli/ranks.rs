@@ -10,13 +10,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
 use crate::base::file::{create_private, create_private_file};
 use crate::base::foreign::plain;
 use crate::run::spec::RankArgs;
-use crate::run::{Line, RunExit, read_line};
+use crate::run::{Line, RunExit, UsageError, read_line};
 use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
 use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
@@ -30,6 +30,9 @@ const MEETING: &str = "TINYLLAMA_MEETING";
 const STOP: &str = "stop";
 /// How the last line begins that a task writes of its rank.
 const ENDED: &str = "rank ended, ";
+
+/// Processes that are started on one machine, at most.
+const MOST_HERE: usize = 64;
 
 /// How often somebody looks whether the run is to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -226,6 +229,11 @@ pub fn lead(
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<(TrainingEnd, Option<Exit>)> {
+    if task.is_none() && ranks > MOST_HERE {
+        bail!(UsageError(format!(
+            "--gpus {ranks}: no machine has more than {MOST_HERE}; over several, let `srun --ntasks={ranks}` start it"
+        )));
+    }
     let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
     let (tell, heard) = channel();
     let _meeting = task.map(|task| Meeting(task.meeting.clone()));
@@ -453,11 +461,6 @@ impl Merge {
 /// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done.
 fn merged(all: &[Step]) -> Option<Step> {
     let first = all.first()?;
-    let mut ranks: Vec<_> = all.iter().flat_map(|step| step.ranks.clone()).collect();
-    let last = ranks.iter().map(|rank| rank.began).fold(f64::MIN, f64::max);
-    for rank in &mut ranks {
-        rank.waited_ms = Some(((last - rank.began) * 1e3).clamp(0.0, rank.total_ms));
-    }
     let total_ms = all.iter().map(|step| step.total_ms).fold(0.0, f64::max);
     let most = |figure: fn(&Step) -> Option<u64>| all.iter().filter_map(figure).max();
     Some(Step {
@@ -466,7 +469,7 @@ fn merged(all: &[Step]) -> Option<Step> {
         total_ms,
         bytes_in_use: most(|step| step.bytes_in_use),
         bytes_reserved: most(|step| step.bytes_reserved),
-        ranks,
+        ranks: all.iter().flat_map(|step| step.ranks.clone()).collect(),
         ..first.clone()
     })
 }

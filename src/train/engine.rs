@@ -130,6 +130,8 @@ pub struct StepResult {
     pub memory: MemoryUse,
     /// Parameter tensors that received a gradient; `None` where only [`Engine::gradients`] tells.
     pub with_gradient: Option<usize>,
+    /// Milliseconds for which only sums over ranks were under way; `None` where there are none or nobody measures them.
+    pub waited: Option<f64>,
 }
 
 /// A loss and the gradients of all parameters, in the order of their names; `None` for one that got none.

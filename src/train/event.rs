@@ -199,9 +199,8 @@ pub struct RankStep {
     /// Of its share of the batch.
     pub loss: f64,
     pub total_ms: f64,
-    /// When it began, in seconds since 1970 by the clock of its machine.
-    pub began: f64,
-    /// Until the last of the others began, too, without which no sum is complete; null in a stream of one rank.
+    /// From the end of its own gradients to the end of their sums: what the backward pass did not hide, and how late the others
+    /// were. Null where the device does not tell.
     pub waited_ms: Option<f64>,
 }
 
@@ -445,7 +444,7 @@ pub struct Summary {
     /// Where several GPUs trained and were compared with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank_check: Option<RankCheck>,
-    /// Of each measured step the longest that a rank waited for the others to begin; absent where there is one.
+    /// Of each measured step the longest that a rank waited for sums; absent where nobody measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<Spread>,
     /// Fields this version of the program does not know.

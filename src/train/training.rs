@@ -1,7 +1,5 @@
 //! One training run from the first step to the summary, whatever carries its steps out.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use anyhow::{Context as _, Result};
 
 use super::compile_progress::CompileProgress;
@@ -42,6 +40,7 @@ pub fn train(
     let total = options.warmup + options.steps;
     // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
     let mut region = None;
+    let mut ranks_agree = true;
     for n in 1..=total {
         if let Some(reason) = stop.reason() {
             return Ok(TrainingEnd::Stopped(reason));
@@ -51,6 +50,10 @@ pub fn train(
             region = Some(ranges::counted());
         }
         let batch = data.next_batch();
+        if n == 1 {
+            // Later, where a loss is small, gradients are differences of nearly equal numbers and tell little.
+            ranks_agree = run.check_ranks(&batch)?;
+        }
         if n == 1
             && options.diagnose
             && let Some(observed) = run.engine.activations(&batch)?
@@ -68,7 +71,7 @@ pub fn train(
     }
     let batch = data.next_batch();
     let mut end = run.check_repeatability(&batch)?;
-    if run.check_ranks(&batch)? == TrainingEnd::RanksDiffer {
+    if !ranks_agree {
         end = TrainingEnd::RanksDiffer;
     }
     run.profile_and_count(&batch)?;
@@ -125,6 +128,7 @@ impl Run<'_> {
             captured,
             memory,
             with_gradient,
+            waited,
         } = self
             .engine
             .step(batch, self.options.synchronize)
@@ -140,7 +144,7 @@ impl Run<'_> {
             self.reporter
                 .update(|tally| tally.parameters_with_gradient = with_gradient);
         }
-        let waited = match self.options.synchronize {
+        let is_true = match self.options.synchronize {
             Synchronize::Phases | Synchronize::Step => true,
             // The step's time is true; those of its parts, where there are any, are not.
             Synchronize::HostParts => times.forward.is_none(),
@@ -156,44 +160,40 @@ impl Run<'_> {
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
             // Without a queue the host's clock is the device's.
-            synchronized: waited || !self.device.backend().is_asynchronous(),
+            synchronized: is_true || !self.device.backend().is_asynchronous(),
             launches,
             captured,
             bytes_in_use: memory.in_use,
             bytes_reserved: memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
-            ranks: self.of_rank(loss, times.total),
+            ranks: self.of_rank(loss, times.total, waited),
         });
         Ok(loss)
     }
 
     /// What the first rank needs of each to tell of all; nothing where there is one.
-    fn of_rank(&self, loss: f64, total_ms: f64) -> Vec<RankStep> {
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = clock.unwrap_or_default().as_secs_f64();
+    fn of_rank(&self, loss: f64, total_ms: f64, waited_ms: Option<f64>) -> Vec<RankStep> {
         let ranks = self.options.ranks.iter().map(|options| RankStep {
             rank: options.rank,
             loss,
             total_ms,
-            began: now - total_ms / 1e3,
-            waited_ms: None,
+            waited_ms,
         });
         ranks.collect()
     }
 
     /// Compares gradients over all ranks with one device's, where there are several.
-    fn check_ranks(&mut self, batch: &Batch) -> Result<TrainingEnd> {
+    fn check_ranks(&mut self, batch: &Batch) -> Result<bool> {
         if !self.options.ranks.as_ref().is_some_and(|ranks| ranks.check) {
-            return Ok(TrainingEnd::Complete);
+            return Ok(true);
         }
+        let message = "comparing gradients over all GPUs with those of one";
+        self.reporter.phase(PhaseName::Setup, message.into());
         let checked = self.engine.compare_ranks(batch);
         let checked = checked.context("comparing gradients over ranks with one device's failed")?;
-        let differ = checked.as_ref().is_some_and(|check| !check.passed);
+        let agree = checked.as_ref().is_none_or(|check| check.passed);
         self.reporter.update(|tally| tally.rank_check = checked);
-        Ok(match differ {
-            true => TrainingEnd::RanksDiffer,
-            false => TrainingEnd::Complete,
-        })
+        Ok(agree)
     }
 
     /// Where the first step compiles on a device: its caches may be empty.

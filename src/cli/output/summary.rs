@@ -74,8 +74,8 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         lines.push(unsynchronised_text(summary));
     }
     lines.extend(repeatability.map(|found| row(("repeatability", found))));
-    if summary.waited_ms.is_some() {
-        lines.push(row(("longest wait", spread(summary.waited_ms))));
+    if summary.waited_ms.is_some() || summary.rank_check.is_some() {
+        lines.push(row(("waited for sums", spread(summary.waited_ms))));
     }
     lines.extend(summary.rank_check.as_ref().map(|check| {
         let verdict = match check.passed {

@@ -76,6 +76,13 @@ interface! {
 }
 
 interface! {
+    /// From CUDA 11.1 on; not in every HIP.
+    GraphClock {
+        record(Opaque, Opaque, c_uint) = "cuEventRecordWithFlags" | "hipEventRecordWithFlags";
+    }
+}
+
+interface! {
     /// From CUDA 11.8 on.
     ExtendedLaunch {
         launch(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) = "cuLaunchKernelEx";
@@ -93,6 +100,8 @@ interface! {
 
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_RECORD_EXTERNAL`: a node of the graph, which marks each replay.
+pub(super) const EACH_REPLAY: c_uint = 1;
 /// More urgent than any stream can be: drivers take the most urgent they have.
 pub(super) const MOST_URGENT: c_int = -100;
 /// `CU_EVENT_DISABLE_TIMING`.

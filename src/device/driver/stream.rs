@@ -6,7 +6,7 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::handle::{Shared, Work};
-use super::interface::{MOST_URGENT, NON_BLOCKING, Opaque, WITHOUT_TIMING};
+use super::interface::{EACH_REPLAY, MOST_URGENT, NON_BLOCKING, Opaque, WITHOUT_TIMING};
 use super::loader::call;
 use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
@@ -257,6 +257,22 @@ impl Stream {
         unsafe { call!(self.shared.calls, common.record(event.handle, self.handle))? };
         event.capture.replace(self.capture_token());
         Ok(())
+    }
+
+    /// Marks this point of the stream for a timed event, in a capture anew by each replay. `false` where the driver cannot do
+    /// that, and the event is as before.
+    pub fn stamp(&self, event: &Event) -> Result<bool> {
+        if !self.is_capturing() {
+            self.record(event)?;
+            return Ok(true);
+        }
+        let calls = &self.shared.calls;
+        let Some(clock) = &calls.graph_clock else {
+            return Ok(false);
+        };
+        // SAFETY: both handles are ours.
+        unsafe { call!(calls => clock, record(event.handle, self.handle, EACH_REPLAY))? };
+        Ok(true)
     }
 
     /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.

@@ -11,6 +11,9 @@ use crate::train::{Gemm, Options};
 
 const MEBI: f64 = (1 << 20) as f64;
 
+/// More processes than this are a slip of the keyboard.
+const MOST: usize = 1024;
+
 /// How a batch is shared by GPUs, and when their gradients are summed.
 #[derive(Clone, Debug, Args)]
 pub struct RankArgs {
@@ -43,7 +46,7 @@ pub struct RankArgs {
         help_heading = "Several GPUs"
     )]
     pub bucket_mb: f64,
-    /// Compare gradients over all GPUs with one GPU's at the end
+    /// Compare gradients over all GPUs with one GPU's before the first step
     #[arg(
         long,
         value_enum,
@@ -73,8 +76,10 @@ impl RankArgs {
             return Ok(options);
         };
         let refuse = |why: String| bail!(UsageError(why));
-        if gpus == 0 {
-            return refuse("--gpus 0: at least one GPU has to train".into());
+        if gpus == 0 || gpus > MOST {
+            return refuse(format!(
+                "--gpus {gpus}: at least one GPU has to train, and at most {MOST}"
+            ));
         }
         if !(self.bucket_mb.is_finite() && self.bucket_mb > 0.0) {
             return refuse(format!(
@@ -83,7 +88,7 @@ impl RankArgs {
             ));
         }
         if let Some(each) = self.batch_per_gpu {
-            options.config.batch_size = each * gpus;
+            options.config.batch_size = each.saturating_mul(gpus);
             options.config.validate()?;
         }
         let batch = options.config.batch_size;

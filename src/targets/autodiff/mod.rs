@@ -347,6 +347,7 @@ impl Engine for Trainer {
             captured: None,
             memory: memory.get(),
             with_gradient: Some(with_gradient),
+            waited: None,
         })
     }
 

@@ -71,6 +71,7 @@ impl Engine for ScheduledEngine {
             captured: own.map(|launches| launches.captured),
             memory: self.trainer.memory(),
             with_gradient: None,
+            waited: self.trainer.waited(),
         })
     }
 

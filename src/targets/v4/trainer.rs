@@ -169,6 +169,11 @@ impl Trainer {
         Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
     }
 
+    /// See [`Executor::waited`].
+    pub fn waited(&self) -> Option<f64> {
+        self.executor.waited()
+    }
+
     /// Waits until everything started is done.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod shape;
 mod single_block;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use anyhow::{Context as _, Result, bail};
 use tinyllama_kernels::adamw::Hyperparameters;
@@ -33,6 +34,7 @@ pub use launch_times::LaunchTimes;
 use products::Products;
 pub use products::specification;
 pub use single_block::single_block;
+use waits::Waits;
 
 /// Scratch memory of the matrix library for each lane.
 const WORKSPACE: usize = 32 << 20;
@@ -80,6 +82,7 @@ struct Placed {
     activations: Activations,
     kernels: Kernels,
     products: Products,
+    waits: Option<Waits>,
 }
 
 impl Placed {
@@ -101,6 +104,7 @@ impl Placed {
             Products::new(driver, stream, &schedule, &places, options)?
         };
         Ok(Placed {
+            waits: Waits::of(driver, &schedule)?,
             schedule,
             activations,
             kernels,
@@ -177,6 +181,9 @@ impl DeviceExecutor {
                     inside = Some((node.phase, ranges::range(|| node.phase.name().into())));
                 }
                 self.launch(index, &node.operation, stream)?;
+            }
+            if let Some(waits) = &self.placed.waits {
+                waits.pass(index, stream)?;
             }
             self.lanes.leave(index, stream)?;
         }
@@ -361,6 +368,10 @@ impl Executor for DeviceExecutor {
             Some(communicator) => Ok(communicator.check_late()?),
             None => Ok(()),
         }
+    }
+
+    fn waited(&self) -> Option<f64> {
+        self.placed.waits.as_ref()?.milliseconds()
     }
 
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
