@@ -193,7 +193,7 @@ mod tests {
         // One that goes meanwhile, and one that belongs to somebody else.
         std::fs::remove_file(properties(1)).unwrap();
         let closed = properties(3);
-        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o0)).unwrap();
         let topology = folder.path().to_owned();
         let nodes = as_nobody(folder.path(), move || {
             let gpus = gpus(&topology).unwrap();
@@ -219,7 +219,7 @@ mod tests {
         let node = folder.path().join("kfd");
         std::fs::write(&node, "").unwrap();
         assert_eq!(closed_to(&node), None);
-        std::fs::set_permissions(&node, PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o0)).unwrap();
         let (closed, none) = as_nobody(folder.path(), move || {
             (closed_to(&node), closed_to(&node.join("none")))
         });
