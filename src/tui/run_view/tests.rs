@@ -136,7 +136,7 @@ fn a_run_that_compiles_says_how_far_it_is() {
 fn a_run_in_a_queue_says_why_and_for_how_long() {
     let waits = r#"{"t":1.0,"event":"phase","phase":"queue","progress":null,"eta_s":90.0,"message":"job 7 waits: nodes that suit are busy (Resources)"}"#;
     let mut view = view(&[waits.to_owned()]);
-    view.clock(31.0);
+    view.clock(31.0, None);
     let sheet = sheet_of(&view);
     assert!(sheet.contains("waiting, about "), "{sheet}");
     assert!(
