@@ -5,7 +5,7 @@ mod class;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use class::{course, place};
@@ -294,16 +294,19 @@ fn what_is_kept_is_its_learners_alone_whatever_comes_first() {
     let folder = TempDir::new().unwrap();
     tutor(folder.path(), &["doctor"], "");
     said(folder.path(), &["--plain"], "quit\n");
-    fn check(path: &Path) {
+    fn files_open(path: &Path) -> Vec<PathBuf> {
         let found = fs::symlink_metadata(path).unwrap();
-        let mode = found.permissions().mode() & 0o077;
-        assert_eq!(mode, 0, "{} is open to others", path.display());
-        if found.is_dir() {
-            fs::read_dir(path)
-                .unwrap()
-                .flatten()
-                .for_each(|entry| check(&entry.path()));
+        let mut open = Vec::new();
+        if found.permissions().mode() & 0o077 != 0 {
+            open.push(path.to_owned());
         }
+        if found.is_dir() {
+            let entries = fs::read_dir(path).unwrap().flatten();
+            open.extend(entries.flat_map(|entry| files_open(&entry.path())));
+        }
+        open
     }
-    check(&folder.path().join("state/tinyllama-tutor"));
+    let state = folder.path().join("state/tinyllama-tutor");
+    assert!(state.join("events.jsonl").exists() && state.join("lock").exists());
+    assert_eq!(files_open(&state), Vec::<PathBuf>::new(), "open to others");
 }

@@ -50,6 +50,65 @@ fn hotspots_add_up_by_name() {
     assert!(close(shares, 100.0));
 }
 
+/// A run with two counted steps, each 100 ns after 1000; launches are (kernel, start).
+fn marked_run(launches: &[(&str, i64)]) -> Profile {
+    let folder = tempfile::tempdir().unwrap();
+    let mut kernels = String::from(
+        "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Thread_Id\",\"Dispatch_Id\",\"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\
+         \"Start_Timestamp\",\"End_Timestamp\"\n",
+    );
+    for (index, (name, start)) in launches.iter().enumerate() {
+        let end = start + 5;
+        kernels +=
+            &format!("\"KERNEL_DISPATCH\",1,1,7,{index},1,\"{name}\",{index},{start},{end}\n");
+    }
+    let mut markers = String::from(
+        "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n",
+    );
+    let ranges = [
+        ("step", 800, 900),
+        ("counted steps", 1000, 1210),
+        ("step", 1000, 1100),
+        ("forward", 1000, 1050),
+        ("step", 1100, 1200),
+    ];
+    for (index, (name, start, end)) in ranges.iter().enumerate() {
+        markers += &format!("\"MARKER_CORE_RANGE_API\",\"{name}\",7,7,{index},{start},{end}\n");
+    }
+    std::fs::write(folder.path().join("v1_7_kernel_trace.csv"), kernels).unwrap();
+    std::fs::write(folder.path().join("v1_7_marker_api_trace.csv"), markers).unwrap();
+    import(folder.path()).unwrap().profile
+}
+
+#[test]
+fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
+    let counted = [
+        ("a", 1010),
+        ("a", 1020),
+        ("b", 1030),
+        ("a", 1110),
+        ("a", 1120),
+        ("b", 1130),
+    ];
+    let per_step = |launches: &[(&str, i64)]| {
+        let found = hotspots(&marked_run(launches), GroupBy::ShortName, &Parts::default());
+        let table = found.table(9).render(80);
+        assert_eq!(
+            table.contains("calls a step"),
+            found.kernels[0].calls_per_step.is_some()
+        );
+        found
+            .kernels
+            .iter()
+            .map(|kernel| kernel.calls_per_step)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(per_step(&counted), [Some(2.0), Some(1.0)]);
+    // One of the warm-up: the profiler did not keep to the counted steps.
+    let with_warm_up = [&counted[..], &[("a", 850)]].concat();
+    assert_eq!(per_step(&with_warm_up), [None, None]);
+}
+
 #[test]
 fn hotspots_of_a_summary_are_those_of_the_profiler() {
     let profile = read("readme_csv/Profiling-by-example__jacobi__README.md_L107.csv");

@@ -122,6 +122,7 @@ fn hotspots_with_every_version_of_rocprofv3() {
         for flag in [
             "--kernel-trace",
             "--stats",
+            "--marker-trace",
             "--output-format",
             "-d",
             "-o",
@@ -129,6 +130,15 @@ fn hotspots_with_every_version_of_rocprofv3() {
         ] {
             assert!(words.contains(&flag.to_owned()), "{rocm}: {words:?}");
         }
+        // Warm-up is left out where the profiler can, and said to be in the figures where not.
+        let selects = words.contains(&"--selected-regions".to_owned());
+        let notes = document["notes"].to_string();
+        assert_eq!(selects, rocm >= "7", "{rocm}: {words:?}");
+        assert_eq!(
+            notes.contains("--selected-regions came"),
+            !selects,
+            "{notes}"
+        );
     }
 }
 

@@ -148,7 +148,7 @@ fn every_typical_mistake_is_found_with_the_right_words() {
                         })
                 };
                 if !checked.findings.iter().any(shows) {
-                    let (name, shows) = (&wrong.file, wrong.shows.words());
+                    let (name, shows) = (&wrong.file, wrong.shows.name());
                     let (says, line) = (&wrong.says, wrong.line);
                     missed.push(format!(
                         "{name} at waves of {wave} does not show `{shows}` {says:?} {line:?}:\n{}",

@@ -89,7 +89,12 @@ impl Random {
 
     /// Uniform in [-1, 1).
     pub fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        2.0 * self.share() - 1.0
+    }
+
+    /// In [0, 1).
+    pub fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// `count` uniform values in [-1, 1).

@@ -147,7 +147,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    pub(crate) const fn new(kernel: &'static str, vgprs: u32, lds_bytes: u32) -> Budget {
+    pub const fn new(kernel: &'static str, vgprs: u32, lds_bytes: u32) -> Budget {
         Budget {
             kernel,
             vgprs,

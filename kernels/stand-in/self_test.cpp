@@ -8,8 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "library/hip.h"
@@ -121,10 +125,12 @@ int launch(void *function, unsigned blocks, unsigned threads, unsigned local, vo
     return hipModuleLaunchKernel(function, blocks, 1, 1, threads, 1, 1, local, stream, pointers, nullptr);
 }
 
-unsigned wave() {
-    const char *arch = getenv("HIP_STAND_IN_ARCH");
-    return !arch || strncmp(arch, "gfx9", 4) == 0 ? 64 : 32;
+const char *architecture() {
+    const char *named = getenv("HIP_STAND_IN_ARCH");
+    return named ? named : "gfx90a";
 }
+
+unsigned wave() { return strncmp(architecture(), "gfx9", 4) == 0 ? 64 : 32; }
 
 std::vector<float> ramp(size_t count) {
     std::vector<float> values(count);
@@ -168,6 +174,8 @@ struct Case {
     const char *complaint;
     std::function<void()> body;
     const char *environment = nullptr;
+    // Where only some architectures have what it is about.
+    const char *architectures = nullptr;
 };
 
 int expect_failure(int status) {
@@ -234,7 +242,18 @@ struct SmallProduct {
     }
 };
 
+#include "self_test_matrix.h"
+
 const std::vector<Case> CASES = {
+    {"every element of a matrix instruction lies where AMD's table says", nullptr, each_element_lies_where_the_table_says},
+    {"lanes or registers exchanged in such a table are seen", nullptr, an_exchange_in_a_table_is_seen},
+    {"neighbouring lanes of a matrix instruction's result exchanged are seen", nullptr, a_planted_exchange_is_seen,
+     "HIP_STAND_IN_PLANT=matrix-lanes"},
+    {"blocks of 16 lanes of a matrix instruction's result exchanged are seen", nullptr, a_planted_exchange_is_seen,
+     "HIP_STAND_IN_PLANT=matrix-blocks"},
+    {"a matrix instruction of a part of a wave is found", "take no part", half_a_wave_multiplies},
+    {"other operands in the upper half of a wave of 32 are found", "brings other operands", upper_lanes_bring_something_else, nullptr, "gfx1100"},
+    {"f32 keeps its digits in a matrix instruction, and xf32 ten bits", nullptr, operands_keep_their_digits},
     {"a kernel reads its arguments by value and writes its buffer", nullptr,
      [] {
          Buffer<float> x(ramp(1000)), y(std::vector<float>(1000, 1.0f));
@@ -485,7 +504,7 @@ const std::vector<Case> CASES = {
      [] {
          SmallProduct product(6);
          expect(product.choose() == 7 && product.found == 0, "not supported");
-     }},
+     }, nullptr, "gfx90a gfx1100"},
     {"events measure time, but only timed ones", nullptr,
      [] {
          void *from, *to, *untimed;
@@ -591,6 +610,7 @@ int main(int argc, char **argv) {
     int failed = 0;
     for (const Case &test : CASES) {
         if (argc > 1 && !strstr(test.name, argv[1])) continue;
+        if (test.architectures && !strstr(test.architectures, architecture())) continue;
         std::string output;
         const bool passed = run(test, &output);
         printf("%s %s\n", passed ? "ok    " : "FAILED", test.name);

@@ -44,6 +44,9 @@ pub struct DataSheet {
     pub fp16: Option<f64>,
     #[serde(default)]
     pub bf16: Option<f64>,
+    /// GB/s to other GPUs of the host, all links together, one direction.
+    #[serde(default, skip_serializing)]
+    pub link: Option<f64>,
     /// Where the figures come from.
     pub sources: Vec<String>,
 }

@@ -8,6 +8,7 @@ pub mod gpus;
 pub mod least_squares;
 pub mod parts;
 pub mod prediction;
+pub mod ranks;
 pub mod regression;
 pub mod relative;
 pub mod roofline;

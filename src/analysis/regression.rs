@@ -7,31 +7,21 @@ use serde::Serialize;
 pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
+use crate::base::named::named;
 use crate::base::statistics::{Interval, Series, Verdict as Bound, ratio_of_medians};
 
-/// What is compared with the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    StepTime,
-    Throughput,
-    Memory,
-    Launches,
-    FinalLoss,
-    /// Against another target of today, not against the baseline.
-    Speedup,
-}
-
-impl Figure {
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::StepTime => "step time",
-            Figure::Throughput => "throughput",
-            Figure::Memory => "memory",
-            Figure::Launches => "launches",
-            Figure::FinalLoss => "final loss",
-            Figure::Speedup => "speed-up",
-        }
+named! {
+    /// What is compared with the baseline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Figure {
+        StepTime = "step time",
+        Throughput = "throughput",
+        Memory = "memory",
+        Launches = "launches",
+        FinalLoss = "final loss",
+        /// Against another target of today, not against the baseline.
+        Speedup = "speed-up",
     }
 }
 
@@ -76,49 +66,27 @@ pub fn check(
         interval,
         message,
     };
+    let spread = |figure, of: fn(&RunFigures) -> _, allowed| {
+        let (today, baseline) = (series(today, of), series(baseline, of));
+        outcome(figure, with_spread(&today, &baseline, allowed, confidence))
+    };
+    let plain = |figure, of: fn(&RunFigures) -> Option<f64>| {
+        outcome(
+            figure,
+            exact(worst(today, of), worst(baseline, of), tolerance),
+        )
+    };
+    let least = Allowed::AtLeast(1.0 - tolerance);
     vec![
-        outcome(
+        spread(
             Figure::StepTime,
-            with_spread(
-                &series(today, |run| run.step_ms.clone()),
-                &series(baseline, |run| run.step_ms.clone()),
-                Allowed::AtMost(1.0 + tolerance),
-                confidence,
-            ),
+            |run| run.step_ms.clone(),
+            Allowed::AtMost(1.0 + tolerance),
         ),
-        outcome(
-            Figure::Throughput,
-            with_spread(
-                &series(today, RunFigures::throughput_of_steps),
-                &series(baseline, RunFigures::throughput_of_steps),
-                Allowed::AtLeast(1.0 - tolerance),
-                confidence,
-            ),
-        ),
-        outcome(
-            Figure::Memory,
-            exact(
-                worst(today, |run| run.peak_bytes),
-                worst(baseline, |run| run.peak_bytes),
-                tolerance,
-            ),
-        ),
-        outcome(
-            Figure::Launches,
-            exact(
-                worst(today, |run| run.launches),
-                worst(baseline, |run| run.launches),
-                tolerance,
-            ),
-        ),
-        outcome(
-            Figure::FinalLoss,
-            exact(
-                worst(today, |run| run.final_loss),
-                worst(baseline, |run| run.final_loss),
-                tolerance,
-            ),
-        ),
+        spread(Figure::Throughput, RunFigures::throughput_of_steps, least),
+        plain(Figure::Memory, |run| run.peak_bytes),
+        plain(Figure::Launches, |run| run.launches),
+        plain(Figure::FinalLoss, |run| run.final_loss),
     ]
 }
 

@@ -12,6 +12,7 @@ use super::comparison::{paths, peak_bytes, total_series};
 use super::least_squares::fit;
 use super::relative::middle;
 use super::runner::MeasuredRun;
+use crate::base::named::named;
 use crate::base::statistics::{Series, half_width};
 
 /// A pair of sizes; none where the target's own is used.
@@ -122,22 +123,17 @@ impl TargetScale {
     }
 }
 
-/// In what something grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Axis {
-    SequenceLength,
-    BatchSize,
+named! {
+    /// In what something grows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Axis {
+        SequenceLength = "sequence length",
+        BatchSize = "batch size",
+    }
 }
 
 impl Axis {
-    pub fn name(self) -> &'static str {
-        match self {
-            Axis::SequenceLength => "sequence length",
-            Axis::BatchSize => "batch size",
-        }
-    }
-
     fn of(self, size: Size) -> usize {
         match self {
             Axis::SequenceLength => size.sequence_length,

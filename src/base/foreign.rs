@@ -250,5 +250,11 @@ mod tests {
         assert_eq!(read().as_deref(), Some("four\n"));
         assert_eq!(read().as_deref(), Some("\u{e9}"));
         assert_eq!(read(), None);
+        // A line without an end, which takes no room on the disk.
+        File::create(&file)
+            .and_then(|file| file.set_len(LONGEST_LINE))
+            .unwrap();
+        let endless = Lines::open(&file).unwrap().next_into(&mut Vec::new());
+        assert_eq!(endless.unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 }

@@ -4,6 +4,7 @@ pub mod device_facts;
 pub mod file;
 pub mod foreign;
 pub mod locale;
+pub mod named;
 pub mod roofline;
 pub mod statistics;
 pub mod table;

@@ -93,6 +93,19 @@ pub fn same_number(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
 }
 
+/// A count with its thousands apart.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +118,11 @@ mod tests {
         assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.00 MiB");
         assert_eq!(figure(0.0), "0");
         assert_eq!(figure(12.345), "12.35");
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(31_977_984), "31 977 984");
+        assert_eq!(grouped(12), "12");
     }
 }

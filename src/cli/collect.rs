@@ -18,79 +18,58 @@ use super::Exit;
 use crate::run::UsageError;
 use crate::run::signal_group;
 
-/// A command of this program and the file its output goes to.
-struct Fact {
-    file: &'static str,
-    arguments: &'static str,
-    /// Whether it takes the flags of a training run.
-    trains: bool,
-}
-
 /// From what always works to what takes long, so that a machine that stops half-way has said the most.
-const FACTS: [Fact; 19] = [
-    other("doctor.json", "doctor --json"),
-    other("driver.json", "doctor --driver --json"),
-    other("kernels-compiled.json", "kernels --arch all --json"),
-    other("kernels-f32.json", "kernels --check --json"),
-    other("kernels-bf16.json", "kernels --check --json --dtype bf16"),
-    other("kernels-f16.json", "kernels --check --json --dtype f16"),
-    training(
+const FACTS: [(&str, &str); 19] = [
+    ("doctor.json", "doctor --json"),
+    ("driver.json", "doctor --driver --json"),
+    ("kernels-compiled.json", "kernels --arch all --json"),
+    ("kernels-f32.json", "kernels --check --json"),
+    ("kernels-bf16.json", "kernels --check --json --dtype bf16"),
+    ("kernels-f16.json", "kernels --check --json --dtype f16"),
+    (
         "v3-tiny.json",
         "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
     ),
-    training(
+    (
         "v4-tiny.json",
         "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
     ),
-    training("gradcheck-f32.json", "gradcheck --config tiny --json"),
-    training(
+    ("gradcheck-f32.json", "gradcheck --config tiny --json"),
+    (
         "gradcheck-bf16.json",
         "gradcheck --config tiny --dtype bf16 --json",
     ),
-    training("verify.json", "verify --config tiny --json"),
-    other("calibrate.json", "calibrate --json"),
-    training(
+    ("verify.json", "verify --config tiny --json"),
+    ("calibrate.json", "calibrate --json"),
+    (
         "v1-small.json",
         "run v1 --config small --num-steps 30 --profile-steps 2 --flops --json",
     ),
-    training(
+    (
         "v2-small.json",
         "run v2 --config small --num-steps 30 --profile-steps 2 --flops --json",
     ),
-    training(
+    (
         "v3-small.json",
         "run v3 --config small --num-steps 30 --profile-steps 2 --flops --json",
     ),
-    training(
+    (
         "v4-small.json",
         "run v4 --config small --num-steps 30 --profile-steps 2 --flops --json",
     ),
-    training(
+    (
         "v3-small-bf16.json",
         "run v3 --config small --num-steps 30 --dtype bf16 --json",
     ),
-    training(
+    (
         "v4-small-bf16.json",
         "run v4 --config small --num-steps 30 --dtype bf16 --json",
     ),
-    training("stages.json", "stages --config small --num-steps 20 --json"),
+    ("stages.json", "stages --config small --num-steps 20 --json"),
 ];
 
-const fn training(file: &'static str, arguments: &'static str) -> Fact {
-    Fact {
-        file,
-        arguments,
-        trains: true,
-    }
-}
-
-const fn other(file: &'static str, arguments: &'static str) -> Fact {
-    Fact {
-        file,
-        arguments,
-        trains: false,
-    }
-}
+/// Those that train; they take the flags of a training run.
+const TRAINING: [&str; 4] = ["run", "gradcheck", "verify", "stages"];
 
 /// How long a command may take to end once it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -112,19 +91,19 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
-    for (number, fact) in FACTS.iter().enumerate() {
+    for (number, (file, words)) in FACTS.into_iter().enumerate() {
         if signal() != 0 {
             break;
         }
-        let mut arguments: Vec<&str> = fact.arguments.split(' ').collect();
-        if fact.trains {
+        let mut arguments: Vec<&str> = words.split(' ').collect();
+        if TRAINING.contains(&arguments[0]) {
             arguments.extend(flags.iter().map(String::as_str));
         }
         let command = arguments.join(" ");
         eprintln!("{} of {}: {command}", number + 1, FACTS.len());
         let started = Instant::now();
         let stop = || signal() != 0 || started.elapsed() > limit;
-        let ending = match run(&arguments, fact.file, folder.path(), &stop)? {
+        let ending = match run(&arguments, file, folder.path(), &stop)? {
             Some(status) => status.to_string(),
             None if signal() != 0 => "interrupted".into(),
             None => format!("ended after {:.0} s", limit.as_secs_f64()),

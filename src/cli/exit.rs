@@ -24,6 +24,13 @@ pub enum Exit {
 }
 
 impl Exit {
+    pub fn of(passed: bool) -> Exit {
+        match passed {
+            true => Exit::Ok,
+            false => Exit::Failed,
+        }
+    }
+
     pub fn code(self) -> u8 {
         match self {
             Exit::Ok => 0,

@@ -101,7 +101,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
     } else {
         print_gradients(&mut io::stdout().lock(), &report)?;
     }
-    Ok(exit(report.passed))
+    Ok(Exit::of(report.passed))
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
@@ -137,11 +137,7 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
     } else {
         print_trainings(&mut io::stdout().lock(), &report)?;
     }
-    Ok(exit(report.passed))
-}
-
-fn exit(passed: bool) -> Exit {
-    if passed { Exit::Ok } else { Exit::Failed }
+    Ok(Exit::of(report.passed))
 }
 
 /// Every way a gradient is computed: the versions, and the stages that compute something else. What a stage shows with its

@@ -12,6 +12,7 @@ use super::Exit;
 use super::analysis::Page;
 use super::json::print_json;
 use super::kernels_arch::{self, ArchArgs, Selection};
+use crate::compiled::facts;
 use crate::device::{self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
 use crate::model::Preset;
 use crate::model::kernels::sizes;
@@ -96,7 +97,10 @@ struct Checked {
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     let kernels = chosen(&args.names)?;
     if args.compiled.is_given() {
-        let operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
+        let mut operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
+        if args.names.is_empty() {
+            operations.push(facts::V4);
+        }
         let selection = Selection {
             operations: &operations,
             dtype: args.dtype.map(|dtype| match dtype {
@@ -233,8 +237,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     if args.json {
         print_json(&rows)?;
     }
-    let passed = rows.iter().all(|row| row.passed);
-    Ok(if passed { Exit::Ok } else { Exit::Failed })
+    Ok(Exit::of(rows.iter().all(|row| row.passed)))
 }
 
 /// The device, which has to be one that runs kernels.

@@ -46,11 +46,7 @@ pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -
     } else {
         print(&report)?;
     }
-    Ok(if report.is_sound() {
-        Exit::Ok
-    } else {
-        Exit::Failed
-    })
+    Ok(Exit::of(report.is_sound()))
 }
 
 /// What is going on, a line at a time.

@@ -30,6 +30,7 @@ mod own_kernels;
 mod predict;
 mod prepare;
 mod profile;
+mod ranks;
 mod recordings;
 mod regress;
 mod report;

@@ -14,11 +14,13 @@ use crate::analysis::comparison::{peak_bytes, step_ms};
 use crate::analysis::prediction::{
     Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
+use crate::analysis::ranks::{Link, WireTime};
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{human_bytes, rate};
 use crate::model::ModelConfig;
 use crate::run::{RunSpec, UsageError, folder};
+use crate::targets::v4;
 
 /// Median error on held-out sizes beyond which a prediction says too little.
 const USEFUL_ERROR: f64 = 0.25;
@@ -52,6 +54,9 @@ pub struct PredictArgs {
     /// Run the target in eight sizes first (sequence 32 to 512, batch 2 to 8), so that there is something to learn from
     #[arg(long)]
     learn: bool,
+    /// v4: on this many GPUs with the batch divided among them, from runs on one GPU and the time of the sums
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    gpus: Option<u32>,
     #[command(flatten)]
     flags: Flags,
 }
@@ -67,6 +72,7 @@ struct Prediction {
     dtype: String,
     matmul_precision: String,
     synchronize: String,
+    /// On each GPU.
     config: ModelConfig,
     features: Features,
     /// Of the model fitted to runs; null where there were too few.
@@ -83,6 +89,9 @@ struct Prediction {
     runs: usize,
     /// Whether the same configuration was among the runs.
     seen: bool,
+    /// On several GPUs; all times above are without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sums: Option<WireTime>,
 }
 
 impl Analysis for PredictArgs {
@@ -91,7 +100,7 @@ impl Analysis for PredictArgs {
         if self.learn {
             self.learn()?;
         }
-        let runs = self.kept_runs(&root)?;
+        let (runs, over_ranks) = self.kept_runs(&root)?;
         let Some(newest) = runs.first() else {
             bail!(UsageError(format!(
                 "no kept run of {} to learn from: run it in a few sizes first, or add --learn",
@@ -99,14 +108,50 @@ impl Analysis for PredictArgs {
             )));
         };
         let hello = &newest.hello;
-        let config = self.flags.config(&self.target, hello.config)?;
+        let whole = self.flags.config(&self.target, hello.config)?;
+        let config = self.share(whole)?;
         let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
-        let prediction = predicted(config, &runs, newest, calibration.as_ref());
+        let mut prediction = predicted(config, &runs, newest, calibration.as_ref());
+        prediction.sums = self.several().map(|gpus| {
+            let same = |run: &&MeasuredRun| run.hello.device == hello.device;
+            let measured = over_ranks.iter().filter(same).find_map(Link::measured);
+            let link = measured.or_else(|| Link::of_data_sheet(&hello.device));
+            let bytes = if hello.dtype == "f32" { 4.0 } else { 2.0 };
+            WireTime::of(&config, bytes, gpus, link)
+        });
         Answer::new(&prediction, page(&prediction))
     }
 }
 
 impl PredictArgs {
+    /// GPUs, where there is more than one.
+    fn several(&self) -> Option<usize> {
+        let gpus = self.gpus.and_then(|gpus| usize::try_from(gpus).ok());
+        gpus.filter(|gpus| *gpus > 1)
+    }
+
+    /// What of `whole` is on each GPU.
+    fn share(&self, whole: ModelConfig) -> Result<ModelConfig> {
+        let Some(gpus) = self.several() else {
+            return Ok(whole);
+        };
+        let (target, batch) = (self.target.target, whole.batch_size);
+        if target != v4::TARGET {
+            bail!(UsageError(format!(
+                "--gpus {gpus} is v4's: {target} trains on one GPU"
+            )));
+        }
+        if !batch.is_multiple_of(gpus) {
+            bail!(UsageError(format!(
+                "--gpus {gpus}: a batch of {batch} cannot be shared equally; take a --batch-size that is a multiple of {gpus}"
+            )));
+        }
+        Ok(ModelConfig {
+            batch_size: batch / gpus,
+            ..whole
+        })
+    }
+
     fn learn(&self) -> Result<()> {
         let common = self.flags.after(&TIMED);
         let target = self.target.target;
@@ -135,11 +180,11 @@ impl PredictArgs {
     }
 
     /// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
-    /// enough sizes, or where there are none, of the newest.
-    fn kept_runs(&self, root: &Path) -> Result<Vec<MeasuredRun>> {
+    /// enough sizes, or where there are none, of the newest. Runs over several GPUs are apart.
+    fn kept_runs(&self, root: &Path) -> Result<(Vec<MeasuredRun>, Vec<MeasuredRun>)> {
         let entries = match fs::read_dir(root.join("runs")) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((vec![], vec![])),
             Err(error) => return Err(error.into()),
         };
         let mut folders: Vec<_> = entries
@@ -149,12 +194,17 @@ impl PredictArgs {
         // Names begin with the time.
         folders.sort();
         let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
+        let mut over_ranks = Vec::new();
         for folder in folders.iter().rev().take(MOST_RUNS) {
             // A run that failed, or still goes on, tells no time.
             let Ok(run) = MeasuredRun::read(folder) else {
                 continue;
             };
             if !self.wants(&run) {
+                continue;
+            }
+            if run.hello.ranks.is_some() {
+                over_ranks.push(run);
                 continue;
             }
             match groups.iter_mut().find(|group| alike(&group[0], &run)) {
@@ -166,10 +216,8 @@ impl PredictArgs {
             let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
             merged(&observations).len() >= LEAST_CONFIGURATIONS
         });
-        Ok(groups
-            .into_iter()
-            .nth(enough.unwrap_or(0))
-            .unwrap_or_default())
+        let group = groups.into_iter().nth(enough.unwrap_or(0));
+        Ok((group.unwrap_or_default(), over_ranks))
     }
 
     fn wants(&self, run: &MeasuredRun) -> bool {
@@ -257,6 +305,7 @@ fn predicted(
         configurations: merged(&observations).len(),
         runs: observations.iter().map(|seen| seen.runs).sum(),
         seen: observations.iter().any(|seen| seen.config == config),
+        sums: None,
         model,
     }
 }
@@ -284,6 +333,9 @@ fn page(found: &Prediction) -> Page {
             "no prediction: {} run, {LEAST_CONFIGURATIONS} are needed to know how far one may be off. Add --learn.",
             plural(found.configurations, "configuration")
         )),
+    }
+    if let Some(sums) = &found.sums {
+        sum_lines(sums, found, &mut page);
     }
     if let Some(bytes) = found.peak_bytes {
         page.line(format_args!("memory: about {}", human_bytes(bytes as u64)));
@@ -323,6 +375,35 @@ fn page(found: &Prediction) -> Page {
     page.line(in_words(&model.coefficients));
     page.table(held_out(model));
     page
+}
+
+/// What sums over several GPUs add to a step.
+fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
+    let n = sums.gpus;
+    let bytes = |bytes: f64| human_bytes(bytes as u64);
+    page.line(format_args!(
+        "that is each of {n} GPUs. They sum {} of gradients, for which each sends 2 (n - 1)/n times as much: {}",
+        bytes(sums.gradient_bytes),
+        bytes(sums.wire_bytes)
+    ));
+    let (Some(link), Some(wire)) = (&sums.link, sums.wire_ms) else {
+        page.line("  how fast the GPUs reach each other is not known: run v4 with --gpus and --profile-steps 1");
+        return;
+    };
+    page.line(format_args!(
+        "  {wire:.3} ms on the wire at {} ({})",
+        rate(link.bytes_per_s, "B"),
+        link.source
+    ));
+    if let Some(step) = found.step_ms {
+        let samples = |ms: f64| (found.config.batch_size * n) as f64 / (ms / 1e3);
+        page.line(format_args!(
+            "  predicted for all: {step:.3} ms a step where the backward pass hides the sums, {:.3} ms where it hides none: {:.0} to {:.0} samples/s",
+            step + wire,
+            samples(step + wire),
+            samples(step)
+        ));
+    }
 }
 
 fn in_words(coefficients: &Coefficients) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
@@ -27,7 +27,7 @@ pub struct ReportArgs {
         value_delimiter = ',',
         default_value = "md,html,json"
     )]
-    format: Vec<Format>,
+    format: Vec<export::Format>,
     /// Leave out names of people and machines, and the records that carry them
     #[arg(long)]
     anonymous: bool,
@@ -48,19 +48,6 @@ pub struct CourseArgs {
     /// Use the course in this folder instead of the built-in one
     #[arg(long, value_name = "DIR", global = true, env = "TINYLLAMA_LESSONS")]
     lessons: Option<PathBuf>,
-}
-
-/// A format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// session.json: everything, with raw samples
-    Json,
-    /// report.md
-    Md,
-    /// report.html: one file, no script
-    Html,
-    /// junit.xml: one case a check
-    Junit,
 }
 
 #[derive(Debug, Subcommand)]
@@ -118,25 +105,13 @@ impl CourseArgs {
     }
 }
 
-impl From<Format> for export::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Json => export::Format::Json,
-            Format::Md => export::Format::Markdown,
-            Format::Html => export::Format::Html,
-            Format::Junit => export::Format::Junit,
-        }
-    }
-}
-
 fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
     let place = args.place.find()?;
     let options = Options {
         anonymous: args.anonymous,
     };
     let report = collect(&place, course, options)?;
-    let formats = args.format.iter().copied().map(Into::into);
-    let files = export::write(&report, &args.output, formats)?;
+    let files = export::write(&report, &args.output, args.format.iter().copied())?;
     say_files(&files, &report.warnings, args.json)
 }
 

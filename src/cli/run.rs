@@ -13,6 +13,7 @@ use super::block_sizes;
 use super::exit::{self, Exit};
 use super::output::{Document, JsonLines, Lines};
 use super::own_kernels;
+use super::ranks::{self, Task};
 use super::signals;
 use crate::device::BackendFailure;
 use crate::device::driver::{DriverError, Refusal};
@@ -52,15 +53,52 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let flags = &args.flags;
     let mut options = flags.options(args.target)?;
     options.kernels = own_kernels::of(&flags.kernel, args.target)?;
+    let several = flags.ranks.several();
+    let mut task = None;
+    if let Some((rank, device)) = ranks::own(&flags.ranks)? {
+        options.device = Some(device);
+        // One file, written by one of them.
+        options.trace = options.trace.filter(|_| rank.rank == 0);
+        options.ranks = Some(rank);
+    } else if let Some(ranks) = several {
+        task = Task::of_this_process(ranks)?;
+        if let Some(task) = task.as_ref().filter(|task| !task.is_first()) {
+            return task.follow();
+        }
+    }
     let stdout = io::stdout();
-    let sink: Box<dyn EventSink> = if flags.events {
+    let sink: Box<dyn EventSink> = if flags.events || options.ranks.is_some() {
         Box::new(JsonLines(stdout))
     } else if flags.json {
         Box::new(Document::new(stdout))
     } else {
         Box::new(Lines::new(stdout))
     };
-    execute(&flags.training, args.target, &options, sink)
+    match several.filter(|_| options.ranks.is_none()) {
+        Some(ranks) => lead(ranks, task.as_ref(), &options, sink),
+        None => execute(&flags.training, args.target, &options, sink),
+    }
+}
+
+/// Has the ranks train, each in a process of its own.
+fn lead(
+    ranks: usize,
+    task: Option<&Task>,
+    options: &Options,
+    sink: Box<dyn EventSink>,
+) -> Result<Exit> {
+    let (reporter, stop) = reporting(options, sink)?;
+    let (end, failed) = ranks::lead(ranks, task, &reporter, &stop)?;
+    Ok(failed.unwrap_or_else(|| conclude(end, &reporter)))
+}
+
+/// A reporter whose run ends on signals.
+fn reporting(options: &Options, sink: Box<dyn EventSink>) -> Result<(Reporter, StopSignal)> {
+    let stop = StopSignal::default();
+    let tensors = options.recipe.tensors(&options.config);
+    let reporter = Reporter::new(sink, Tally::new(options.config, tensors), stop.clone());
+    signals::watch(stop.clone(), reporter.clone())?;
+    Ok((reporter, stop))
 }
 
 pub fn trace(args: &TraceArgs) -> Result<Exit> {
@@ -87,10 +125,7 @@ fn execute(
     options: &Options,
     sink: Box<dyn EventSink>,
 ) -> Result<Exit> {
-    let stop = StopSignal::default();
-    let tensors = options.recipe.tensors(&options.config);
-    let reporter = Reporter::new(sink, Tally::new(options.config, tensors), stop.clone());
-    signals::watch(stop.clone(), reporter.clone())?;
+    let (reporter, stop) = reporting(options, sink)?;
     match quietly(|| train_target(args, target, options, &reporter, &stop)) {
         Ok(end) => Ok(conclude(end, &reporter)),
         Err(error) => {
@@ -127,7 +162,9 @@ fn train_target(
     let device = target.engine.open(options)?;
     let facts = device.facts();
     if let Some(memory) = facts.memory {
-        options.config.validate_memory(memory, &facts.device)?;
+        let rank = options.ranks.as_ref();
+        let config = rank.map_or(options.config, |rank| rank.share_of(&options.config));
+        config.validate_memory(memory, &facts.device)?;
     }
     let mut hello = train::hello(options, facts, &data, device.matrix_products(options));
     let note = block_sizes::settle(sizes, target, &mut hello)?;
@@ -150,7 +187,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
             reporter.finish(true);
             Exit::Ok
         }
-        TrainingEnd::NotDeterministic => {
+        TrainingEnd::NotDeterministic | TrainingEnd::RanksDiffer => {
             reporter.finish(true);
             Exit::Failed
         }

@@ -223,7 +223,7 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
             "This finds damage and careless edits; whoever rewrites the whole file can recompute every hash."
         )?;
     }
-    Ok(if intact { Exit::Ok } else { Exit::Failed })
+    Ok(Exit::of(intact))
 }
 
 fn write_damage(out: &mut impl Write, damage: &[Damage]) -> io::Result<()> {

@@ -5,11 +5,13 @@ use tinyllama_kernels::{Budget, KERNELS};
 
 use super::facts::KernelFacts;
 use crate::profiler::architecture;
+use crate::targets::v4;
 
 /// What is wrong with the compiled kernels of this build, one sentence each; nothing where all is well.
 pub fn violations(kernels: &[KernelFacts]) -> Vec<String> {
     let budgets = KERNELS.iter().flat_map(|kernel| kernel.budgets);
-    over(&budgets.copied().collect::<Vec<_>>(), kernels)
+    let budgets = budgets.copied().chain(v4::BUDGETS);
+    over(&budgets.collect::<Vec<_>>(), kernels)
 }
 
 fn over(budgets: &[Budget], kernels: &[KernelFacts]) -> Vec<String> {

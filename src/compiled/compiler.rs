@@ -22,6 +22,9 @@ const VERSIONS: std::ops::RangeInclusive<u32> = OLDEST..=24;
 
 const DEVICE_HEADER: &str = include_str!("device.h");
 
+/// What kernels written by hand need in front of them; those that cubecl emits bring their own.
+pub const HAND_WRITTEN: &str = include_str!("hand_written.h");
+
 /// Headers the sources include and `device.h` stands in for.
 const REPLACED_HEADERS: [&str; 3] = ["hip_bf16.h", "hip_fp16.h", "hip_runtime.h"];
 

@@ -11,7 +11,11 @@ typedef __SIZE_TYPE__ size_t;
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+// As HIP defines it: clang ignores `launch_bounds` on AMD GPUs and would compile for 1024 threads.
+#define TUTOR_BOUNDS1(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define TUTOR_BOUNDS2(threads, waves) TUTOR_BOUNDS1(threads) __attribute__((amdgpu_waves_per_eu(waves)))
+#define TUTOR_BOUNDS(one, two, name, ...) name
+#define __launch_bounds__(...) TUTOR_BOUNDS(__VA_ARGS__, TUTOR_BOUNDS2, TUTOR_BOUNDS1)(__VA_ARGS__)
 #define __forceinline__ inline __attribute__((always_inline))
 #define TUTOR_DEVICE __device__ static inline __attribute__((always_inline))
 

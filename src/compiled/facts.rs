@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use clap::ValueEnum;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -9,11 +10,14 @@ use thiserror::Error;
 use tinyllama_kernels::source::{Launch, SourceError, Target, variants};
 
 use super::assembly::{self, AssemblyError, Resources};
-use super::compiler::{Compiler, CompilerError};
+use super::compiler::{Compiler, CompilerError, HAND_WRITTEN};
+use crate::device::driver::Precision;
+use crate::model::Preset;
 use crate::model::kernels::{TYPICAL, preset_sizes};
 use crate::profiler::architecture;
 use crate::profiler::model::{Profile, Variant};
 use crate::profiler::show::occupancy::{Occupancy, occupancy};
+use crate::targets::v4;
 
 /// The architectures that are recorded: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
@@ -100,7 +104,29 @@ pub struct Candidate {
     pub launch: Launch,
 }
 
-/// The launches of all kernels for `target`, each source once: of the typical variants, or of all.
+impl Candidate {
+    /// What the compiler gets.
+    pub fn text(&self) -> String {
+        let header = if self.operation == V4 {
+            HAND_WRITTEN
+        } else {
+            ""
+        };
+        format!("{header}\n{}", self.launch.source)
+    }
+}
+
+/// What V4 computes in, and what these are called.
+const V4_TYPES: [(Precision, &str); 3] = [
+    (Precision::F32, "f32"),
+    (Precision::Tf32, "tf32"),
+    (Precision::Bf16, "bf16"),
+];
+
+/// What V4's kernels are listed under.
+pub const V4: &str = "v4";
+
+/// The launches of all kernels for `target`, each once: of the typical variants, or of all. V4's come last.
 pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceError> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
@@ -118,6 +144,24 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
             }
         }
     }
+    for preset in Preset::value_variants() {
+        if !all && *preset != TYPICAL {
+            continue;
+        }
+        for (precision, dtype) in V4_TYPES {
+            // The one GPU with matrix cores that round f32.
+            if precision == Precision::Tf32 && target.to_string() != "gfx942" {
+                continue;
+            }
+            let launches = v4::launches(target, &preset.config(), precision);
+            candidates.extend(launches.into_iter().map(|launch| Candidate {
+                operation: V4,
+                dtype,
+                case: preset.to_string(),
+                launch,
+            }));
+        }
+    }
     Ok(candidates)
 }
 
@@ -129,31 +173,48 @@ pub fn compile(
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<KernelFacts>, FactsError> {
     let architecture = target.to_string();
-    candidates
+    // V4's kernels share a text, which is compiled once.
+    let texts: Vec<&[Candidate]> = candidates
+        .chunk_by(|one, next| one.launch.source == next.launch.source)
+        .collect();
+    let rows: Vec<Vec<KernelFacts>> = texts
         .par_iter()
-        .map(|candidate| {
-            let launch = &candidate.launch;
-            let assembly = compiler.assembly(&launch.kernel, &launch.source, &architecture)?;
-            let (resources, fixed_lds_bytes) = assembly::resources(&assembly, &launch.entry)
-                .map_err(|error| FactsError::Assembly {
-                    kernel: launch.kernel.clone(),
-                    architecture: architecture.clone(),
-                    error,
-                })?;
-            done();
-            Ok(KernelFacts {
-                architecture: architecture.clone(),
-                operation: candidate.operation.to_owned(),
-                kernel: launch.kernel.clone(),
-                dtype: candidate.dtype.to_owned(),
-                case: candidate.case.clone(),
-                threads: launch.threads(),
-                lds_bytes: fixed_lds_bytes + launch.shared_memory_bytes as u32,
-                resources,
-                source: fingerprint(launch),
-            })
+        .map(|text| {
+            let launch = &text[0].launch;
+            let assembly = compiler.assembly(&launch.kernel, &text[0].text(), &architecture)?;
+            let rows = text.iter().map(|candidate| {
+                done();
+                row(candidate, &assembly, &architecture)
+            });
+            rows.collect()
         })
-        .collect()
+        .collect::<Result<_, FactsError>>()?;
+    Ok(rows.concat())
+}
+
+fn row(
+    candidate: &Candidate,
+    assembly: &str,
+    architecture: &str,
+) -> Result<KernelFacts, FactsError> {
+    let launch = &candidate.launch;
+    let read = assembly::resources(assembly, &launch.entry);
+    let (resources, fixed_lds_bytes) = read.map_err(|error| FactsError::Assembly {
+        kernel: launch.kernel.clone(),
+        architecture: architecture.to_owned(),
+        error,
+    })?;
+    Ok(KernelFacts {
+        architecture: architecture.to_owned(),
+        operation: candidate.operation.to_owned(),
+        kernel: launch.kernel.clone(),
+        dtype: candidate.dtype.to_owned(),
+        case: candidate.case.clone(),
+        threads: launch.threads(),
+        lds_bytes: fixed_lds_bytes + launch.shared_memory_bytes as u32,
+        resources,
+        source: fingerprint(launch),
+    })
 }
 
 /// What a launch's source is recognised by: its digest under the kernel's own name, because the entry's name ends in a number

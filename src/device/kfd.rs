@@ -159,6 +159,8 @@ fn vram(render_minor: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn topology(nodes: &[(&str, &str)]) -> tempfile::TempDir {
@@ -186,33 +188,43 @@ mod tests {
 
     #[test]
     fn a_node_that_may_not_be_read_hides_no_other() {
-        let folder = topology(&[("1", MI210), ("2", MI210)]);
-        // The driver answers EPERM, and root reads any file: a node without its file stands for it.
-        std::fs::remove_file(folder.path().join("nodes/1/properties")).unwrap();
-        let gpus = gpus(folder.path()).unwrap();
-        assert_eq!(gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
+        let folder = topology(&[("1", MI210), ("2", MI210), ("3", MI210)]);
+        let properties = |node| folder.path().join(format!("nodes/{node}/properties"));
+        // One that goes meanwhile, and one that belongs to somebody else.
+        std::fs::remove_file(properties(1)).unwrap();
+        let closed = properties(3);
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o0)).unwrap();
+        let topology = folder.path().to_owned();
+        let nodes = as_nobody(folder.path(), move || {
+            let gpus = gpus(&topology).unwrap();
+            gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>()
+        });
+        assert_eq!(nodes, [2]);
     }
 
-    /// Root may open everything, so the test has a thread without its rights where it can.
+    /// On a thread without the rights of root, which may open everything.
+    fn as_nobody<T: Send + 'static>(folder: &Path, ask: impl FnOnce() -> T + Send + 'static) -> T {
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let asked = std::thread::spawn(|| {
+            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
+            unsafe { libc::setfsuid(61_001) };
+            ask()
+        });
+        asked.join().unwrap()
+    }
+
     #[test]
     fn a_node_that_may_not_be_opened_names_its_group() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let node = folder.path().join("kfd");
         std::fs::write(&node, "").unwrap();
-        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(closed_to(&node), None);
-        let asked = std::thread::spawn(move || {
-            // SAFETY: takes a number; rights of this thread alone change, and it ends with them.
-            let root = unsafe { libc::setfsuid(61_001) } == 0;
-            (root, closed_to(&node), closed_to(&node.join("none")))
+        std::fs::set_permissions(&node, PermissionsExt::from_mode(0o0)).unwrap();
+        let (closed, none) = as_nobody(folder.path(), move || {
+            (closed_to(&node), closed_to(&node.join("none")))
         });
-        let (root, closed, none) = asked.join().unwrap();
+        assert!(closed.is_some_and(|group| !group.is_empty()));
         assert_eq!(none, None);
-        if root {
-            assert!(closed.is_some_and(|group| !group.is_empty()));
-        }
     }
 
     #[test]

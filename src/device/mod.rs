@@ -12,6 +12,7 @@ mod failure;
 pub mod finding;
 pub mod kfd;
 pub mod library;
+pub mod ranges;
 mod select;
 pub mod selftest;
 mod tuning;

@@ -1,20 +1,21 @@
 //! Choosing a backend and opening its device.
 
-use std::fmt;
-
 use burn::tensor::{Device, FloatDType};
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
 use super::{DeviceError, cpu, kfd, library, vulkan};
 use crate::base::device_facts::DeviceFacts;
+use crate::base::named::named;
 
-/// What carries the tensors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Backend {
-    Rocm,
-    Cuda,
-    Vulkan,
-    Cpu,
+named! {
+    /// What carries the tensors.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Backend {
+        Rocm = "rocm",
+        Cuda = "cuda",
+        Vulkan = "vulkan",
+        Cpu = "cpu",
+    }
 }
 
 /// What the user asked for.
@@ -92,17 +93,6 @@ impl OpenDevice {
 }
 
 impl Backend {
-    pub const ALL: [Backend; 4] = [Backend::Rocm, Backend::Cuda, Backend::Vulkan, Backend::Cpu];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Backend::Rocm => "rocm",
-            Backend::Cuda => "cuda",
-            Backend::Vulkan => "vulkan",
-            Backend::Cpu => "cpu",
-        }
-    }
-
     /// Whether this build contains it.
     pub fn compiled_in(self) -> bool {
         match self {
@@ -138,12 +128,6 @@ impl BackendChoice {
             BackendChoice::Vulkan => Some(Backend::Vulkan),
             BackendChoice::Cpu => Some(Backend::Cpu),
         }
-    }
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::session::state::{State, Status};
 use crate::session::{Holder, inbox, lock};
 
 /// One line of the dashboard.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LearnerView {
     pub name: String,
     /// Why nothing can be seen; the figures are zero then.
@@ -65,6 +65,23 @@ pub struct Position {
 }
 
 impl LearnerView {
+    /// What an instructor should know, in a line.
+    pub fn remarks(&self, with_damage: bool) -> String {
+        let mut remarks: Vec<String> = self.signs.iter().map(|sign| sign.in_words()).collect();
+        remarks.extend(self.running.iter().map(|target| format!("runs {target}")));
+        remarks.extend(self.problem.clone());
+        if with_damage && self.damaged_lines > 0 {
+            remarks.push(format!("{} damaged lines", self.damaged_lines));
+        }
+        if self.orders_waiting > 0 {
+            remarks.push(format!("{} orders wait", self.orders_waiting));
+        }
+        if self.open_in.is_some() && self.running.is_none() {
+            remarks.push("open".into());
+        }
+        remarks.join("; ")
+    }
+
     /// How long ago the learner did something: `now`, `12 min`; a dash where that is not known.
     pub fn last_seen(&self) -> String {
         match self.idle_minutes {
@@ -112,21 +129,10 @@ pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, Cla
 fn view(learner: &Learner, course: &Course, now: OffsetDateTime) -> LearnerView {
     let mut view = LearnerView {
         name: learner.place.learner.clone(),
-        problem: None,
-        position: None,
-        last: None,
-        idle_minutes: None,
         open_in: lock::holder(&learner.place.lock()),
-        running: None,
-        steps_finished: 0,
         steps: course.lessons().map(|lesson| lesson.steps.len()).sum(),
-        lessons: Vec::new(),
-        attempts: 0,
-        hints: 0,
-        minutes: 0.0,
-        signs: Vec::new(),
-        damaged_lines: 0,
         orders_waiting: inbox::waiting(&learner.place).map_or(0, |names| names.len()),
+        ..LearnerView::default()
     };
     match &learner.state {
         Ok((state, damage)) => {

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use crate::run::spec::split;
 
 /// The flags that a course may give to a run: those that name no file and do not change where the run reports to.
-const FLAGS: [&str; 32] = [
+const FLAGS: [&str; 38] = [
     "--config",
     "--hidden",
     "--layers",
@@ -40,6 +40,11 @@ const FLAGS: [&str; 32] = [
     "--profile-steps",
     "--flops",
     "--fix",
+    "--gpus",
+    "--batch-per-gpu",
+    "--overlap",
+    "--bucket-mb",
+    "--check-ranks",
 ];
 
 /// Opening brackets without their closing ones. Markdown in a text has some.

@@ -1,6 +1,7 @@
 //! Checks: a bound on what runs measured, and the verdict.
 
 use crate::analysis::Measurements;
+use crate::base::named::named;
 use crate::base::statistics;
 use crate::base::statistics::{
     Basis, CompareError, Interval, Series, interval_of_median, ratio_in_rounds, ratio_of_medians,
@@ -50,19 +51,21 @@ pub trait Runs {
     }
 }
 
-/// What a check says, as events and reports write it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    #[serde(rename = "passed")]
-    Passed,
-    #[serde(rename = "not yet")]
-    NotYet,
-    #[serde(rename = "inconclusive")]
-    Inconclusive,
-    /// Nobody asked, or what a newer program said.
-    #[default]
-    #[serde(rename = "not evaluated", other)]
-    NotEvaluated,
+named! {
+    /// What a check says, as events and reports write it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Verdict {
+        #[serde(rename = "passed")]
+        Passed = "passed",
+        #[serde(rename = "not yet")]
+        NotYet = "not yet",
+        #[serde(rename = "inconclusive")]
+        Inconclusive = "inconclusive",
+        /// Nobody asked, or what a newer program said.
+        #[default]
+        #[serde(rename = "not evaluated", other)]
+        NotEvaluated = "not evaluated",
+    }
 }
 
 /// Why a check cannot say yes or no.
@@ -123,21 +126,12 @@ impl Check {
     /// The bounds in words, such as `at least 1.1`.
     pub fn bounds(&self) -> String {
         let unit = self.measure.unit();
-        match (self.at_least, self.at_most) {
-            (Some(least), Some(most)) => {
-                format!("between {} and {}", unit.show(least), unit.show(most))
-            }
-            (Some(least), None) => format!("at least {}", unit.show(least)),
-            (None, Some(most)) => format!("at most {}", unit.show(most)),
-            (None, None) => String::new(),
-        }
+        bounds(self.at_least, self.at_most, |bound| unit.show(bound))
     }
 
     /// Whether a value lies within the bounds, without regard to spread. Never true of NaN.
     pub fn accepts(&self, value: f64) -> bool {
-        let least = self.at_least.is_none_or(|bound| value >= bound);
-        let most = self.at_most.is_none_or(|bound| value <= bound);
-        least && most && !value.is_nan()
+        lies_within(value, self.at_least, self.at_most)
     }
 
     fn judge(&self, interval: &Interval) -> Result<bool, Undecided> {
@@ -256,6 +250,27 @@ fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, U
     newest.ok_or_else(|| Undecided::NotRun(term.run.clone()))
 }
 
+/// Bounds in words.
+pub(super) fn bounds(
+    least: Option<f64>,
+    most: Option<f64>,
+    show: impl Fn(f64) -> String,
+) -> String {
+    match (least.map(&show), most.map(&show)) {
+        (Some(least), Some(most)) => format!("between {least} and {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, Some(most)) => format!("at most {most}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Never true of NaN.
+pub(super) fn lies_within(value: f64, least: Option<f64>, most: Option<f64>) -> bool {
+    least.is_none_or(|least| value >= least)
+        && most.is_none_or(|most| value <= most)
+        && !value.is_nan()
+}
+
 fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
     let runs = runs.of(&term.run);
     if runs.is_empty() {
@@ -266,17 +281,6 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
         .map(|run| run.series(term.metric))
         .collect::<Option<Vec<_>>>();
     series.ok_or_else(|| Undecided::NotReported(term.to_string()))
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Passed => "passed",
-            Verdict::NotYet => "not yet",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::NotEvaluated => "not evaluated",
-        }
-    }
 }
 
 impl Outcome {

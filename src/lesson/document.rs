@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::named::named;
 use crate::profiler::commands::Tool;
 
 /// Version of the format. A file with another number is refused.
@@ -55,15 +56,17 @@ pub struct PlannedDocument {
     pub minutes: u32,
 }
 
-/// How much a lesson asks for
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    Beginner,
-    Intermediate,
-    Advanced,
+named! {
+    /// How much a lesson asks for
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum Level {
+        Beginner = "beginner",
+        Intermediate = "intermediate",
+        Advanced = "advanced",
+    }
 }
 
 /// One lesson
@@ -84,30 +87,32 @@ pub struct LessonDocument {
     pub steps: Vec<StepDocument>,
 }
 
-/// What a step is
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Markdown to read
-    Read,
-    /// A number to guess before it is measured
-    Predict,
-    /// A training run
-    Run,
-    /// A command of the tutor, whose document is checked and asked about
-    Command,
-    /// A program with a mistake: suspected, convicted, fixed
-    Investigate,
-    /// Runs side by side
-    Compare,
-    /// A profiler's command, run here or elsewhere
-    Profile,
-    /// A question with one right answer
-    Quiz,
-    /// A kernel to write
-    Kernel,
-    /// A question without one
-    Reflect,
+named! {
+    /// What a step is
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Kind {
+        /// Markdown to read
+        Read = "read",
+        /// A number to guess before it is measured
+        Predict = "predict",
+        /// A training run
+        Run = "run",
+        /// A command of the tutor, whose document is checked and asked about
+        Command = "command",
+        /// A program with a mistake: suspected, convicted, fixed
+        Investigate = "investigate",
+        /// Runs side by side
+        Compare = "compare",
+        /// A profiler's command, run here or elsewhere
+        Profile = "profile",
+        /// A question with one right answer
+        Quiz = "quiz",
+        /// A kernel to write
+        Kernel = "kernel",
+        /// A question without one
+        Reflect = "reflect",
+    }
 }
 
 /// One step of a lesson

@@ -1,6 +1,6 @@
 //! What has to be true of a command's document.
 
-use super::check::Verdict;
+use super::check::{Verdict, bounds, lies_within};
 use super::figure::{Figure, Outputs};
 use crate::base::units::figure;
 
@@ -49,21 +49,14 @@ impl Expect {
 
     /// Whether a number lies within the bounds.
     pub fn accepts(&self, value: f64) -> bool {
-        let least = self.at_least.is_none_or(|bound| value >= bound);
-        let most = self.at_most.is_none_or(|bound| value <= bound);
-        least && most && !value.is_nan()
+        lies_within(value, self.at_least, self.at_most)
     }
 
     /// The bounds in words.
     pub fn bounds(&self) -> String {
-        match (&self.is, self.at_least, self.at_most) {
-            (Some(text), ..) => format!("`{text}`"),
-            (None, Some(least), Some(most)) => {
-                format!("between {} and {}", figure(least), figure(most))
-            }
-            (None, Some(least), None) => format!("at least {}", figure(least)),
-            (None, None, Some(most)) => format!("at most {}", figure(most)),
-            (None, None, None) => String::new(),
+        match &self.is {
+            Some(text) => format!("`{text}`"),
+            None => bounds(self.at_least, self.at_most, figure),
         }
     }
 

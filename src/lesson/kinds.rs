@@ -1,7 +1,7 @@
 //! The kinds of steps: their names, and which keys go with which.
 
 use super::course::StepKind;
-use super::document::{Kind, Level, StepDocument};
+use super::document::{Kind, StepDocument};
 
 /// The keys a kind of step needs and those it may have besides the ones every step has.
 pub(super) struct Keys {
@@ -13,34 +13,6 @@ pub(super) struct Keys {
 pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
 
 impl Kind {
-    pub const ALL: [Kind; 10] = [
-        Kind::Read,
-        Kind::Predict,
-        Kind::Run,
-        Kind::Command,
-        Kind::Investigate,
-        Kind::Compare,
-        Kind::Profile,
-        Kind::Quiz,
-        Kind::Kernel,
-        Kind::Reflect,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Read => "read",
-            Kind::Predict => "predict",
-            Kind::Run => "run",
-            Kind::Command => "command",
-            Kind::Investigate => "investigate",
-            Kind::Compare => "compare",
-            Kind::Profile => "profile",
-            Kind::Quiz => "quiz",
-            Kind::Kernel => "kernel",
-            Kind::Reflect => "reflect",
-        }
-    }
-
     pub(super) fn keys(self) -> Keys {
         let (required, optional): (&[&str], &[&str]) = match self {
             Kind::Read => (&[], &[]),
@@ -88,16 +60,6 @@ impl StepKind {
             StepKind::Quiz(_) => Kind::Quiz,
             StepKind::Kernel { .. } => Kind::Kernel,
             StepKind::Reflect => Kind::Reflect,
-        }
-    }
-}
-
-impl Level {
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Beginner => "beginner",
-            Level::Intermediate => "intermediate",
-            Level::Advanced => "advanced",
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The shape of a model and of its training run, and whether the numbers fit together.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::base::named::named;
 use crate::base::units::human_bytes;
 
 /// Every number that fixes the work of a training step.
@@ -29,27 +28,17 @@ pub struct ModelConfig {
     pub batch_size: usize,
 }
 
-/// A named starting point; every number of it can be overridden.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Preset {
-    /// 256 hidden, 4 layers, ffn 512, sequence 128: trains on a laptop's CPU.
-    Tiny,
-    /// 512 hidden, 8 layers, ffn 2048, sequence 128: the workshop's size.
-    Small,
-    /// 1024 hidden, 12 layers, ffn 4096, sequence 512: wants a GPU.
-    Medium,
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Preset::Tiny => "tiny",
-            Preset::Small => "small",
-            Preset::Medium => "medium",
-        })
+named! {
+    /// A named starting point; every number of it can be overridden.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Preset {
+        /// 256 hidden, 4 layers, ffn 512, sequence 128: trains on a laptop's CPU.
+        Tiny = "tiny",
+        /// 512 hidden, 8 layers, ffn 2048, sequence 128: the workshop's size.
+        Small = "small",
+        /// 1024 hidden, 12 layers, ffn 4096, sequence 512: wants a GPU.
+        Medium = "medium",
     }
 }
 

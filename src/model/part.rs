@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use crate::device::ranges::{self, Range};
+
 /// A part of a training step, as shown to learners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -66,7 +68,7 @@ fn with_scopes<T>(f: impl FnOnce(&mut Scopes) -> T) -> T {
 
 /// Leaves the part when dropped.
 #[must_use = "the part is left as soon as the guard is dropped"]
-pub struct PartGuard(());
+pub struct PartGuard(#[allow(dead_code, reason = "ends when dropped")] Range);
 
 /// Enters `part` until the guard is dropped.
 pub fn enter(part: Part) -> PartGuard {
@@ -74,7 +76,7 @@ pub fn enter(part: Part) -> PartGuard {
         scopes.stack.push(part);
         scopes.announce();
     });
-    PartGuard(())
+    PartGuard(ranges::range(|| part.to_string()))
 }
 
 impl Drop for PartGuard {

@@ -141,8 +141,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     ) -> anyhow::Result<Ending> {
         let (root, at) = (self.options.place.folder.clone(), self.at.clone());
         let mut said = None;
-        // A screen reader reads every line: silence is told again when it has doubled.
-        let mut silence = 0.0;
+        let mut silence = Silence::default();
         let ended = supervise(start, &root, control, &mut |told| {
             match told {
                 Told::Started { run, command } => {
@@ -151,18 +150,12 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                         origin.map_or(Ok(()), |origin| session.mark_recording(&run, origin))
                     })?;
                 }
-                Told::Line(line) => {
-                    silence = 0.0;
-                    self.say_line(&line, &mut said)?;
+                Told::Line(line) => self.say_line(&line, &mut said)?,
+                Told::Clock { silent, .. } => {
+                    if let Some(words) = silence.words(silent) {
+                        self.say(&words)?;
+                    }
                 }
-                Told::Clock {
-                    silent: Some(seconds),
-                    ..
-                } if seconds >= silence => {
-                    silence = 2.0 * seconds;
-                    self.say(&say::silence(seconds, "Ctrl-C"))?;
-                }
-                Told::Clock { .. } => {}
             }
             Ok(())
         })?;
@@ -299,5 +292,44 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
         self.with(|session| note_profile(session, at, target, command))?;
         self.check().map(drop)
+    }
+}
+
+/// When a run that says nothing was mentioned last. A screen reader reads every line: it is again when the silence has doubled.
+#[derive(Debug, Default)]
+struct Silence {
+    next: f64,
+}
+
+impl Silence {
+    /// What to say once a second, of a run that was heard so many seconds ago.
+    fn words(&mut self, silent: Option<f64>) -> Option<String> {
+        let Some(seconds) = silent else {
+            self.next = 0.0;
+            return None;
+        };
+        (seconds >= self.next).then(|| {
+            self.next = 2.0 * seconds;
+            say::silence(seconds, "Ctrl-C")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_told_when_it_begins_when_it_doubles_and_when_it_comes_back() {
+        let mut silence = Silence::default();
+        let mut told = |seconds: &[Option<f64>]| {
+            let words = seconds.iter().filter_map(|silent| silence.words(*silent));
+            words.collect::<Vec<_>>()
+        };
+        let first = told(&[None, Some(60.0), Some(61.0), Some(119.0)]);
+        assert_eq!(first.len(), 1);
+        assert!(first[0].contains("for 60 s") && first[0].contains("Ctrl-C ends it"));
+        assert_eq!(told(&[Some(120.0), Some(121.0)]).len(), 1);
+        assert_eq!(told(&[None, Some(60.0)]).len(), 1);
     }
 }

@@ -47,6 +47,14 @@ pub struct Report {
     pub chain: Chain,
 }
 
+impl Report {
+    /// Every step that was begun, with its lesson.
+    pub fn steps(&self) -> impl Iterator<Item = (&LessonReport, &StepReport)> {
+        let lessons = self.lessons.iter();
+        lessons.flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    }
+}
+
 /// One attempt at a kernel: a check, or a time on a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelReport {

@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{Report, html, junit, markdown};
+use crate::base::named::named;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Json,
-    Markdown,
-    Html,
-    Junit,
+named! {
+    /// A format of a report, and its file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Format {
+        /// session.json: everything, with raw samples
+        Json = "session.json",
+        /// report.md
+        #[value(name = "md")]
+        Markdown = "report.md",
+        /// report.html: one file, no script
+        Html = "report.html",
+        /// junit.xml: one case a check
+        Junit = "junit.xml",
+    }
 }
 
 impl Format {
-    pub fn file(self) -> &'static str {
-        match self {
-            Format::Json => "session.json",
-            Format::Markdown => "report.md",
-            Format::Html => "report.html",
-            Format::Junit => "junit.xml",
-        }
-    }
-
     fn render(self, report: &Report) -> Result<String> {
         Ok(match self {
             Format::Json => serde_json::to_string_pretty(report)?,
@@ -47,7 +47,7 @@ pub fn write(
 ) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for format in formats {
-        let path = folder.join(format.file());
+        let path = folder.join(format.name());
         save(&path, &format.render(report)?)?;
         files.push(path);
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::document::{LessonReport, Report};
+use super::document::{Report, StepReport};
+use super::table::Table;
 use super::words::{self, moment, plural};
 use crate::base::foreign::{code, markdown};
 
@@ -19,17 +20,17 @@ fn write_all(out: &mut String, report: &Report) -> fmt::Result {
     head(out, report)?;
     list(out, "Read this first", &report.warnings)?;
     progress(out, report)?;
-    predictions(out, report)?;
+    section(out, "Predictions", &words::predictions(report))?;
     runs(out, report)?;
     energy(out, report)?;
-    stages(out, report)?;
+    section(out, "The debugging stages", &words::stages(report))?;
     work(out, report)?;
     profiles(out, report)?;
     questions(out, report)?;
-    cases(out, report)?;
+    section(out, "Investigations", &words::cases(report))?;
     commands(out, report)?;
     checks(out, report)?;
-    kernels(out, report)?;
+    section(out, "Kernels written", &words::kernels(report))?;
     reflections(out, report)?;
     foot(out, report)
 }
@@ -85,14 +86,20 @@ fn list(out: &mut String, title: &str, items: &[String]) -> fmt::Result {
     writeln!(out)
 }
 
-fn table(
-    out: &mut String,
-    head: &[&str],
-    rows: impl IntoIterator<Item = Vec<String>>,
-) -> fmt::Result {
-    writeln!(out, "| {} |", head.join(" | "))?;
-    writeln!(out, "|{}", "---|".repeat(head.len()))?;
-    for row in rows {
+/// A section that is a table; nothing where it has no rows.
+fn section<T>(out: &mut String, title: &str, of: &Table<T>) -> fmt::Result {
+    if of.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "## {title}\n")?;
+    table(out, of)
+}
+
+fn table<T>(out: &mut String, table: &Table<T>) -> fmt::Result {
+    let names: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
+    writeln!(out, "| {} |", names.join(" | "))?;
+    writeln!(out, "|{}", "---|".repeat(names.len()))?;
+    for row in &table.rows {
         let cells: Vec<String> = row.iter().map(|cell| markdown(cell)).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
@@ -100,36 +107,17 @@ fn table(
 }
 
 fn progress(out: &mut String, report: &Report) -> fmt::Result {
-    writeln!(out, "## Progress\n")?;
     if report.lessons.is_empty() {
-        return writeln!(out, "No lesson was begun.\n");
+        return writeln!(out, "## Progress\n\nNo lesson was begun.\n");
     }
-    let row = |lesson: &LessonReport| {
-        vec![
-            lesson.title.clone(),
-            format!("{} of {}", lesson.finished, lesson.of),
-            lesson.skipped.to_string(),
-            words::minutes(lesson.minutes),
-            lesson
-                .planned_minutes
-                .map_or("-".into(), |planned| format!("{planned} min")),
-            lesson.attempts.to_string(),
-            lesson.hints.to_string(),
-        ]
-    };
-    let head = [
-        "Lesson", "Steps", "Skipped", "Time", "Planned", "Attempts", "Hints",
-    ];
-    table(out, &head, report.lessons.iter().map(row))
+    section(out, "Progress", &words::lessons(report).without("Session"))
 }
 
 /// Questions, each counted once.
 fn questions(out: &mut String, report: &Report) -> fmt::Result {
     let marked = |wanted: &str| {
-        let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
-        steps
-            .filter(|step| step.marked.as_deref() == Some(wanted))
-            .count()
+        let is = |step: &StepReport| step.marked.as_deref() == Some(wanted);
+        report.steps().filter(|(_, step)| is(step)).count()
     };
     let (first, later, open) = (marked("first try"), marked("later"), marked("not yet"));
     if first + later + open == 0 {
@@ -141,25 +129,11 @@ fn questions(out: &mut String, report: &Report) -> fmt::Result {
     )
 }
 
-fn cases(out: &mut String, report: &Report) -> fmt::Result {
-    let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
-    let cases = steps.filter_map(|step| Some((step, step.case.as_ref()?)));
-    let rows: Vec<Vec<String>> = cases
-        .map(|(step, case)| words::case_row(&step.title, case))
-        .collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "## Investigations\n")?;
-    table(out, &words::CASE_HEAD, rows)
-}
-
 /// Which commands were run; what they said is in the JSON document.
 fn commands(out: &mut String, report: &Report) -> fmt::Result {
-    let steps = report.lessons.iter().flat_map(|lesson| &lesson.steps);
-    let commands: Vec<_> = steps
-        .filter_map(|step| Some((step, step.command.as_ref()?)))
-        .collect();
+    let steps = report.steps();
+    let commands = steps.filter_map(|(_, step)| Some((step, step.command.as_ref()?)));
+    let commands: Vec<_> = commands.collect();
     if commands.is_empty() {
         return Ok(());
     }
@@ -182,33 +156,15 @@ fn commands(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out)
 }
 
-fn predictions(out: &mut String, report: &Report) -> fmt::Result {
-    if report.predictions.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "## Predictions\n")?;
-    let rows = report.predictions.iter().map(words::prediction_row);
-    table(out, &words::PREDICTION_HEAD, rows)
-}
-
 fn runs(out: &mut String, report: &Report) -> fmt::Result {
     if report.runs.is_empty() {
         return Ok(());
     }
-    writeln!(out, "## Runs\n")?;
-    table(
-        out,
-        &words::RUN_HEAD,
-        report.runs.iter().map(words::run_row),
-    )?;
+    section(out, "Runs", &words::runs(&report.runs))?;
     writeln!(out, "{}\n", words::RATIO_NOTE)?;
     for run in &report.runs {
         writeln!(out, "- {}: {}", code(&run.id), code(&run.command))?;
-        let remarks = run
-            .recording
-            .iter()
-            .map(|machine| format!("Recording of {machine}."));
-        for remark in remarks.chain(run.error.clone()).chain(run.warnings.clone()) {
+        for remark in words::remarks(run) {
             writeln!(out, "  - {}", markdown(&remark))?;
         }
     }
@@ -216,41 +172,19 @@ fn runs(out: &mut String, report: &Report) -> fmt::Result {
 }
 
 fn energy(out: &mut String, report: &Report) -> fmt::Result {
-    let rows: Vec<_> = report.runs.iter().filter_map(words::energy_row).collect();
-    if rows.is_empty() {
+    let energy = words::energy(&report.runs);
+    if energy.rows.is_empty() {
         return Ok(());
     }
-    writeln!(out, "## Energy\n")?;
-    table(out, &words::ENERGY_HEAD, rows)?;
+    section(out, "Energy", &energy)?;
     writeln!(out, "{}\n", words::ENERGY_NOTE)
 }
 
-fn stages(out: &mut String, report: &Report) -> fmt::Result {
-    if report.stages.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "## The debugging stages\n")?;
-    table(
-        out,
-        &words::STAGE_HEAD,
-        report.stages.iter().map(words::stage_row),
-    )
-}
-
 fn work(out: &mut String, report: &Report) -> fmt::Result {
-    let counted = report
-        .runs
-        .iter()
-        .rev()
-        .filter_map(|run| Some((run, run.work.as_ref()?)));
-    for (run, work) in counted.take(words::MOST_ROOFLINES) {
-        writeln!(
-            out,
-            "## Work of {} ({})\n",
-            markdown(&run.target),
-            markdown(&run.id)
-        )?;
-        table(out, &words::WORK_HEAD, words::work_rows(work))?;
+    for (run, work) in words::counted(report) {
+        let [target, id] = [&run.target, &run.id].map(|name| markdown(name));
+        writeln!(out, "## Work of {target} ({id})\n")?;
+        table(out, &words::work(work))?;
         writeln!(out, "{}\n", markdown(&words::ceilings(work)))?;
         writeln!(out, "{}\n", markdown(&work.source))?;
     }
@@ -259,17 +193,9 @@ fn work(out: &mut String, report: &Report) -> fmt::Result {
 
 fn profiles(out: &mut String, report: &Report) -> fmt::Result {
     for profile in &report.profiles {
-        writeln!(
-            out,
-            "## Profile of {} ({})\n",
-            markdown(&profile.run),
-            markdown(&profile.folder)
-        )?;
-        table(
-            out,
-            &words::HOTSPOT_HEAD,
-            profile.hotspots.iter().map(words::hotspot_row),
-        )?;
+        let [run, folder] = [&profile.run, &profile.folder].map(|name| markdown(name));
+        writeln!(out, "## Profile of {run} ({folder})\n")?;
+        table(out, &words::hotspots(profile))?;
         for note in &profile.notes {
             writeln!(out, "{}\n", markdown(note))?;
         }
@@ -278,57 +204,21 @@ fn profiles(out: &mut String, report: &Report) -> fmt::Result {
 }
 
 fn checks(out: &mut String, report: &Report) -> fmt::Result {
-    let checks = report.lessons.iter().flat_map(|lesson| {
-        lesson
-            .steps
-            .iter()
-            .flat_map(move |step| step.checks.iter().map(move |check| (lesson, step, check)))
+    let checks = report.steps().flat_map(|(lesson, step)| {
+        let at = format!("{} / {}", lesson.id, step.id);
+        step.checks.iter().map(move |check| (at.clone(), check))
     });
-    let rows: Vec<Vec<String>> = checks
-        .map(|(lesson, step, check)| {
-            vec![
-                format!("{} / {} / {}", lesson.id, step.id, check.id),
-                check.verdict.name().into(),
-                check.missed.to_string(),
-                check.explanation.clone(),
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "## Checks\n")?;
-    table(out, &["Check", "Verdict", "Missed", "Measured"], rows)
-}
-
-fn kernels(out: &mut String, report: &Report) -> fmt::Result {
-    if report.kernels.is_empty() {
-        return Ok(());
-    }
-    let rows: Vec<Vec<String>> = report
-        .kernels
-        .iter()
-        .map(|attempt| {
-            let device = attempt.device.clone().unwrap_or_default();
-            vec![
-                attempt.exercise.clone(),
-                moment(&attempt.time),
-                attempt.outcome(),
-                device,
-            ]
-        })
-        .collect();
-    writeln!(out, "## Kernels written\n")?;
-    table(out, &["Kernel", "Time", "Outcome", "Device"], rows)
+    let checks = Table::of(checks)
+        .code("Check", |(at, check)| format!("{at} / {}", check.id))
+        .verdict("Verdict", |(_, check)| check.verdict.name())
+        .number("Missed", |(_, check)| check.missed)
+        .text("Measured", |(_, check)| check.explanation.clone());
+    section(out, "Checks", &checks)
 }
 
 fn reflections(out: &mut String, report: &Report) -> fmt::Result {
-    let steps = report
-        .lessons
-        .iter()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
     let mut first = true;
-    for (lesson, step) in steps {
+    for (lesson, step) in report.steps() {
         let Some(reflection) = &step.reflection else {
             continue;
         };

@@ -12,6 +12,7 @@ pub mod junit;
 pub mod markdown;
 mod ratios;
 mod roofline;
+mod table;
 pub(crate) mod words;
 
 pub use collect::{Options, collect};

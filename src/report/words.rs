@@ -1,12 +1,15 @@
 //! Values in words, the same in every format.
 
+use super::Report;
 use super::document::{
-    CaseReport, Device, HotspotRow, Prediction, Ratio, RunReport, StageRow, Work,
+    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
+    RunReport, StageRow, StepTime, Work,
 };
+use super::table::Table;
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
 use crate::base::roofline::Ceiling;
-use crate::base::units::human_bytes;
+use crate::base::units::{human_bytes, number_or_not, or_not_reported};
 use crate::run::energy::Joules;
 use crate::run::finished::ENERGY;
 use crate::session::event::RunExit;
@@ -46,6 +49,17 @@ pub fn plural(count: usize, one: &str) -> String {
     }
 }
 
+/// A list that stays readable.
+pub fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    match names.len() {
+        count if count > SHOWN => {
+            format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN)
+        }
+        _ => names.join(", "),
+    }
+}
+
 pub fn exit(exit: Option<&RunExit>) -> String {
     match exit {
         None => "running".into(),
@@ -68,7 +82,7 @@ pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with
      with its 95 % interval from the steps of both runs; what differs from one start of the program to the next is not in it.";
 
 /// Runs whose counted work is shown; the JSON document has all.
-pub const MOST_ROOFLINES: usize = 3;
+const MOST_ROOFLINES: usize = 3;
 
 pub fn device(device: &Device) -> String {
     let mut text = format!("Device: {}", device.name);
@@ -100,179 +114,156 @@ pub fn figure(run: &RunReport, metric: Metric) -> String {
 pub fn ratio(ratio: Option<&Ratio>) -> String {
     match ratio {
         None => "-".into(),
-        Some(Ratio {
-            speedup,
-            interval: None,
-            ..
-        }) => format!("{} (interval unknown)", times(*speedup)),
-        Some(Ratio {
-            speedup,
-            interval: Some(interval),
-            ..
-        }) => {
-            format!(
-                "{} ({} to {})",
-                times(*speedup),
-                times(interval.low),
-                times(interval.high)
-            )
+        Some(ratio) => {
+            let interval = ratio
+                .interval
+                .map_or("interval unknown".into(), |interval| {
+                    format!("{} to {}", times(interval.low), times(interval.high))
+                });
+            format!("{} ({interval})", times(ratio.speedup))
         }
     }
 }
 
-pub const RUN_HEAD: [&str; 8] = [
-    "Run",
-    "Target",
-    "Exit",
-    "Step, median",
-    "p10 to p90",
-    "Launches",
-    "Peak memory",
-    "Speed-up",
-];
-
-pub fn run_row(run: &RunReport) -> Vec<String> {
-    vec![
-        run.id.clone(),
-        run.target.clone(),
-        run.exit.clone(),
-        milliseconds(run.step_time.map(|time| time.median)),
-        run.step_time.map_or_else(
-            || NOT_REPORTED.into(),
-            |time| {
-                format!(
-                    "{} to {}",
-                    milliseconds(Some(time.p10)),
-                    milliseconds(Some(time.p90))
-                )
-            },
-        ),
-        figure(run, Metric::LaunchesPerStep),
-        figure(run, Metric::PeakBytesInUse),
-        ratio(run.ratio.as_ref()),
-    ]
+pub fn lessons(report: &Report) -> Table<&LessonReport> {
+    let planned = |lesson: &&LessonReport| match lesson.planned_minutes {
+        Some(planned) => format!("{planned} min"),
+        None => "-".into(),
+    };
+    Table::of(&report.lessons)
+        .text("Lesson", |lesson| lesson.title.clone())
+        .text("Session", |lesson| match &lesson.session {
+            Some(session) => session.clone(),
+            None => "no longer in the course".into(),
+        })
+        .number("Steps", |lesson| {
+            format!("{} of {}", lesson.finished, lesson.of)
+        })
+        .number("Skipped", |lesson| lesson.skipped)
+        .number("Time", |lesson| minutes(lesson.minutes))
+        .number("Planned", planned)
+        .number("Attempts", |lesson| lesson.attempts)
+        .number("Hints", |lesson| lesson.hints)
 }
 
-pub const PREDICTION_HEAD: [&str; 5] = [
-    "Question",
-    "Quantity",
-    "Predicted",
-    "Measured",
-    "Predicted / measured",
-];
-
-pub fn prediction_row(guess: &Prediction) -> Vec<String> {
-    vec![
-        guess.title.clone(),
-        guess.quantity.clone(),
-        guess.predicted_text.clone(),
-        guess
-            .measured_text
-            .clone()
-            .unwrap_or_else(|| "not measured yet".into()),
-        guess.ratio.map_or("-".into(), times),
-    ]
+pub fn runs(runs: &[RunReport]) -> Table<&RunReport> {
+    let range = |time: StepTime| {
+        let [low, high] = [time.p10, time.p90].map(|ms| milliseconds(Some(ms)));
+        format!("{low} to {high}")
+    };
+    Table::of(runs)
+        .id("Run", |run| run.id.clone())
+        .text("Target", |run| run.target.clone())
+        .text("Exit", |run| run.exit.clone())
+        .number("Step, median", |run| {
+            milliseconds(run.step_time.map(|time| time.median))
+        })
+        .number("p10 to p90", |run| {
+            or_not_reported(run.step_time.map(range))
+        })
+        .number("Launches", |run| figure(run, Metric::LaunchesPerStep))
+        .number("Peak memory", |run| figure(run, Metric::PeakBytesInUse))
+        .number("Speed-up", |run| ratio(run.ratio.as_ref()))
 }
 
-pub const CASE_HEAD: [&str; 5] = ["Case", "Suspected", "Measurements", "Fixes run", "Verdict"];
+pub fn predictions(report: &Report) -> Table<&Prediction> {
+    Table::of(&report.predictions)
+        .text("Question", |guess| guess.title.clone())
+        .code("Quantity", |guess| guess.quantity.clone())
+        .number("Predicted", |guess| guess.predicted_text.clone())
+        .number("Measured", |guess| match &guess.measured_text {
+            Some(measured) => measured.clone(),
+            None => "not measured yet".into(),
+        })
+        .number("Predicted / measured", |guess| {
+            guess.ratio.map_or("-".into(), times)
+        })
+}
 
-pub fn case_row(title: &str, case: &CaseReport) -> Vec<String> {
+pub fn cases(report: &Report) -> Table<(&str, &CaseReport)> {
     let list = |items: &[String]| match items.is_empty() {
         true => "-".to_string(),
         false => items.join(", then "),
     };
-    let verdict = if case.solved { "solved" } else { "open" };
-    vec![
-        title.to_string(),
-        list(&case.suspicions),
-        case.measurements.to_string(),
-        list(&case.fixes),
-        verdict.into(),
-    ]
+    let cases = report
+        .steps()
+        .filter_map(|(_, step)| Some((&*step.title, step.case.as_ref()?)));
+    Table::of(cases)
+        .text("Case", |(title, _)| title.to_string())
+        .text("Suspected", |(_, case)| list(&case.suspicions))
+        .text("Measurements", |(_, case)| case.measurements)
+        .text("Fixes run", |(_, case)| list(&case.fixes))
+        .text(
+            "Verdict",
+            |(_, case)| if case.solved { "solved" } else { "open" },
+        )
 }
 
-pub const STAGE_HEAD: [&str; 8] = [
-    "Stage",
-    "Step, median",
-    "Forward",
-    "Backward",
-    "Peak memory",
-    "Loss",
-    "With gradient",
-    "To the stage before",
-];
+pub fn kernels(report: &Report) -> Table<&KernelReport> {
+    Table::of(&report.kernels)
+        .code("Kernel", |attempt| attempt.exercise.clone())
+        .text("Time", |attempt| moment(&attempt.time))
+        .text("Outcome", |attempt| attempt.outcome())
+        .text("Device", |attempt| {
+            attempt.device.clone().unwrap_or_default()
+        })
+}
 
-pub fn stage_row(row: &StageRow) -> Vec<String> {
-    let phase = |value| match row.synchronized {
+pub fn stages(report: &Report) -> Table<&StageRow> {
+    let phase = |row: &StageRow, value| match row.synchronized {
         Some(false) => format!("{}, unsynchronised", milliseconds(value)),
         _ => milliseconds(value),
     };
-    let loss =
-        |value: Option<f64>| value.map_or(NOT_REPORTED.into(), |value| format!("{value:.3}"));
-    let gradients = row.with_gradient.zip(row.tensors);
-    vec![
-        row.stage.clone(),
-        milliseconds(row.step_ms),
-        phase(row.forward_ms),
-        phase(row.backward_ms),
-        row.peak_bytes.map_or_else(
-            || NOT_REPORTED.into(),
-            |bytes| Metric::PeakBytesInUse.unit().show(bytes),
-        ),
-        format!("{}, then {}", loss(row.first_loss), loss(row.final_loss)),
-        gradients.map_or_else(
-            || NOT_REPORTED.into(),
-            |(with, of)| format!("{with} of {of}"),
-        ),
-        row.to_stage_before.map_or("-".into(), times),
-    ]
+    let memory = |bytes| Metric::PeakBytesInUse.unit().show(bytes);
+    let loss = |value| number_or_not(value, 3);
+    let losses =
+        |row: &&StageRow| format!("{}, then {}", loss(row.first_loss), loss(row.final_loss));
+    let of = |(with, of): (f64, f64)| format!("{with} of {of}");
+    Table::of(&report.stages)
+        .text("Stage", |row| row.stage.clone())
+        .number("Step, median", |row| milliseconds(row.step_ms))
+        .number("Forward", |row| phase(row, row.forward_ms))
+        .number("Backward", |row| phase(row, row.backward_ms))
+        .number("Peak memory", |row| {
+            or_not_reported(row.peak_bytes.map(memory))
+        })
+        .number("Loss", losses)
+        .number("With gradient", |row| {
+            or_not_reported(row.with_gradient.zip(row.tensors).map(of))
+        })
+        .number("To the stage before", |row| {
+            row.to_stage_before.map_or("-".into(), times)
+        })
 }
-
-pub const WORK_HEAD: [&str; 7] = [
-    "Part",
-    "FLOP",
-    "Bytes",
-    "FLOP/byte",
-    "Device time",
-    "FLOP/s",
-    "Of its limit",
-];
 
 /// A row for each kind of part. Its limit is what the ceilings allow; a part that only moves data has one, too.
-pub fn work_rows(work: &Work) -> Vec<Vec<String>> {
+pub fn work(work: &Work) -> Table<PartSum> {
     let roofline = work.roofline();
     let share = |part: &PartSum| {
-        roofline
-            .points
-            .iter()
-            .find(|point| point.name == part.part)?
-            .share
+        let mut points = roofline.points.iter();
+        points.find(|point| point.name == part.part)?.share
     };
-    work.by_kind()
-        .iter()
-        .map(|part| work_row(part, share(part)))
-        .collect()
-}
-
-/// `limit` is the share of what the ceilings allow.
-fn work_row(part: &PartSum, limit: Option<f64>) -> Vec<String> {
-    let ms = part.device_ms.filter(|ms| *ms > 0.0);
-    let rate = ms.map(|ms| part.flops / (ms / 1e3));
-    vec![
-        part.part.clone(),
-        Metric::FlopsPerStep.unit().show(part.flops),
-        Metric::BytesPerStep.unit().show(part.bytes),
-        if part.bytes > 0.0 {
-            format!("{:.2}", part.flops / part.bytes)
-        } else {
-            "-".into()
-        },
-        milliseconds(part.device_ms),
-        rate.map_or(NOT_REPORTED.into(), |rate| {
-            Metric::AchievedFlopsPerS.unit().show(rate)
-        }),
-        limit.map_or("-".into(), percent),
-    ]
+    let rate = |part: &PartSum| {
+        let ms = part.device_ms.filter(|ms| *ms > 0.0)?;
+        Some(
+            Metric::AchievedFlopsPerS
+                .unit()
+                .show(part.flops / (ms / 1e3)),
+        )
+    };
+    Table::of(work.by_kind())
+        .text("Part", |part| part.part.clone())
+        .number("FLOP", |part| Metric::FlopsPerStep.unit().show(part.flops))
+        .number("Bytes", |part| Metric::BytesPerStep.unit().show(part.bytes))
+        .number("FLOP/byte", |part| match part.bytes > 0.0 {
+            true => format!("{:.2}", part.flops / part.bytes),
+            false => "-".into(),
+        })
+        .number("Device time", |part| milliseconds(part.device_ms))
+        .number("FLOP/s", |part| or_not_reported(rate(part)))
+        .number("Of its limit", |part| {
+            share(part).map_or("-".into(), percent)
+        })
 }
 
 /// The ceilings in a sentence.
@@ -289,38 +280,53 @@ pub fn ceilings(work: &Work) -> String {
     format!("Ceilings: {}.", lines.join(", "))
 }
 
-pub const ENERGY_HEAD: [&str; 4] = ["Run", "Target", "A step", "A training sample"];
-
 pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \
      beside the run, with the 95 % interval of the mean. Errors of the sensor are not in it.";
 
-/// None for a run whose energy was not measured.
-pub fn energy_row(run: &RunReport) -> Option<Vec<String>> {
-    let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
-    let joules = |value, error| {
+/// Of the runs whose energy was measured.
+pub fn energy(runs: &[RunReport]) -> Table<(&RunReport, [String; 2])> {
+    let joules = |run: &RunReport, [value, error]: [usize; 2]| {
+        let figure = |place: usize| run.figures.get(ENERGY[place]).copied();
         let (joules, uncertainty) = figure(value).zip(figure(error))?;
-        let joules = Joules {
-            joules,
-            uncertainty,
-        };
-        Some(joules.to_string())
+        Some(
+            Joules {
+                joules,
+                uncertainty,
+            }
+            .to_string(),
+        )
     };
-    Some(vec![
-        run.id.clone(),
-        run.target.clone(),
-        joules(0, 1)?,
-        joules(2, 3)?,
-    ])
+    let of = |run| Some((run, [joules(run, [0, 1])?, joules(run, [2, 3])?]));
+    Table::of(runs.iter().filter_map(of))
+        .id("Run", |(run, _)| run.id.clone())
+        .text("Target", |(run, _)| run.target.clone())
+        .number("A step", |(_, [step, _])| step.clone())
+        .number("A training sample", |(_, [_, sample])| sample.clone())
 }
 
-pub const HOTSPOT_HEAD: [&str; 5] = ["Kernel", "Part of the model", "Calls", "Time", "Share"];
+pub fn hotspots(profile: &ProfileReport) -> Table<&HotspotRow> {
+    Table::of(&profile.hotspots)
+        .code("Kernel", |row| row.kernel.clone())
+        .text("Part of the model", |row| {
+            row.part.clone().unwrap_or_else(|| "-".into())
+        })
+        .number("Calls", |row| row.calls)
+        .number("Time", |row| milliseconds(Some(row.total_ns / 1e6)))
+        .number("Share", |row| format!("{:.1} %", row.percent))
+}
 
-pub fn hotspot_row(row: &HotspotRow) -> Vec<String> {
-    vec![
-        row.kernel.clone(),
-        row.part.clone().unwrap_or_else(|| "-".into()),
-        row.calls.to_string(),
-        milliseconds(Some(row.total_ns / 1e6)),
-        format!("{:.1} %", row.percent),
-    ]
+/// The runs whose counted work is shown, newest first.
+pub fn counted(report: &Report) -> impl Iterator<Item = (&RunReport, &Work)> {
+    let counted = report.runs.iter().rev();
+    let counted = counted.filter_map(|run| Some((run, run.work.as_ref()?)));
+    counted.take(MOST_ROOFLINES)
+}
+
+/// What is to be known of a run beside its figures.
+pub fn remarks(run: &RunReport) -> impl Iterator<Item = String> {
+    let recording = run.recording.iter();
+    let recording = recording.map(|machine| format!("Recording of {machine}."));
+    recording
+        .chain(run.error.clone())
+        .chain(run.warnings.clone())
 }

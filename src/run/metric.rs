@@ -1,38 +1,40 @@
 //! The figures of a run that a lesson, a table or a report may name: one list, with unit and origin.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::base::named::named;
 use crate::base::units::human_bytes;
 use crate::train::event::{Parts, Step, Summary};
 
-/// A figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    TotalMs,
-    ForwardMs,
-    BackwardMs,
-    OptimizerMs,
-    FirstStepMs,
-    SamplesPerS,
-    TokensPerS,
-    LaunchesPerStep,
-    PeakBytesInUse,
-    PeakBytesReserved,
-    FirstLoss,
-    FinalLoss,
-    Parameters,
-    ParameterTensors,
-    ParametersWithGradient,
-    LossDifference,
-    GradientDifference,
-    FlopsPerStep,
-    BytesPerStep,
-    AchievedFlopsPerS,
+named! {
+    /// A figure of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Metric {
+        TotalMs = "total_ms",
+        ForwardMs = "forward_ms",
+        BackwardMs = "backward_ms",
+        OptimizerMs = "optimizer_ms",
+        FirstStepMs = "first_step_ms",
+        SamplesPerS = "samples_per_s",
+        TokensPerS = "tokens_per_s",
+        LaunchesPerStep = "launches_per_step",
+        PeakBytesInUse = "peak_bytes_in_use",
+        PeakBytesReserved = "peak_bytes_reserved",
+        FirstLoss = "first_loss",
+        FinalLoss = "final_loss",
+        Parameters = "parameters",
+        ParameterTensors = "parameter_tensors",
+        ParametersWithGradient = "parameters_with_gradient",
+        LossDifference = "loss_difference",
+        GradientDifference = "gradient_difference",
+        FlopsPerStep = "flops_per_step",
+        BytesPerStep = "bytes_per_step",
+        AchievedFlopsPerS = "achieved_flops_per_s",
+    }
 }
 
 /// What a figure counts.
@@ -50,55 +52,6 @@ pub enum Unit {
 }
 
 impl Metric {
-    pub const ALL: [Metric; 20] = [
-        Metric::TotalMs,
-        Metric::ForwardMs,
-        Metric::BackwardMs,
-        Metric::OptimizerMs,
-        Metric::FirstStepMs,
-        Metric::SamplesPerS,
-        Metric::TokensPerS,
-        Metric::LaunchesPerStep,
-        Metric::PeakBytesInUse,
-        Metric::PeakBytesReserved,
-        Metric::FirstLoss,
-        Metric::FinalLoss,
-        Metric::Parameters,
-        Metric::ParameterTensors,
-        Metric::ParametersWithGradient,
-        Metric::LossDifference,
-        Metric::GradientDifference,
-        Metric::FlopsPerStep,
-        Metric::BytesPerStep,
-        Metric::AchievedFlopsPerS,
-    ];
-
-    /// As lessons write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::TotalMs => "total_ms",
-            Metric::ForwardMs => "forward_ms",
-            Metric::BackwardMs => "backward_ms",
-            Metric::OptimizerMs => "optimizer_ms",
-            Metric::FirstStepMs => "first_step_ms",
-            Metric::SamplesPerS => "samples_per_s",
-            Metric::TokensPerS => "tokens_per_s",
-            Metric::LaunchesPerStep => "launches_per_step",
-            Metric::PeakBytesInUse => "peak_bytes_in_use",
-            Metric::PeakBytesReserved => "peak_bytes_reserved",
-            Metric::FirstLoss => "first_loss",
-            Metric::FinalLoss => "final_loss",
-            Metric::Parameters => "parameters",
-            Metric::ParameterTensors => "parameter_tensors",
-            Metric::ParametersWithGradient => "parameters_with_gradient",
-            Metric::LossDifference => "loss_difference",
-            Metric::GradientDifference => "gradient_difference",
-            Metric::FlopsPerStep => "flops_per_step",
-            Metric::BytesPerStep => "bytes_per_step",
-            Metric::AchievedFlopsPerS => "achieved_flops_per_s",
-        }
-    }
-
     pub fn unit(self) -> Unit {
         match self {
             Metric::TotalMs
@@ -213,12 +166,6 @@ impl Metric {
     }
 }
 
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// A name that is no metric.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("there is no metric `{0}`; there are: {list}", list = list())]
@@ -239,32 +186,16 @@ impl FromStr for Metric {
     }
 }
 
-/// Which number of a per-step metric is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Statistic {
-    #[default]
-    Median,
-    P10,
-    P90,
-    /// (p90 - p10) / median.
-    Spread,
-}
-
-impl Statistic {
-    pub const ALL: [Statistic; 4] = [
-        Statistic::Median,
-        Statistic::P10,
-        Statistic::P90,
-        Statistic::Spread,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Statistic::Median => "median",
-            Statistic::P10 => "p10",
-            Statistic::P90 => "p90",
-            Statistic::Spread => "spread",
-        }
+named! {
+    /// Which number of a per-step metric is meant.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Statistic {
+        #[default]
+        Median = "median",
+        P10 = "p10",
+        P90 = "p90",
+        /// (p90 - p10) / median.
+        Spread = "spread",
     }
 }
 

@@ -1,35 +1,26 @@
 //! Playing a recorded stream, as fast as somebody wants it.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use super::control::{Control, Going};
 use super::supervise::Next;
+use crate::base::named::named;
 
-/// A multiple of the time the run took, or no waiting at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Speed {
-    #[default]
-    Real,
-    Four,
-    Sixteen,
-    /// Straight to the end.
-    End,
+named! {
+    /// A multiple of the time the run took, or no waiting at all.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Speed {
+        #[default]
+        Real = "1",
+        Four = "4",
+        Sixteen = "16",
+        /// Straight to the end.
+        End = "end",
+    }
 }
 
 impl Speed {
-    pub const ALL: [Speed; 4] = [Speed::Real, Speed::Four, Speed::Sixteen, Speed::End];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Speed::Real => "1",
-            Speed::Four => "4",
-            Speed::Sixteen => "16",
-            Speed::End => "end",
-        }
-    }
-
     /// None where nothing is waited for.
     fn factor(self) -> Option<f64> {
         match self {
@@ -53,12 +44,6 @@ impl Speed {
             .rev()
             .find(|other| *other < self)
             .unwrap_or(self)
-    }
-}
-
-impl fmt::Display for Speed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

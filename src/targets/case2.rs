@@ -1,18 +1,14 @@
 //! A case nobody has seen: operands stay f32, whatever was asked for.
 
-use super::autodiff::Autodiff;
 use super::{Description, Kind, Target, v3};
 use crate::model::{OperandTypes, Recipe};
-use crate::train::Synchronize;
 
-pub const TARGET: Target = Target(&Description {
-    name: "case2",
-    summary: "debugging scenario: an unseen case, no faster than before",
-    kind: Kind::Case,
-    recipe: RECIPE,
-    timing: Synchronize::Phases,
-    engine: &Autodiff::BY_RECIPE,
-});
+pub const TARGET: Target = Target(&Description::by_recipe(
+    "case2",
+    "debugging scenario: an unseen case, no faster than before",
+    Kind::Case,
+    RECIPE,
+));
 
 const RECIPE: Recipe = Recipe {
     operands: OperandTypes::Single,

@@ -77,6 +77,38 @@ pub struct Description {
     pub engine: &'static dyn EngineKind,
 }
 
+impl Description {
+    /// Carried out through burn's tape, by its recipe.
+    const fn by_recipe(
+        name: &'static str,
+        summary: &'static str,
+        kind: Kind,
+        recipe: Recipe,
+    ) -> Self {
+        Description {
+            name,
+            summary,
+            kind,
+            recipe,
+            timing: Synchronize::Phases,
+            engine: &autodiff::Autodiff::BY_RECIPE,
+        }
+    }
+
+    /// The same, with parts of the step by the host's clock alone.
+    const fn timed_by_host(
+        name: &'static str,
+        summary: &'static str,
+        kind: Kind,
+        recipe: Recipe,
+    ) -> Self {
+        Description {
+            timing: Synchronize::HostParts,
+            ..Description::by_recipe(name, summary, kind, recipe)
+        }
+    }
+}
+
 /// What a target is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

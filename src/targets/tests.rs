@@ -52,6 +52,7 @@ pub fn options_of(target: Target) -> Options {
         trace: None,
         count_work: true,
         kernels: vec![],
+        ranks: None,
     }
 }
 

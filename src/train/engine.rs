@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::data::Batch;
-use super::event::{Activations, Body};
+use super::event::{Activations, Body, RankCheck};
 use super::matrix_products::MatrixProducts;
 use super::options::{Options, Synchronize};
 use super::stop::StopSignal;
@@ -93,6 +93,14 @@ pub trait Engine {
         self.launches().is_some()
     }
 
+    /// Gradients over all ranks beside one device's with the whole batch; `None` where this is no rank, or not the first.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn compare_ranks(&mut self, _batch: &Batch) -> Result<Option<RankCheck>> {
+        Ok(None)
+    }
+
     /// What a reader should know about the steps, once they are over.
     fn remark(&self) -> Option<String> {
         None
@@ -122,6 +130,8 @@ pub struct StepResult {
     pub memory: MemoryUse,
     /// Parameter tensors that received a gradient; `None` where only [`Engine::gradients`] tells.
     pub with_gradient: Option<usize>,
+    /// Milliseconds for which only sums over ranks were under way; `None` where there are none or nobody measures them.
+    pub waited: Option<f64>,
 }
 
 /// A loss and the gradients of all parameters, in the order of their names; `None` for one that got none.

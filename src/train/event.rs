@@ -85,6 +85,21 @@ pub struct Hello {
     /// Block sizes this run was given, by kernel; a kernel that is absent picked its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub block_sizes: BTreeMap<String, usize>,
+    /// Where several processes train, each on a GPU of its own; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RankPlan>,
+}
+
+/// How a batch and its gradients are shared by several GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankPlan {
+    pub ranks: usize,
+    /// Whether gradients are summed while the backward pass goes on.
+    pub overlap: bool,
+    /// Bytes of gradients that are summed at once, at least.
+    pub bucket_bytes: u64,
+    /// Of all gradients of a step.
+    pub gradient_bytes: u64,
 }
 
 impl Hello {
@@ -172,6 +187,33 @@ pub struct Step {
     /// Bytes taken from the device, pages kept for reuse included.
     pub bytes_reserved: Option<u64>,
     pub samples_per_s: f64,
+    /// Of each rank, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankStep>,
+}
+
+/// One rank's part in a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankStep {
+    pub rank: usize,
+    /// Of its share of the batch.
+    pub loss: f64,
+    pub total_ms: f64,
+    /// From the end of its own gradients to the end of their sums: what the backward pass did not hide, and how late the others
+    /// were. Null where the device does not tell.
+    pub waited_ms: Option<f64>,
+}
+
+/// Gradients summed over ranks beside those of one GPU with the whole batch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RankCheck {
+    pub passed: bool,
+    /// Parameters compared.
+    pub tensors: usize,
+    /// Largest relative difference ‖a-b‖/‖b‖ of a parameter's gradient.
+    pub gradient_difference: f64,
+    pub worst_parameter: Option<String>,
+    pub tolerance: f64,
 }
 
 /// Device time per kernel, from a profile pass of its own.
@@ -399,6 +441,12 @@ pub struct Summary {
     /// Tensors that received a gradient in the last step.
     pub parameters_with_gradient: Option<usize>,
     pub repeatability: Option<Repeatability>,
+    /// Where several GPUs trained and were compared with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank_check: Option<RankCheck>,
+    /// Of each measured step the longest that a rank waited for sums; absent where nobody measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<Spread>,
     /// Fields this version of the program does not know.
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use burn::tensor::FloatDType;
 use tinyllama_kernels::adamw::Hyperparameters;
 
-use super::data::Data;
-use super::event::{self, Hello};
+use super::data::{Batch, Data};
+use super::event::{self, Hello, RankPlan};
 use super::matrix_products::MatrixProducts;
 use super::stop::StopReason;
 use crate::base::device_facts::DeviceFacts;
 use crate::base::locale;
+use crate::base::named::named;
 use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 
@@ -21,28 +22,18 @@ use crate::model::{LibraryKernels, ModelConfig, Recipe};
 const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
 
-/// What a step waits for before it reads the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Synchronize {
-    /// After forward, backward and update: true times of each, three waits a step
-    Phases,
-    /// After the whole step: true totals, parts not reported
-    Step,
-    /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
-    HostParts,
-    /// Never: the host's clock alone, which does not know when the device is done
-    Never,
-}
-
-impl Synchronize {
-    /// As `--sync` and the event stream have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronize::Phases => "phases",
-            Synchronize::Step => "step",
-            Synchronize::HostParts => "host-parts",
-            Synchronize::Never => "never",
-        }
+named! {
+    /// What a step waits for before it reads the clock.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Synchronize {
+        /// After forward, backward and update: true times of each, three waits a step
+        Phases = "phases",
+        /// After the whole step: true totals, parts not reported
+        Step = "step",
+        /// After the whole step: true totals, and parts by the host's clock alone, which do not add up to them
+        HostParts = "host-parts",
+        /// Never: the host's clock alone, which does not know when the device is done
+        Never = "never",
     }
 }
 
@@ -117,6 +108,46 @@ pub struct Options {
     pub count_work: bool,
     /// Kernels that take the place of the target's own; v4 on a GPU.
     pub kernels: Vec<KernelInPlace>,
+    /// Where this process is one of several that train one model.
+    pub ranks: Option<RankOptions>,
+}
+
+/// One of several processes, each with a GPU and its share of every batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankOptions {
+    /// From 0.
+    pub rank: usize,
+    pub ranks: usize,
+    /// Whether gradients are summed while the backward pass goes on.
+    pub overlap: bool,
+    /// Bytes of gradients that are summed at once, at least.
+    pub bucket_bytes: usize,
+    /// A folder that all of them see.
+    pub meeting: PathBuf,
+    /// Whether gradients are compared with one GPU's at the end.
+    pub check: bool,
+}
+
+impl RankOptions {
+    /// This rank's part of the whole batch.
+    pub fn share(&self, batch: &Batch) -> Batch {
+        let part = |all: &[i32]| {
+            let length = all.len() / self.ranks;
+            all[self.rank * length..(self.rank + 1) * length].to_vec()
+        };
+        Batch {
+            tokens: part(&batch.tokens),
+            targets: part(&batch.targets),
+        }
+    }
+
+    /// The model with this rank's part of the batch.
+    pub fn share_of(&self, config: &ModelConfig) -> ModelConfig {
+        ModelConfig {
+            batch_size: config.batch_size / self.ranks,
+            ..*config
+        }
+    }
 }
 
 impl Options {
@@ -182,6 +213,8 @@ pub enum TrainingEnd {
     NotFinite(usize),
     /// Repeats differ though `--deterministic` was asked for.
     NotDeterministic,
+    /// Gradients summed over ranks are not those of one device.
+    RanksDiffer,
 }
 
 /// The first line of a run.
@@ -216,7 +249,22 @@ pub fn hello(
         synchronize: options.synchronize.name().into(),
         node: event::NODES.into_iter().find_map(locale::variable),
         block_sizes: BTreeMap::new(),
+        ranks: options.ranks.as_ref().map(|ranks| RankPlan {
+            ranks: ranks.ranks,
+            overlap: ranks.overlap,
+            bucket_bytes: ranks.bucket_bytes as u64,
+            gradient_bytes: gradient_bytes(options),
+        }),
     }
+}
+
+/// Bytes of all gradients: they have the type of the products' operands.
+fn gradient_bytes(options: &Options) -> u64 {
+    let bytes = match options.operand_dtype {
+        FloatDType::BF16 | FloatDType::F16 => 2,
+        _ => 4,
+    };
+    options.config.parameters() * bytes
 }
 
 /// As flags and streams have it.

@@ -106,18 +106,21 @@ impl Reporter {
 
     /// Emits the summary, once: whoever comes second finds the stream closed.
     pub fn finish(&self, complete: bool) {
-        let mut shared = self.lock();
-        let summary = shared.tally.summary(complete);
-        self.emit_locked(&mut shared, Body::Summary(Box::new(summary)));
-        self.close(&mut shared);
+        self.end(complete, None);
     }
 
     /// Emits what was done so far and then why the run ends.
     pub fn fail(&self, failure: Failure) {
+        self.end(false, Some(failure));
+    }
+
+    fn end(&self, complete: bool, failure: Option<Failure>) {
         let mut shared = self.lock();
-        let summary = shared.tally.summary(false);
+        let summary = shared.tally.summary(complete);
         self.emit_locked(&mut shared, Body::Summary(Box::new(summary)));
-        self.emit_locked(&mut shared, Body::Error(failure));
+        if let Some(failure) = failure {
+            self.emit_locked(&mut shared, Body::Error(failure));
+        }
         self.close(&mut shared);
     }
 

@@ -1,6 +1,6 @@
 //! What a run has done so far, kept so that a summary can be given at any moment.
 
-use super::event::{Repeatability, Spread, Step, Summary};
+use super::event::{RankCheck, Repeatability, Spread, Step, Summary};
 use crate::base::statistics::quantile;
 use crate::model::ModelConfig;
 
@@ -12,6 +12,7 @@ pub struct Tally {
     steps: Vec<Step>,
     pub parameters_with_gradient: Option<usize>,
     pub repeatability: Option<Repeatability>,
+    pub rank_check: Option<RankCheck>,
 }
 
 impl Tally {
@@ -22,6 +23,7 @@ impl Tally {
             steps: Vec::new(),
             parameters_with_gradient: None,
             repeatability: None,
+            rank_check: None,
         }
     }
 
@@ -81,6 +83,11 @@ impl Tally {
             parameter_tensors: self.parameter_tensors,
             parameters_with_gradient: self.parameters_with_gradient,
             repeatability: self.repeatability.clone(),
+            rank_check: self.rank_check.clone(),
+            waited_ms: self.spread(|step| {
+                let waits = step.ranks.iter().filter_map(|rank| rank.waited_ms);
+                waits.reduce(f64::max)
+            }),
             other: Default::default(),
         }
     }
@@ -120,6 +127,7 @@ mod tests {
             bytes_in_use: None,
             bytes_reserved: None,
             samples_per_s: 1.0,
+            ranks: vec![],
         }
     }
 

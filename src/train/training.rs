@@ -5,12 +5,13 @@ use anyhow::{Context as _, Result};
 use super::compile_progress::CompileProgress;
 use super::data::{Batch, Data};
 use super::engine::{Engine, EngineDevice, Profiling, StepResult};
-use super::event::{Body, PhaseName, Step};
+use super::event::{Body, PhaseName, RankStep, Step};
 use super::options::{Options, Synchronize, TrainingEnd, dtype_name};
 use super::reporter::Reporter;
 use super::stop::StopSignal;
 use super::telemetry::Trace;
 use super::{kernel_table, repeatability, sample, trace};
+use crate::device::ranges;
 use crate::model::{Weights, work};
 
 /// Trains and emits every event but the first and the last.
@@ -37,12 +38,22 @@ pub fn train(
         counts_gradients: false,
     };
     let total = options.warmup + options.steps;
+    // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
+    let mut region = None;
+    let mut ranks_agree = true;
     for n in 1..=total {
         if let Some(reason) = stop.reason() {
             return Ok(TrainingEnd::Stopped(reason));
         }
         run.announce_phase(n);
+        if n == options.warmup + 1 {
+            region = Some(ranges::counted());
+        }
         let batch = data.next_batch();
+        if n == 1 {
+            // Later, where a loss is small, gradients are differences of nearly equal numbers and tell little.
+            ranks_agree = run.check_ranks(&batch)?;
+        }
         if n == 1
             && options.diagnose
             && let Some(observed) = run.engine.activations(&batch)?
@@ -54,11 +65,15 @@ pub fn train(
             return Ok(TrainingEnd::NotFinite(n));
         }
     }
+    drop(region);
     if let Some(reason) = stop.reason() {
         return Ok(TrainingEnd::Stopped(reason));
     }
     let batch = data.next_batch();
-    let end = run.check_repeatability(&batch)?;
+    let mut end = run.check_repeatability(&batch)?;
+    if !ranks_agree {
+        end = TrainingEnd::RanksDiffer;
+    }
     run.profile_and_count(&batch)?;
     if let Some(body) = device.experiment(options, weights, &batch)? {
         reporter.emit(body);
@@ -105,6 +120,7 @@ impl Run<'_> {
         } else {
             None
         };
+        let range = ranges::range(|| ranges::STEP.into());
         let StepResult {
             loss,
             times,
@@ -112,12 +128,14 @@ impl Run<'_> {
             captured,
             memory,
             with_gradient,
+            waited,
         } = self
             .engine
             .step(batch, self.options.synchronize)
             .with_context(|| {
                 format!("training step {n} failed on {}", self.device.facts().device)
             })?;
+        drop(range);
         if let Some(progress) = compiling {
             progress.finish();
         }
@@ -126,7 +144,7 @@ impl Run<'_> {
             self.reporter
                 .update(|tally| tally.parameters_with_gradient = with_gradient);
         }
-        let waited = match self.options.synchronize {
+        let is_true = match self.options.synchronize {
             Synchronize::Phases | Synchronize::Step => true,
             // The step's time is true; those of its parts, where there are any, are not.
             Synchronize::HostParts => times.forward.is_none(),
@@ -142,14 +160,40 @@ impl Run<'_> {
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
             // Without a queue the host's clock is the device's.
-            synchronized: waited || !self.device.backend().is_asynchronous(),
+            synchronized: is_true || !self.device.backend().is_asynchronous(),
             launches,
             captured,
             bytes_in_use: memory.in_use,
             bytes_reserved: memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
+            ranks: self.of_rank(loss, times.total, waited),
         });
         Ok(loss)
+    }
+
+    /// What the first rank needs of each to tell of all; nothing where there is one.
+    fn of_rank(&self, loss: f64, total_ms: f64, waited_ms: Option<f64>) -> Vec<RankStep> {
+        let ranks = self.options.ranks.iter().map(|options| RankStep {
+            rank: options.rank,
+            loss,
+            total_ms,
+            waited_ms,
+        });
+        ranks.collect()
+    }
+
+    /// Compares gradients over all ranks with one device's, where there are several.
+    fn check_ranks(&mut self, batch: &Batch) -> Result<bool> {
+        if !self.options.ranks.as_ref().is_some_and(|ranks| ranks.check) {
+            return Ok(true);
+        }
+        let message = "comparing gradients over all GPUs with those of one";
+        self.reporter.phase(PhaseName::Setup, message.into());
+        let checked = self.engine.compare_ranks(batch);
+        let checked = checked.context("comparing gradients over ranks with one device's failed")?;
+        let agree = checked.as_ref().is_none_or(|check| check.passed);
+        self.reporter.update(|tally| tally.rank_check = checked);
+        Ok(agree)
     }
 
     /// Where the first step compiles on a device: its caches may be empty.

@@ -6,10 +6,8 @@ use super::exercise::Exercise;
 use super::file::File;
 use super::problem::Problem;
 use crate::compiled::assembly;
-use crate::compiled::compiler::{Compiler, CompilerError};
+use crate::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
-
-const HEADER: &str = include_str!("amd.h");
 
 /// What every kernel of `file` takes of every architecture. `None`: no compiler on this machine knows them.
 ///
@@ -52,7 +50,7 @@ pub fn facts(exercise: &Exercise, file: &File) -> Result<Option<Vec<KernelFacts>
 /// The file as the compiler gets it.
 fn source(file: &File) -> String {
     format!(
-        "{HEADER}\n#line 1 \"{}\"\n{}",
+        "{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",
         super::compile::SOURCE,
         file.text
     )

@@ -105,7 +105,7 @@ impl Checked {
     pub fn kinds(&self) -> Vec<String> {
         let mut kinds: Vec<String> = vec![];
         for finding in &self.findings {
-            let kind = finding.kind.words().to_owned();
+            let kind = finding.kind.name().to_owned();
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }

@@ -8,6 +8,7 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
 use super::expression::Expression;
+use crate::base::named::named;
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/workbench");
 
@@ -77,37 +78,28 @@ pub struct Argument {
     pub output: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum ArgumentType {
-    #[serde(rename = "const float*")]
-    ConstFloats,
-    #[serde(rename = "float*")]
-    Floats,
-    #[serde(rename = "const int*")]
-    ConstInts,
-    #[serde(rename = "int*")]
-    Ints,
-    #[serde(rename = "float")]
-    Float,
-    #[serde(rename = "int")]
-    Int,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+    pub enum ArgumentType {
+        #[serde(rename = "const float*")]
+        ConstFloats = "const float *",
+        #[serde(rename = "float*")]
+        Floats = "float *",
+        #[serde(rename = "const int*")]
+        ConstInts = "const int *",
+        #[serde(rename = "int*")]
+        Ints = "int *",
+        #[serde(rename = "float")]
+        Float = "float ",
+        #[serde(rename = "int")]
+        Int = "int ",
+    }
 }
 
 impl ArgumentType {
-    pub fn words(self) -> &'static str {
-        match self {
-            ArgumentType::ConstFloats => "const float *",
-            ArgumentType::Floats => "float *",
-            ArgumentType::ConstInts => "const int *",
-            ArgumentType::Ints => "int *",
-            ArgumentType::Float => "float ",
-            ArgumentType::Int => "int ",
-        }
-    }
-
     /// Without `const`.
     pub fn plain(self) -> &'static str {
-        self.words().trim_start_matches("const ")
+        self.name().trim_start_matches("const ")
     }
 
     pub fn is_buffer(self) -> bool {
@@ -201,7 +193,7 @@ impl Exercise {
         let earlier: Vec<&String> = earlier.flat_map(|one| &one.arguments).collect();
         let parameter = |name: &String| {
             let kind = self.argument(name).map(|argument| argument.kind);
-            let words = kind.map_or("", ArgumentType::words);
+            let words = kind.map_or("", ArgumentType::name);
             let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
             let is_const = words.starts_with("const");
             format!(

@@ -3,41 +3,26 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What kind of mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The file is refused or does not compile.
-    Compile,
-    OutOfBounds,
-    Race,
-    Barrier,
-    Unwritten,
-    Shuffle,
-    Nan,
-    Endless,
-    Wrong,
-    Crash,
-    Uncoalesced,
-    BankConflict,
-}
+use crate::base::named::named;
 
-impl Kind {
-    pub fn words(self) -> &'static str {
-        match self {
-            Kind::Compile => "does not compile",
-            Kind::OutOfBounds => "out of bounds",
-            Kind::Race => "race",
-            Kind::Barrier => "barrier not reached by all",
-            Kind::Unwritten => "read of memory nobody wrote",
-            Kind::Shuffle => "shuffle from an idle lane",
-            Kind::Nan => "NaN",
-            Kind::Endless => "endless",
-            Kind::Wrong => "wrong result",
-            Kind::Crash => "crash",
-            Kind::Uncoalesced => "uncoalesced",
-            Kind::BankConflict => "bank conflict",
-        }
+named! {
+    /// What kind of mistake.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind {
+        /// The file is refused or does not compile.
+        Compile = "does not compile",
+        OutOfBounds = "out of bounds",
+        Race = "race",
+        Barrier = "barrier not reached by all",
+        Unwritten = "read of memory nobody wrote",
+        Shuffle = "shuffle from an idle lane",
+        Nan = "NaN",
+        Endless = "endless",
+        Wrong = "wrong result",
+        Crash = "crash",
+        Uncoalesced = "uncoalesced",
+        BankConflict = "bank conflict",
     }
 }
 

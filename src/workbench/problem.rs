@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Result, anyhow, bail};
 use tinyllama_kernels::adamw::{Factors, Hyperparameters};
+use tinyllama_kernels::check::Random;
 
 use super::exercise::{Argument, Exercise, Sizes};
 use super::expression::Expression;
@@ -254,18 +255,18 @@ impl<'a> Problem<'a> {
             let (low, high) = inside.split_once(',').ok_or("two numbers are needed")?;
             Ok([value(low)?, value(high)?])
         };
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
         let filled = |mut one: Box<dyn FnMut(usize) -> f64 + '_>| {
             (0..elements).map(|i| bits(one(i))).collect()
         };
         Ok(match kind.trim() {
             "uniform" => {
                 let [low, high] = range()?;
-                filled(Box::new(|_| low + (high - low) * random.next()))
+                filled(Box::new(|_| low + (high - low) * random.share()))
             }
             "integers" => {
                 let [low, high] = range()?;
-                filled(Box::new(|_| (low + (high - low) * random.next()).floor()))
+                filled(Box::new(|_| (low + (high - low) * random.share()).floor()))
             }
             "constant" => {
                 let constant = value(inside)?;
@@ -321,19 +322,5 @@ impl<'a> Problem<'a> {
     /// A size of the case; 0 where it has none of that name.
     pub(super) fn extent(&self, name: &str) -> usize {
         self.name(name).map_or(0, |value| value as usize)
-    }
-}
-
-/// SplitMix64: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    /// In [0, 1).
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -40,8 +40,8 @@ pub fn verdict(checked: &Checked) -> String {
 /// One finding: kind and place, the lines it names, what happened, and where it was seen.
 pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
     let mut lines = vec![match finding.line {
-        Some(line) => format!("{}, line {line}", finding.kind.words()),
-        None => finding.kind.words().to_owned(),
+        Some(line) => format!("{}, line {line}", finding.kind.name()),
+        None => finding.kind.name().to_owned(),
     }];
     let mut named: Vec<u32> = finding.line.into_iter().chain(finding.other_line).collect();
     named.sort_unstable();

@@ -80,6 +80,7 @@ impl MadeUp {
             synchronize: "phases".into(),
             node: None,
             block_sizes: Default::default(),
+            ranks: None,
         };
         let mut events = vec![event(Body::Hello(Box::new(hello)))];
         let mut losses = Vec::new();
@@ -102,6 +103,7 @@ impl MadeUp {
                 bytes_in_use: Some(1 << 28),
                 bytes_reserved: Some(1 << 29),
                 samples_per_s: 8e3 / total,
+                ranks: vec![],
             })));
         }
         let work = |part: &str, flops: f64, bytes: f64| PartWork {

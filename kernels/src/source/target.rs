@@ -86,6 +86,11 @@ impl Target {
         }
     }
 
+    /// Of the device that default block sizes are chosen for; `None` where none is assumed.
+    pub fn compute_units(&self) -> Option<u32> {
+        self.compute_units
+    }
+
     pub fn is_hip(&self) -> bool {
         matches!(self.architecture, Arch::Hip(_))
     }

@@ -33,13 +33,19 @@ struct Grid {
 enum class Access : uint32_t { Read, Write, Atomic };
 
 // What lanes of a wave do together. A lane waits until all lanes of its wave that can reach the same place are there.
-enum class WaveOperation : uint32_t { Shuffle, Ballot, Barrier };
+enum class WaveOperation : uint32_t { Shuffle, Ballot, Barrier, Together };
+
+// What each lane of a wave brings to an instruction that all of them carry out together.
+struct Together {
+    // Called once, with what every lane of the wave brought; what is wrong with that, or null.
+    const char *(*carry_out)(Together *const *lanes);
+};
 
 struct Runtime {
     // Waits for the whole block.
     void (*barrier)(const void *place);
     // Shuffle: the value of lane `argument`, which is poison where that lane takes no part. Ballot: a bit for each lane
-    // whose value is not zero; the lanes taking part in `active`.
+    // whose value is not zero; the lanes taking part in `active`. Together: the value is the address of what the lane brings.
     uint64_t (*wave)(const void *place, WaveOperation operation, uint64_t value, uint32_t argument, uint64_t *active);
     // Called before every access to memory other than the lane's own stack, with where in the code it is.
     void (*access)(const void *address, size_t bytes, Access access, const void *place);
@@ -71,6 +77,6 @@ struct Module {
 };
 
 // Changes with every incompatible change above: a cached module of another version is compiled again.
-constexpr uint32_t ABI_VERSION = 5;
+constexpr uint32_t ABI_VERSION = 6;
 
 }  // namespace stand_in

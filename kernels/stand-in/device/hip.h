@@ -202,6 +202,7 @@ STAND_IN_VECTOR4(float4, float)
 STAND_IN_VECTOR4(int4, int)
 
 #include "math.h"
+#include "matrix.h"
 
 // Kernels by name: the compiler of the stand-in appends one STAND_IN_KERNEL for each `__global__` function it finds.
 namespace stand_in {

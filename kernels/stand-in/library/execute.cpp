@@ -57,6 +57,7 @@ class Block {
     bool settle(uint32_t threads);
     void settle_wave(Thread *wave, uint32_t lanes);
     void idle_lane(Thread &thread, const void *place);
+    void carry_out(Thread *wave, uint32_t lanes, uint64_t active);
     void resolve(Thread *wave, uint32_t lanes, const void *place);
     void not_reached(const void *place, const void *other, uint32_t waiting, uint32_t missing);
     static void lane_body();
@@ -233,6 +234,7 @@ bool Block::settle(uint32_t threads) {
             ended += wave[i].state == State::Ended;
         }
         settle_wave(wave, lanes);
+        if (!failure_.empty()) return false;
     }
     if (met) return true;
     if (at_barrier == 0) return false;
@@ -274,9 +276,22 @@ void Block::settle_wave(Thread *wave, uint32_t lanes) {
             const Thread &thread = wave[i];
             if (thread.state == State::AtMeeting && (!place || thread.place < place)) place = thread.place;
         }
-        if (!place) return;
+        if (!place || !failure_.empty()) return;
         resolve(wave, lanes, place);
     }
+}
+
+// An instruction of the whole wave: lanes that take no part would bring what their registers happen to hold.
+void Block::carry_out(Thread *wave, uint32_t lanes, uint64_t active) {
+    std::vector<Together *> brought;
+    const char *wrong = nullptr;
+    if (lanes < wave_size_ || static_cast<uint32_t>(__builtin_popcountll(active)) < lanes) {
+        wrong = "has a matrix instruction that some lanes of the wave take no part in";
+    } else {
+        for (uint32_t i = 0; i < lanes; i++) brought.push_back(reinterpret_cast<Together *>(wave[i].value));
+        wrong = brought[0]->carry_out(brought.data());
+    }
+    if (wrong) failure_ = std::string(kernel_->name) + " " + wrong;
 }
 
 void Block::idle_lane(Thread &thread, const void *place) {
@@ -295,6 +310,9 @@ void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
         active |= uint64_t{1} << i;
         if (wave[i].value) votes |= uint64_t{1} << i;
     }
+    // Lanes that meet at one place do the same.
+    const Thread &first = wave[__builtin_ctzll(active)];
+    if (first.operation == WaveOperation::Together) carry_out(wave, lanes, active);
     for (uint32_t i = 0; i < lanes; i++) {
         if (!here(i)) continue;
         Thread &thread = wave[i];
@@ -305,6 +323,7 @@ void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
                 if (observer_ && !here(thread.argument)) idle_lane(thread, place);
                 break;
             case WaveOperation::Ballot: thread.result = votes; break;
+            case WaveOperation::Together: break;
             case WaveOperation::Barrier:
                 thread.result = 0;
                 thread.step++;

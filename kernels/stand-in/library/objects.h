@@ -14,7 +14,7 @@
 
 namespace stand_in {
 
-enum class NodeKind : int { Kernel = 0, Copy = 1, Fill = 2, Empty = 5 };
+enum class NodeKind : int { Kernel = 0, Copy = 1, Fill = 2, Empty = 5, EventRecord = 7 };
 
 // One piece of captured work.
 struct Node {

@@ -14,7 +14,10 @@
 //                       `hang` in place of CODE: the call never returns; `hang!`: nor does any later one, nor the end of the
 //                       process, which only SIGKILL brings about.
 // HIP_STAND_IN_PLANT    a mistake in every kernel, to see that it is found: barrier (none is left), shuffle (every exchange is
-//                       with lane 1), blocks (all blocks take themselves for the first)
+//                       with lane 1), blocks (all blocks take themselves for the first), matrix-lanes and matrix-blocks (of
+//                       a matrix instruction's result neighbouring lanes, or halves of 32 lanes, have what belongs to the
+//                       other)
+// HIP_STAND_IN_SUM      off: librccl.so leaves every rank what it has, to see that a missing sum is found; on
 // HIP_STAND_IN_CXX      the compiler of kernels; clang++-19, or clang++
 // HIP_STAND_IN_CACHE    a folder that keeps compiled kernels; none without it
 // HIP_STAND_IN_CHECK    full (default): accesses are checked for bounds and order; none: they are not, which is faster

@@ -176,6 +176,24 @@ hipError_t hipEventRecord(void *handle, void *stream_handle) {
     return leave("hipEventRecord", hipSuccess);
 }
 
+hipError_t hipEventRecordWithFlags(void *handle, void *stream_handle, unsigned flags) {
+    // hipEventRecordExternal is 1.
+    if ((flags & 1) == 0) return hipEventRecord(handle, stream_handle);
+    STAND_IN_ENTER("hipEventRecordWithFlags")
+    Stream *stream = stream_of(stream_handle);
+    if (!world().events.find(handle) || !stream) return leave("hipEventRecordWithFlags", hipErrorInvalidHandle);
+    if (!stream->capture) return leave("hipEventRecordWithFlags", hipErrorInvalidValue);
+    const int status = submit(stream_handle, NodeKind::EventRecord, "event", [handle] {
+        Event *event = world().events.find(handle);
+        if (!event) return static_cast<int>(hipErrorInvalidHandle);
+        event->capture.reset();
+        event->recorded = true;
+        event->at = now();
+        return static_cast<int>(hipSuccess);
+    });
+    return leave("hipEventRecordWithFlags", status);
+}
+
 hipError_t hipEventSynchronize(void *handle) {
     STAND_IN_ENTER("hipEventSynchronize")
     Event *event = world().events.find(handle);

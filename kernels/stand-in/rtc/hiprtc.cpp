@@ -163,7 +163,7 @@ std::string cache_file(const Program &program, const std::vector<std::string> &o
     // What the result depends on. A clash of two 64-bit hashes is not guarded against: this is a test's cache.
     std::string key = std::to_string(ABI_VERSION) + architecture() + compiler() + (checked() ? "full" : "none") +
                       setting("HIP_STAND_IN_PLANT", "");
-    key += read(STAND_IN_DEVICE_HEADERS "/hip.h") + read(STAND_IN_DEVICE_HEADERS "/math.h") + program.source;
+    key += read(STAND_IN_DEVICE_HEADERS "/hip.h") + read(STAND_IN_DEVICE_HEADERS "/math.h") + read(STAND_IN_DEVICE_HEADERS "/matrix.h") + program.source;
     for (auto &option : options) key += '\0' + option;
     for (auto &[name, text] : program.headers) key += '\0' + name + '\0' + text;
     char name[32];
@@ -177,8 +177,10 @@ std::string planted_mistake() {
     if (mistake.empty()) return "";
     if (mistake == "barrier") return "#define __syncthreads() ((void)0)\n";
     if (mistake == "shuffle") return "#define __shfl_xor(value, ...) __shfl(value, 1)\n";
+    // Of device/matrix.h, which comes before the kernel's text.
+    if (mistake == "matrix-lanes" || mistake == "matrix-blocks") return "";
     if (mistake == "blocks") return "#undef blockIdx\n#define blockIdx (stand_in::Dim3{0, 0, 0})\n";
-    fprintf(stderr, "hip-stand-in: HIP_STAND_IN_PLANT: `%s` is not barrier, shuffle or blocks\n", mistake.c_str());
+    fprintf(stderr, "hip-stand-in: HIP_STAND_IN_PLANT: `%s` is not barrier, shuffle, blocks, matrix-lanes or matrix-blocks\n", mistake.c_str());
     abort();
 }
 
@@ -214,6 +216,9 @@ hiprtcResult compile(Program &program, const std::vector<std::string> &options) 
     for (const char *define : {"-D__HIPCC_RTC__", "-D__HIP_DEVICE_COMPILE__=1", "-D__HIP_PLATFORM_AMD__=1", "-D__HIP__=1"}) {
         common.push_back(define);
     }
+    const std::string planted = setting("HIP_STAND_IN_PLANT", "");
+    if (planted == "matrix-lanes") common.push_back("-DSTAND_IN_EXCHANGED_LANES=1");
+    if (planted == "matrix-blocks") common.push_back("-DSTAND_IN_EXCHANGED_LANES=16");
     // Several chips share a family; code asks for either.
     const std::string arch = architecture();
     common.push_back("-D__" + arch + "__=1");

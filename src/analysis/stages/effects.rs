@@ -1,7 +1,5 @@
 //! Whether the effect of each stage shows in what was measured.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Metric;
@@ -9,6 +7,7 @@ use crate::analysis::comparison::Side;
 use crate::analysis::parts::is_forward;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::runner::MeasuredRun;
+use crate::base::named::named;
 use crate::base::statistics::{Finding, LEAST_RUNS, Series};
 
 /// A first loss so many times that of a stage with small weights is an explosion.
@@ -17,59 +16,38 @@ const EXPLODED: f64 = 2.0;
 /// Where the parts of a step reach less than this share of it, something is missing from them.
 const ADDS_UP: f64 = 0.9;
 
-/// What a stage is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EffectId {
-    /// Stage 1: the first loss is far above that of small weights.
-    BrokenLoss,
-    /// Stage 2 against 3: strided keys and values cost time.
-    StridedKeyValue,
-    /// Stage 3: forward, backward and optimizer do not add up to the step.
-    MissingTime,
-    /// Stage 4 against 5: the naive kernel makes the forward pass slower.
-    NaiveSwiglu,
-    /// Stage 5 against v1: the solved version is faster than the baseline.
-    HybridWins,
-    /// Stage 6: a step is faster because most of it is left out.
-    FastWithoutGradients,
-    /// Stage 6: almost nothing has a gradient.
-    NoGradients,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shows {
-    Yes,
-    No,
-    /// The spread is larger than the effect.
-    Unclear,
-    /// A stage did not run, or does not report the figure.
-    NotMeasured,
-}
-
-impl fmt::Display for EffectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EffectId::BrokenLoss => "broken loss",
-            EffectId::StridedKeyValue => "strided keys and values",
-            EffectId::MissingTime => "missing time",
-            EffectId::NaiveSwiglu => "naive SwiGLU",
-            EffectId::HybridWins => "hybrid beats the baseline",
-            EffectId::FastWithoutGradients => "fast without gradients",
-            EffectId::NoGradients => "no gradients",
-        })
+named! {
+    /// What a stage is about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EffectId {
+        /// Stage 1: the first loss is far above that of small weights.
+        BrokenLoss = "broken loss",
+        /// Stage 2 against 3: strided keys and values cost time.
+        StridedKeyValue = "strided keys and values",
+        /// Stage 3: forward, backward and optimizer do not add up to the step.
+        MissingTime = "missing time",
+        /// Stage 4 against 5: the naive kernel makes the forward pass slower.
+        NaiveSwiglu = "naive SwiGLU",
+        /// Stage 5 against v1: the solved version is faster than the baseline.
+        HybridWins = "hybrid beats the baseline",
+        /// Stage 6: a step is faster because most of it is left out.
+        FastWithoutGradients = "fast without gradients",
+        /// Stage 6: almost nothing has a gradient.
+        NoGradients = "no gradients",
     }
 }
 
-impl fmt::Display for Shows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Shows::Yes => "yes",
-            Shows::No => "no",
-            Shows::Unclear => "unclear",
-            Shows::NotMeasured => "not measured",
-        })
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Shows {
+        Yes = "yes",
+        No = "no",
+        /// The spread is larger than the effect.
+        Unclear = "unclear",
+        /// A stage did not run, or does not report the figure.
+        NotMeasured = "not measured",
     }
 }
 

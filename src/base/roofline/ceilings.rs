@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Bound, NEAR, Point};
+use crate::base::named::named;
 use crate::base::units::rate;
 
 /// What a line limits.
@@ -27,21 +28,14 @@ impl Roof {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// On this device.
-    Measured,
-    /// What the maker promises.
-    DataSheet,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Source::Measured => "measured",
-            Source::DataSheet => "data sheet",
-        })
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Source {
+        /// On this device.
+        Measured = "measured",
+        /// What the maker promises.
+        DataSheet = "data sheet",
     }
 }
 

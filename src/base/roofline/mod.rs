@@ -8,9 +8,9 @@ mod picture;
 pub mod svg;
 mod text;
 
-use std::fmt;
-
 use serde::Serialize;
+
+use crate::base::named::named;
 
 pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
 pub use picture::Picture;
@@ -22,47 +22,30 @@ pub const NEAR: f64 = 0.15;
 /// Kernels shorter than this, in milliseconds, mostly start and end.
 const SHORT_MS: f64 = 0.01;
 
-/// How finely a point divides the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Grain {
-    Step,
-    /// Forward, backward, optimizer by the host's clock.
-    Phase,
-    /// Device time of a part of the model.
-    Part,
-    /// Device time of a kernel, or of kernels that do one thing together.
-    Kernel,
-}
-
-impl fmt::Display for Grain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Grain::Step => "step",
-            Grain::Phase => "phase",
-            Grain::Part => "part",
-            Grain::Kernel => "kernel",
-        })
+named! {
+    /// How finely a point divides the step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Grain {
+        Step = "step",
+        /// Forward, backward, optimizer by the host's clock.
+        Phase = "phase",
+        /// Device time of a part of the model.
+        Part = "part",
+        /// Device time of a kernel, or of kernels that do one thing together.
+        Kernel = "kernel",
     }
 }
 
-/// What holds a point back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    Memory,
-    Arithmetic,
-    /// Neither: launches, waiting, or too little work at a time.
-    Overhead,
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Bound::Memory => "memory",
-            Bound::Arithmetic => "arithmetic",
-            Bound::Overhead => "neither",
-        })
+named! {
+    /// What holds a point back.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Bound {
+        Memory = "memory",
+        Arithmetic = "arithmetic",
+        /// Neither: launches, waiting, or too little work at a time.
+        Overhead = "neither",
     }
 }
 

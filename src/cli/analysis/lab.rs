@@ -1,12 +1,11 @@
 //! Making the runs of a command, with progress on the error stream: a line that changes on a terminal, a line a run elsewhere.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, stderr};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -14,6 +13,7 @@ use super::flags::{Flags, Sweep};
 use crate::analysis::Stop;
 use crate::analysis::turns::{self, Turn, Watch};
 use crate::cli::Exit;
+use crate::cli::output::spinner;
 use crate::train::event::{Body, Event};
 
 /// Where runs are made, one at a time.
@@ -111,14 +111,8 @@ pub struct Console {
 
 impl Default for Console {
     fn default() -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner())
-                .tick_chars("|/-\\ ");
-            ProgressBar::new_spinner().with_style(style)
-        });
         Console {
-            bar,
+            bar: spinner(),
             started: Instant::now(),
             ended: 0,
             now: String::new(),

@@ -13,11 +13,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+pub use crate::report::words::plural;
 pub use flags::{Flags, Measure, Sweep, TIMED, positive, switches};
 pub use grid::{Column, Grid, Sizes};
 pub use kept::kept_run;
 pub use lab::Lab;
-pub use page::{Page, bar, interval, plural, range, workshop_table};
+pub use page::{Page, bar, interval, range, workshop_table};
 
 use super::Exit;
 use crate::analysis::RunFailure;
@@ -64,9 +65,8 @@ impl Answer {
 
     /// Ends well only if everything did.
     pub fn passed(self, passed: bool) -> Self {
-        let exit = if passed { Exit::Ok } else { Exit::Failed };
         Answer {
-            end: self.end.map(|_| exit),
+            end: self.end.map(|_| Exit::of(passed)),
             ..self
         }
     }

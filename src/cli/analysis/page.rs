@@ -61,12 +61,6 @@ pub fn bar(share: f64, width: usize, glyph: char) -> String {
 }
 
 /// `1 round`, `3 rounds`.
-pub fn plural(count: usize, thing: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{s}")
-}
-
-/// From the least to the greatest of several figures; none of a single one.
 pub fn range(values: &[f64]) -> Option<String> {
     let (least, most) = (
         values.iter().copied().reduce(f64::min)?,

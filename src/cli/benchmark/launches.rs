@@ -90,11 +90,7 @@ fn row(times: &LaunchTimes, rates: Option<(f64, f64)>) -> Row {
     let work = times.work;
     let floor = |(flops, bytes): (f64, f64)| (work.flops / flops).max(work.bytes / bytes) * 1e6;
     Row {
-        phase: match times.phase {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
-        },
+        phase: Phase::name(times.phase),
         launch: times.label.clone(),
         count: times.count,
         us: times.microseconds,
@@ -158,6 +154,7 @@ fn markdown(page: &mut Page, table: &TextTable) {
 mod tests {
     use super::*;
     use crate::model::work::Work;
+    use crate::targets::v4::Phase;
 
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {

@@ -100,18 +100,6 @@ impl Instructor<'_> {
 
 fn line(view: &LearnerView) -> String {
     let position = view.position.as_ref();
-    let mut remarks: Vec<String> = view.signs.iter().map(|sign| sign.in_words()).collect();
-    remarks.extend(view.running.iter().map(|target| format!("runs {target}")));
-    remarks.extend(view.problem.clone());
-    if view.damaged_lines > 0 {
-        remarks.push(format!("{} damaged lines", view.damaged_lines));
-    }
-    if view.orders_waiting > 0 {
-        remarks.push(format!("{} orders wait", view.orders_waiting));
-    }
-    if view.open_in.is_some() && view.running.is_none() {
-        remarks.push("open".into());
-    }
     format!(
         "{:<16} {:<34} {:>7} {:>6} {:>5} {:>5.0} {:>9}  {}",
         view.name,
@@ -121,7 +109,7 @@ fn line(view: &LearnerView) -> String {
         view.hints,
         view.minutes,
         view.last_seen(),
-        remarks.join("; ")
+        view.remarks(true)
     )
     .trim_end()
     .to_string()

@@ -58,21 +58,16 @@ fn say(error: anyhow::Error) -> Result<Exit> {
     }
     match error.downcast::<ClassError>() {
         Ok(ClassError::Session(error)) => say_error(error.into()),
-        Ok(error @ ClassError::NoLearner { .. }) => {
+        Ok(error) => {
             eprintln!(
                 "error: {}\n       {}",
                 plain(&error.to_string()),
                 error.remedy()
             );
-            Ok(Exit::Usage)
-        }
-        Ok(error @ ClassError::Folder { .. }) => {
-            eprintln!(
-                "error: {}\n       {}",
-                plain(&error.to_string()),
-                error.remedy()
-            );
-            Ok(Exit::Environment)
+            Ok(match error {
+                ClassError::NoLearner { .. } => Exit::Usage,
+                _ => Exit::Environment,
+            })
         }
         Err(other) => say_error(other),
     }
@@ -235,7 +230,7 @@ impl Instructor<'_> {
         if failed && !self.args.json {
             eprintln!("{PERMISSIONS}");
         }
-        Ok(if failed { Exit::Failed } else { Exit::Ok })
+        Ok(Exit::of(!failed))
     }
 
     fn collect(&mut self, output: &std::path::Path) -> Result<Exit> {
@@ -255,6 +250,6 @@ impl Instructor<'_> {
             values.push(json!({ "learner": one.learner, "file": file, "problem": why }));
         }
         self.print(&json!({ "collected": values }), &lines.join("\n"))?;
-        Ok(if failed { Exit::Failed } else { Exit::Ok })
+        Ok(Exit::of(!failed))
     }
 }

@@ -17,52 +17,36 @@ use crate::compiled::facts::ARCHITECTURES;
 use crate::run::UsageError;
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Compiled code")]
 pub struct ArchArgs {
     /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, or all of them
-    #[arg(long, value_name = "ARCH", help_heading = "Compiled code")]
+    #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
     /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)
-    #[arg(
-        long,
-        value_name = "KERNEL",
-        requires = "arch",
-        help_heading = "Compiled code"
-    )]
+    #[arg(long, value_name = "KERNEL", requires = "arch")]
     source: Option<String>,
     /// Print a kernel's instructions; needs clang
     #[arg(
         long,
         value_name = "KERNEL",
         requires = "arch",
-        conflicts_with = "source",
-        help_heading = "Compiled code"
+        conflicts_with = "source"
     )]
     isa: Option<String>,
     /// Compile here with clang instead of showing recorded figures
-    #[arg(long, requires = "arch", help_heading = "Compiled code")]
+    #[arg(long, requires = "arch")]
     compile: bool,
     /// Every size and block size, not one of each kernel
-    #[arg(long, requires = "compile", help_heading = "Compiled code")]
+    #[arg(long, requires = "compile")]
     all: bool,
     /// Fail where a kernel takes more than its budget, spills or needs scratch memory
-    #[arg(long, requires = "arch", help_heading = "Compiled code")]
+    #[arg(long, requires = "arch")]
     budget: bool,
     /// Write the compiled table to this file
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "compile",
-        help_heading = "Compiled code"
-    )]
+    #[arg(long, value_name = "FILE", requires = "compile")]
     record: Option<PathBuf>,
     /// Write code objects, as cubecl's own LLVM makes them, to this folder; needs a build with the feature `rocm`
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        requires = "arch",
-        conflicts_with_all = ["source", "isa", "compile", "budget"],
-        help_heading = "Compiled code"
-    )]
+    #[arg(long, value_name = "FOLDER", requires = "arch", conflicts_with_all = ["source", "isa", "compile", "budget"])]
     code_objects: Option<PathBuf>,
 }
 

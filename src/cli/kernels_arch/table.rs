@@ -9,7 +9,8 @@ use serde::Serialize;
 use tinyllama_kernels::source::Target;
 
 use super::{ArchArgs, Selection, refuse_cuda};
-use crate::base::table::{Align, TextTable};
+use crate::base::table::{Columns, TextTable};
+use crate::base::units::number;
 use crate::cli::Exit;
 use crate::cli::json::print_json;
 use crate::compiled::budget;
@@ -61,11 +62,7 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
             writeln!(out, "over budget: {violation}")?;
         }
     }
-    Ok(if violations.is_empty() {
-        Exit::Ok
-    } else {
-        Exit::Failed
-    })
+    Ok(Exit::of(violations.is_empty()))
 }
 
 /// The recorded rows of `targets`; those compiled here are the answer for any other architecture.
@@ -149,80 +146,29 @@ impl Row<'_> {
 }
 
 fn text_table(facts: &Facts, architecture: &str) -> TextTable {
-    let mut table = TextTable::new(
-        format!(
-            "Compiled for {architecture} from HIP C++ by {}; never run, never measured",
-            facts.compiler
-        ),
-        &[
-            ("kernel", Align::Left),
-            ("type", Align::Left),
-            ("threads", Align::Right),
-            ("VGPRs", Align::Right),
-            ("SGPRs", Align::Right),
-            ("LDS", Align::Right),
-            ("scratch", Align::Right),
-            ("waves / SIMD", Align::Right),
-            ("limited by", Align::Left),
-        ],
+    let of_it = |kernel: &&KernelFacts| kernel.architecture == architecture;
+    let kernels: Vec<&KernelFacts> = facts.kernels.iter().filter(of_it).collect();
+    let unknown = || "not known".to_owned();
+    let title = format!(
+        "Compiled for {architecture} from HIP C++ by {}; never run, never measured",
+        facts.compiler
     );
-    let rows = facts
-        .kernels
-        .iter()
-        .filter(|kernel| kernel.architecture == architecture);
-    for kernel in rows {
-        let unknown = || "not known".to_owned();
-        let taken = &kernel.resources;
-        let vgprs = match taken.agprs {
-            0 => taken.vgprs.to_string(),
-            agprs => format!("{} ({agprs} AGPRs)", taken.vgprs),
-        };
-        table.rows.push(vec![
-            kernel.kernel.clone(),
-            kernel.dtype.clone(),
-            kernel.threads.to_string(),
-            vgprs,
-            taken.sgprs.to_string(),
-            kernel.lds_bytes.to_string(),
-            taken.scratch_bytes.to_string(),
-            kernel
-                .waves_per_simd()
-                .map_or_else(unknown, |waves| format!("{waves:.1}")),
-            kernel
-                .occupancy()
-                .map_or_else(unknown, |occupancy| occupancy.limiter.to_string()),
-        ]);
-    }
-    table.notes.push(
-        "sizes of the small configuration with the block sizes a device of this architecture would get".to_owned(),
-    );
-    table.notes.push(
-        "AMD's own compiler decides for itself: its figures can differ by a few registers"
-            .to_owned(),
-    );
-    table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compiled::facts::recorded as table_of_this_build;
-
-    /// What a learner without clang reads: every kernel, with what limits it, labelled as compiled.
-    #[test]
-    fn the_recorded_table_covers_every_kernel() {
-        let facts = table_of_this_build().unwrap();
-        for architecture in ARCHITECTURES {
-            let table = text_table(&facts, architecture);
-            assert!(table.title.contains("never measured"));
-            assert!(
-                table.rows.len() > 40,
-                "{architecture}: {}",
-                table.rows.len()
-            );
-            for row in &table.rows {
-                assert!(!row.contains(&"not known".to_owned()), "{row:?}");
-            }
-        }
-    }
+    Columns::of(title, &kernels)
+        .left("kernel", |one| one.kernel.clone())
+        .left("type", |one| one.dtype.clone())
+        .right("threads", |one| one.threads.to_string())
+        .right("VGPRs", |one| match one.resources.agprs {
+            0 => one.resources.vgprs.to_string(),
+            agprs => format!("{} ({agprs} AGPRs)", one.resources.vgprs),
+        })
+        .right("SGPRs", |one| one.resources.sgprs.to_string())
+        .right("LDS", |one| one.lds_bytes.to_string())
+        .right("scratch", |one| one.resources.scratch_bytes.to_string())
+        .right("waves / SIMD", |one| number(one.waves_per_simd(), 1).unwrap_or_else(unknown))
+        .left("limited by", |one| {
+            one.occupancy().map_or_else(unknown, |occupancy| occupancy.limiter.to_string())
+        })
+        .note("sizes of the small configuration with the block sizes a device of this architecture would get")
+        .note("AMD's own compiler decides for itself: its figures can differ by a few registers")
+        .into()
 }

@@ -82,7 +82,7 @@ pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>
         for candidate in named(target, name, selection)? {
             let launch = &candidate.launch;
             let assembly =
-                compiler.assembly(&launch.kernel, &launch.source, &target.to_string())?;
+                compiler.assembly(&launch.kernel, &candidate.text(), &target.to_string())?;
             let text = assembly::instructions(&assembly, &launch.entry)?;
             texts.push(Text::of(target, &candidate, text.trim_end().to_owned()));
         }

@@ -5,10 +5,20 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
-use super::tables::{grouped, kernels_text, parts_text};
-use crate::base::units::human_bytes;
+use super::tables::{kernels_text, parts_text};
+use crate::base::units::{grouped, human_bytes};
 use crate::train::EventSink;
 use crate::train::event::{Body, Event, Hello, Step};
+
+/// None where nobody looks: a spinner in a log file is noise.
+pub fn spinner() -> Option<ProgressBar> {
+    io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{spinner} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner())
+            .tick_chars("|/-\\ ");
+        ProgressBar::new_spinner().with_style(style)
+    })
+}
 
 /// Lines for people: progress on the terminal's error stream, results on its output.
 pub struct Lines<W: Write + Send> {
@@ -20,18 +30,9 @@ pub struct Lines<W: Write + Send> {
 
 impl<W: Write + Send> Lines<W> {
     pub fn new(out: W) -> Self {
-        // A spinner in a log file is noise; phases are printed as lines there.
-        let progress = if io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner())
-                .tick_chars("|/-\\ ");
-            ProgressBar::new_spinner().with_style(style)
-        } else {
-            ProgressBar::hidden()
-        };
         Lines {
             out,
-            progress,
+            progress: spinner().unwrap_or_else(ProgressBar::hidden),
             has_header: false,
         }
     }
@@ -116,6 +117,19 @@ fn hello_text(hello: &Hello) -> String {
         ),
         format!("  products in {}", hello.matmul_precision),
     ];
+    lines.extend(hello.ranks.as_ref().map(|plan| {
+        let when = match plan.overlap {
+            true => "while the backward pass goes on",
+            false => "after the backward pass",
+        };
+        format!(
+            "  {} GPUs with {} samples each; {} of gradients summed, {} at once or more, {when}",
+            plan.ranks,
+            config.batch_size / plan.ranks.max(1),
+            human_bytes(plan.gradient_bytes),
+            human_bytes(plan.bucket_bytes),
+        )
+    }));
     lines.push(match &hello.data {
         crate::train::event::DataSource::Synthetic => {
             "  data: one batch of random tokens, repeated: it can only be memorised".into()

@@ -11,7 +11,7 @@ use crate::train::EventSink;
 use crate::train::event::Event;
 
 pub use document::{Document, FinalDocument};
-pub use lines::Lines;
+pub use lines::{Lines, spinner};
 
 use crate::base::units::NOT_REPORTED;
 

@@ -74,6 +74,23 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         lines.push(unsynchronised_text(summary));
     }
     lines.extend(repeatability.map(|found| row(("repeatability", found))));
+    if summary.waited_ms.is_some() || summary.rank_check.is_some() {
+        lines.push(row(("waited for sums", spread(summary.waited_ms))));
+    }
+    lines.extend(summary.rank_check.as_ref().map(|check| {
+        let verdict = match check.passed {
+            true => "are one GPU's",
+            false => "ARE NOT ONE GPU'S",
+        };
+        let worst = check.worst_parameter.as_deref().unwrap_or("none");
+        row((
+            "summed gradients",
+            format!(
+                "{verdict}: {:.1e} apart at most ({worst}), {:.0e} allowed",
+                check.gradient_difference, check.tolerance
+            ),
+        ))
+    }));
     lines.join("\n")
 }
 

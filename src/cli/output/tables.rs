@@ -76,27 +76,3 @@ pub(super) fn parts_text(parts: &Parts) -> String {
     }
     lines.join("\n")
 }
-
-/// `1234567` as `1 234 567`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(31_977_984), "31 977 984");
-        assert_eq!(grouped(12), "12");
-    }
-}

@@ -271,11 +271,7 @@ fn check_once(
             writeln!(out, "({note})")?;
         }
     }
-    Ok(if checked.passed {
-        Exit::Ok
-    } else {
-        Exit::Failed
-    })
+    Ok(Exit::of(checked.passed))
 }
 
 fn tried(

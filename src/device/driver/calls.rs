@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, HipInterface};
+use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
 use super::loader::{self, SharedLibrary, call, check};
 use super::{DriverError, Refusal, Result, Vendor};
 use crate::device::kfd;
@@ -13,6 +13,8 @@ pub(super) struct Calls {
     pub vendor: Vendor,
     pub common: DriverInterface,
     pub own: OwnInterface,
+    /// What times a part of a graph, where the driver can.
+    pub graph_clock: Option<GraphClock>,
     /// Devices there are.
     pub count: usize,
 }
@@ -33,6 +35,7 @@ impl Calls {
         let mut calls = Calls {
             vendor,
             common: DriverInterface::load(vendor, &library)?,
+            graph_clock: GraphClock::load(vendor, &library).ok(),
             own: match vendor {
                 Vendor::Nvidia => OwnInterface::Cuda(
                     CudaInterface::load(vendor, &library)?,

@@ -122,8 +122,10 @@ impl DriverError {
         match self {
             DriverError::LibraryMissing { vendor: Vendor::Nvidia, library, .. } => match *library {
                 "libcuda.so.1" => "Install the NVIDIA driver; inside a container, start it with the GPU (`--gpus all`).".into(),
+                "libnccl.so.2" => "Install NCCL (`pip install nvidia-nccl-cu13`, or Debian's libnccl2), set NCCL_PATH to the folder it is in, or add that folder to LD_LIBRARY_PATH. It was also looked for below CUDA_HOME and in the packages of every Python in PATH, VIRTUAL_ENV and ~/.local.".into(),
                 library => format!("Install the CUDA toolkit's {library}, set CUDA_HOME to the toolkit, or add its folder to LD_LIBRARY_PATH."),
             },
+            DriverError::LibraryMissing { vendor: Vendor::Amd, library: "librccl.so.1", .. } => "Install ROCm's rccl, set RCCL_PATH to the folder it is in, or add that folder to LD_LIBRARY_PATH. It was also looked for below ROCM_PATH and /opt/rocm and in the packages of every Python in PATH, VIRTUAL_ENV and ~/.local.".into(),
             DriverError::LibraryMissing { vendor: Vendor::Amd, library, .. } => {
                 format!("Install ROCm's {library}, or set ROCM_PATH to where ROCm is.")
             }

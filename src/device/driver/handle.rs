@@ -151,6 +151,12 @@ impl Driver {
         }
     }
 
+    /// Lets the peak begin anew from what is held now.
+    pub fn forget_peak(&self) {
+        let accounts = &self.shared.accounts;
+        accounts.peak.set(accounts.allocated.get());
+    }
+
     pub fn work(&self) -> WorkCounts {
         self.shared.accounts.work.get()
     }

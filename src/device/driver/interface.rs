@@ -32,6 +32,8 @@ interface! {
         fill_words(u64, c_uint, usize, Opaque) = "cuMemsetD32Async" | "hipMemsetD32Async";
 
         create_stream(*mut Opaque, c_uint) = "cuStreamCreate" | "hipStreamCreateWithFlags";
+        create_urgent_stream(*mut Opaque, c_uint, c_int)
+            = "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority";
         destroy_stream(Opaque) = "cuStreamDestroy_v2" | "hipStreamDestroy";
         synchronize(Opaque) = "cuStreamSynchronize" | "hipStreamSynchronize";
         wait(Opaque, Opaque, c_uint) = "cuStreamWaitEvent" | "hipStreamWaitEvent";
@@ -74,6 +76,13 @@ interface! {
 }
 
 interface! {
+    /// From CUDA 11.1 on; not in every HIP.
+    GraphClock {
+        record(Opaque, Opaque, c_uint) = "cuEventRecordWithFlags" | "hipEventRecordWithFlags";
+    }
+}
+
+interface! {
     /// From CUDA 11.8 on.
     ExtendedLaunch {
         launch(*const LaunchConfig, Opaque, *mut Opaque, *mut Opaque) = "cuLaunchKernelEx";
@@ -91,6 +100,10 @@ interface! {
 
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_RECORD_EXTERNAL`: a node of the graph, which marks each replay.
+pub(super) const EACH_REPLAY: c_uint = 1;
+/// More urgent than any stream can be: drivers take the most urgent they have.
+pub(super) const MOST_URGENT: c_int = -100;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(super) const WITHOUT_TIMING: c_uint = 2;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on using the driver.

@@ -28,8 +28,20 @@ impl SharedLibrary {
     ///
     /// Looked for in the toolkit the environment names, then where the loader looks, then in the toolkit's usual place.
     pub fn load(vendor: Vendor, names: &[&'static str]) -> Result<Self> {
+        Self::load_also_from(vendor, names, &[])
+    }
+
+    /// The same, and after that looked for in `folders`.
+    pub fn load_also_from(
+        vendor: Vendor,
+        names: &[&'static str],
+        folders: &[PathBuf],
+    ) -> Result<Self> {
         let mut details = Vec::new();
-        for candidate in candidates(vendor, names) {
+        let more = folders
+            .iter()
+            .flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+        for candidate in candidates(vendor, names).into_iter().chain(more) {
             // SAFETY: loading runs the initialisers of the vendor's own library.
             match unsafe { Library::new(&candidate) } {
                 Ok(found) => {
@@ -99,7 +111,8 @@ pub(in crate::device) fn explain(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
+/// Where a library of the vendor's may be, the toolkits that the environment names first.
+pub(in crate::device) fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: PathBuf| names.iter().map(move |name| folder.join(name));
     let named = toolkits_named(vendor)
         .flat_map(|toolkit| library_folders(&toolkit))

@@ -20,6 +20,7 @@
 
 mod cache;
 mod calls;
+mod collective;
 mod compile;
 mod error;
 mod gemm;
@@ -41,12 +42,13 @@ pub mod tests;
 mod tuning;
 
 pub use cache::ModuleCache;
-pub use compile::Source;
+pub use collective::{Communicator, UniqueId};
+pub use compile::{CompileRequest, Source};
 pub use error::{DriverError, Refusal, Result};
 pub use gemm::{GemmOperands, GemmPlan, GemmSpec, Operand, OutputType, Precision, Selection};
 pub use graph::{Graph, GraphContents};
 pub use handle::Driver;
-pub(super) use loader::{explain, toolkits_named};
+pub(super) use loader::{candidates, explain, toolkits_named};
 pub use memory::{Address, Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
 pub use properties::{Inventory, Properties, Vendor, inventory};

@@ -75,6 +75,28 @@ const CUDA_CAPABILITY_MAJOR: c_int = 75;
 const CUDA_CAPABILITY_MINOR: c_int = 76;
 
 impl Properties {
+    /// What an AMD device would report as far as sources depend on it; none is asked.
+    pub fn offline(arch: &str, plane_size: u32, compute_units: u32) -> Properties {
+        const SHARED: usize = 64 << 10;
+        Properties {
+            vendor: Vendor::Amd,
+            name: arch.to_owned(),
+            arch: arch.to_owned(),
+            driver: String::new(),
+            driver_major: 0,
+            plane_size,
+            compute_units,
+            max_threads_per_block: 1024,
+            max_threads_per_unit: 2048,
+            shared_per_block: SHARED,
+            shared_per_block_most: SHARED,
+            l2_bytes: None,
+            memory: 0,
+            cooperative: false,
+            overlapping: false,
+        }
+    }
+
     pub(super) fn of(calls: &Calls, device: c_int) -> Result<Properties> {
         let read = |attribute| -> Result<u32> {
             let mut value = 0;

@@ -6,7 +6,7 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::handle::{Shared, Work};
-use super::interface::{NON_BLOCKING, Opaque, WITHOUT_TIMING};
+use super::interface::{EACH_REPLAY, MOST_URGENT, NON_BLOCKING, Opaque, WITHOUT_TIMING};
 use super::loader::call;
 use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
@@ -39,10 +39,6 @@ impl Driver {
     /// Opens a stream with `workspace` bytes for the matrix library (32 MiB serve it best on large devices; 0 for a
     /// stream without multiplications).
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
-        let workspace = match workspace {
-            0 => None,
-            bytes => Some(self.allocate(bytes)?),
-        };
         let mut handle: Opaque = ptr::null_mut();
         // SAFETY: a place for the handle.
         unsafe {
@@ -51,14 +47,35 @@ impl Driver {
                 common.create_stream(&mut handle, NON_BLOCKING)
             )?
         };
+        self.stream_of(handle, workspace)
+    }
+
+    /// Opens a stream whose kernels take their place before those of others that wait.
+    pub fn urgent_stream(&self) -> Result<Stream> {
+        let mut handle: Opaque = ptr::null_mut();
+        // SAFETY: a place for the handle.
+        unsafe {
+            call!(
+                self.shared.calls,
+                common.create_urgent_stream(&mut handle, NON_BLOCKING, MOST_URGENT)
+            )?
+        };
+        self.stream_of(handle, 0)
+    }
+
+    fn stream_of(&self, handle: Opaque, workspace: usize) -> Result<Stream> {
         let mut stream = Stream {
             handle,
-            workspace,
+            workspace: None,
             matrices: None,
             capturing: Rc::default(),
             joined: Default::default(),
             shared: Rc::clone(&self.shared),
         };
+        // From here on the stream is given back, also where there is no room.
+        if workspace > 0 {
+            stream.workspace = Some(self.allocate(workspace)?);
+        }
         // Without a library the stream serves for everything else; a gemm planned in it says what is missing.
         if stream.workspace.is_some()
             && let Ok(matrices) = self.shared.matrices()
@@ -240,6 +257,22 @@ impl Stream {
         unsafe { call!(self.shared.calls, common.record(event.handle, self.handle))? };
         event.capture.replace(self.capture_token());
         Ok(())
+    }
+
+    /// Marks this point of the stream for a timed event, in a capture anew by each replay. `false` where the driver cannot do
+    /// that, and the event is as before.
+    pub fn stamp(&self, event: &Event) -> Result<bool> {
+        if !self.is_capturing() {
+            self.record(event)?;
+            return Ok(true);
+        }
+        let calls = &self.shared.calls;
+        let Some(clock) = &calls.graph_clock else {
+            return Ok(false);
+        };
+        // SAFETY: both handles are ours.
+        unsafe { call!(calls => clock, record(event.handle, self.handle, EACH_REPLAY))? };
+        Ok(true)
     }
 
     /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.

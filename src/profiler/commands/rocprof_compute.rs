@@ -3,49 +3,26 @@
 
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
-use super::version::{Flag, Version};
+use super::version::{Version, flags};
 use super::{About, Kind, Request, Task};
 
 const V3_0: Version = Version(3, 0);
 const V3_5: Version = Version(3, 5);
 const V3_8: Version = Version(3, 8);
 
-const NAME: Flag = Flag::new("--name", V3_0, "name of the workload");
-const PATH: Flag = Flag::new("--path", V3_0, "folder for the workload").until(V3_5);
-const OUTPUT_DIRECTORY: Flag = Flag::new("--output-directory", V3_5, "folder for the workload");
-const OVERWRITE: Flag = Flag::new(
-    "--overwrite",
-    V3_8,
-    "writes into the folder although it is not empty",
-);
-const NO_ROOF: Flag = Flag::new(
-    "--no-roof",
-    V3_0,
-    "leaves out the measurement of the GPU's ceilings, which takes minutes",
-);
-const ROOF_ONLY: Flag = Flag::new(
-    "--roof-only",
-    V3_0,
-    "collects only what a roofline needs, and measures the GPU's ceilings",
-);
-const KERNEL_NAMES: Flag = Flag::new(
-    "--kernel-names",
-    V3_0,
-    "writes kernel names beside the points of the roofline",
-)
-.until(V3_5);
-const DEVICE: Flag = Flag::new("--device", V3_0, "the GPU whose ceilings are measured");
-const WORKLOAD: Flag = Flag::new("--path", V3_0, "the workload folder to read");
-const LIST_STATS: Flag = Flag::new(
-    "--list-stats",
-    V3_0,
-    "lists kernels and dispatches with their numbers",
-);
-const DISPATCH: Flag = Flag::new(
-    "--dispatch",
-    V3_0,
-    "number of the dispatch, from --list-stats",
-);
+flags! {
+    NAME = "--name", V3_0: "name of the workload";
+    PATH = "--path", V3_0 until V3_5: "folder for the workload";
+    OUTPUT_DIRECTORY = "--output-directory", V3_5: "folder for the workload";
+    OVERWRITE = "--overwrite", V3_8: "writes into the folder although it is not empty";
+    NO_ROOF = "--no-roof", V3_0: "leaves out the measurement of the GPU's ceilings, which takes minutes";
+    ROOF_ONLY = "--roof-only", V3_0: "collects only what a roofline needs, and measures the GPU's ceilings";
+    KERNEL_NAMES = "--kernel-names", V3_0 until V3_5: "writes kernel names beside the points of the roofline";
+    DEVICE = "--device", V3_0: "the GPU whose ceilings are measured";
+    WORKLOAD = "--path", V3_0: "the workload folder to read";
+    LIST_STATS = "--list-stats", V3_0: "lists kernels and dispatches with their numbers";
+    DISPATCH = "--dispatch", V3_0: "number of the dispatch, from --list-stats";
+}
 
 pub const ABOUT: About = About {
     name: "rocprof-compute",

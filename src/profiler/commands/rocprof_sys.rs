@@ -5,29 +5,19 @@ use std::path::{Path, PathBuf};
 
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
-use super::version::{Flag, Version};
+use super::version::{Version, flags};
 use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
 
-const TRACE: Flag = Flag::new("--trace", V6_2, "writes a timeline for ui.perfetto.dev");
-const PROFILE: Flag = Flag::new(
-    "--profile",
-    V6_2,
-    "writes a call tree with the time in each function (wall_clock)",
-);
-const PROFILE_FORMAT: Flag = Flag::new("--profile-format", V6_2, "forms of the call tree");
-const OUTPUT: Flag = Flag::new(
-    "--output",
-    V6_2,
-    "folder for the output; a folder with date and time is made in it",
-);
-const GENERATE: Flag = Flag::new(
-    "-G",
-    V6_2,
-    "writes a file with every setting and its default",
-);
-const ALL: Flag = Flag::new("--all", V6_2, "includes descriptions of each setting");
+flags! {
+    TRACE = "--trace", V6_2: "writes a timeline for ui.perfetto.dev";
+    PROFILE = "--profile", V6_2: "writes a call tree with the time in each function (wall_clock)";
+    PROFILE_FORMAT = "--profile-format", V6_2: "forms of the call tree";
+    OUTPUT = "--output", V6_2: "folder for the output; a folder with date and time is made in it";
+    GENERATE = "-G", V6_2: "writes a file with every setting and its default";
+    ALL = "--all", V6_2: "includes descriptions of each setting";
+}
 
 pub const ABOUT: About = About {
     name: "rocprof-sys",

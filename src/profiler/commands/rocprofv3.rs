@@ -5,66 +5,32 @@ use std::path::PathBuf;
 use super::counters::{default_counters, passes};
 use super::installed::Installed;
 use super::line::{Builder, CommandLine};
-use super::version::{Flag, Version};
+use super::version::{Version, flags};
 use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
 const V6_3: Version = Version(6, 3);
+const V7_0: Version = Version(7, 0);
 /// From here on several `--pmc` are several passes, and input files in plain text are no longer read.
 const V7_13: Version = Version(7, 13);
 
-const KERNEL_TRACE: Flag = Flag::new(
-    "--kernel-trace",
-    V6_2,
-    "records every kernel the device runs, with start and end",
-);
-const HIP_TRACE: Flag = Flag::new("--hip-trace", V6_2, "records the program's calls into HIP");
-const MARKER_TRACE: Flag = Flag::new(
-    "--marker-trace",
-    V6_2,
-    "records ranges the program marks itself (ROCTx)",
-);
-const MEMORY_COPY_TRACE: Flag = Flag::new(
-    "--memory-copy-trace",
-    V6_2,
-    "records copies between host and device",
-);
-const RUNTIME_TRACE: Flag = Flag::new(
-    "--runtime-trace",
-    V6_3,
-    "records HIP calls, kernels, copies, allocations and the program's own markers",
-);
-const STATS: Flag = Flag::new(
-    "--stats",
-    V6_2,
-    "adds a summary: calls, total, mean, least and most per kernel",
-);
-const TRUNCATE: Flag = Flag::new(
-    "--truncate-kernels",
-    V6_2,
-    "shortens kernel names to the function's; instances of one template then share a name",
-);
-const PMC: Flag = Flag::new(
-    "--pmc",
-    V6_3,
-    "hardware counters to read at every kernel, as many as fit one run of the program",
-);
-const INPUT: Flag = Flag::new(
-    "-i",
-    V6_2,
-    "reads counters and options from a file, one run of the program for each set",
-);
-const OUTPUT_FORMAT: Flag = Flag::new(
-    "--output-format",
-    V6_2,
-    "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0",
-);
-const DIRECTORY: Flag = Flag::new("-d", V6_2, "folder for the output");
-const NAME: Flag = Flag::new(
-    "-o",
-    V6_2,
-    "name the output files begin with; %pid% keeps several processes from writing over each other",
-);
+flags! {
+    KERNEL_TRACE = "--kernel-trace", V6_2: "records every kernel the device runs, with start and end";
+    HIP_TRACE = "--hip-trace", V6_2: "records the program's calls into HIP";
+    MARKER_TRACE = "--marker-trace", V6_2: "records ranges the program marks itself (ROCTx)";
+    MEMORY_COPY_TRACE = "--memory-copy-trace", V6_2: "records copies between host and device";
+    RUNTIME_TRACE = "--runtime-trace", V6_3: "records HIP calls, kernels, copies, allocations and the program's own markers";
+    STATS = "--stats", V6_2: "adds a summary: calls, total, mean, least and most per kernel";
+    TRUNCATE = "--truncate-kernels", V6_2: "shortens kernel names to the function's; instances of one template then share a name";
+    PMC = "--pmc", V6_3: "hardware counters to read at every kernel, as many as fit one run of the program";
+    INPUT = "-i", V6_2: "reads counters and options from a file, one run of the program for each set";
+    SELECTED_REGIONS = "--selected-regions", V7_0:
+        "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
+    OUTPUT_FORMAT = "--output-format", V6_2:
+        "form of the output; always said, because the default changed from CSV to a database with ROCm 7.0";
+    DIRECTORY = "-d", V6_2: "folder for the output";
+    NAME = "-o", V6_2: "name the output files begin with; %pid% keeps several processes from writing over each other";
+}
 
 pub const ABOUT: About = About {
     name: "rocprofv3",
@@ -123,9 +89,13 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
     match &request.task {
         Task::Runtime => {
             runtime_trace(&mut line);
+            counted_steps(&mut line);
             form = "pftrace";
         }
-        Task::Counters(counters) => count(&mut line, request, installed, counters),
+        Task::Counters(counters) => {
+            count(&mut line, request, installed, counters);
+            counted_steps(&mut line);
+        }
         Task::InputFile(path) => {
             line.flag(&INPUT, [path]);
             if installed.is_at_least(V7_13)
@@ -138,6 +108,8 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
             line.switch(&KERNEL_TRACE);
             line.switch(&STATS);
             line.switch(&TRUNCATE);
+            line.switch(&MARKER_TRACE);
+            counted_steps(&mut line);
         }
     }
     line.flag(&OUTPUT_FORMAT, [form]);
@@ -145,6 +117,12 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
     line.flag(&NAME, [&format!("{}_%pid%", request.name)]);
     line.target();
     line.finish()
+}
+
+fn counted_steps(line: &mut Builder<'_>) {
+    if !line.switch(&SELECTED_REGIONS) {
+        line.note("--selected-regions came with ROCm 7.0: warm-up, tuning and the comparison of repeats are in these figures, so calls are more than those of the counted steps.");
+    }
 }
 
 fn runtime_trace(line: &mut Builder<'_>) {

@@ -56,6 +56,16 @@ impl Flag {
     }
 }
 
+/// Flags: the constant, the word, the version it came with, the one that took it away, and what it does.
+macro_rules! flags {
+    ($($(#[$about:meta])* $name:ident = $word:literal, $since:ident $(until $until:ident)?: $does:literal;)+) => {
+        $($(#[$about])* const $name: $crate::profiler::commands::version::Flag =
+            $crate::profiler::commands::version::Flag::new($word, $since, $does)$(.until($until))?;)+
+    };
+}
+
+pub(super) use flags;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,16 +19,16 @@ impl<T> Default for Interned<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
-    pub fn number_of<Q>(&mut self, value: &Q) -> u32
+    pub fn number_of<Q>(&mut self, value: &Q, own: impl FnOnce(&Q) -> T) -> u32
     where
-        T: std::borrow::Borrow<Q> + for<'a> From<&'a Q>,
+        T: std::borrow::Borrow<Q>,
         Q: Eq + std::hash::Hash + ?Sized,
     {
         if let Some(&number) = self.numbers.get(value) {
             return number;
         }
         let number = self.values.len() as u32;
-        let value = T::from(value);
+        let value = own(value);
         self.values.push(value.clone());
         self.numbers.insert(value, number);
         number

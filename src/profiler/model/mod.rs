@@ -60,24 +60,6 @@ pub struct Profile {
     processes: Interned<Process>,
 }
 
-impl From<&Variant> for Variant {
-    fn from(variant: &Variant) -> Self {
-        *variant
-    }
-}
-
-impl From<&Lane> for Lane {
-    fn from(lane: &Lane) -> Self {
-        *lane
-    }
-}
-
-impl From<&Process> for Process {
-    fn from(process: &Process) -> Self {
-        process.clone()
-    }
-}
-
 impl Profile {
     /// Whether it holds single launches, calls, copies or counters, and not only sums of them.
     pub fn has_records(&self) -> bool {
@@ -92,15 +74,15 @@ impl Profile {
     }
 
     pub fn name_id(&mut self, name: &str) -> NameId {
-        NameId(self.names.number_of(name))
+        NameId(self.names.number_of(name, |name| name.into()))
     }
 
     pub fn variant_id(&mut self, variant: Variant) -> VariantId {
-        VariantId(self.variants.number_of(&variant))
+        VariantId(self.variants.number_of(&variant, Variant::clone))
     }
 
     pub fn lane_id(&mut self, lane: Lane) -> LaneId {
-        LaneId(self.lanes.number_of(&lane))
+        LaneId(self.lanes.number_of(&lane, Lane::clone))
     }
 
     pub fn process_id(&mut self, label: &str, pass: Option<u32>) -> ProcessId {
@@ -108,7 +90,7 @@ impl Profile {
             label: label.to_owned(),
             pass,
         };
-        ProcessId(self.processes.number_of(&process))
+        ProcessId(self.processes.number_of(&process, Process::clone))
     }
 
     /// Rows of the profilers' summaries of a kind, of processes of which `recorded` has no single record.
@@ -186,11 +168,7 @@ impl Profile {
 
     /// Whether anything at all was read.
     pub fn is_empty(&self) -> bool {
-        self.dispatches.is_empty()
-            && self.copies.is_empty()
-            && self.calls.is_empty()
-            && self.allocations.is_empty()
-            && self.counters.is_empty()
+        !self.has_records()
             && self.statistics.is_empty()
             && self.regions.is_empty()
             && self.agents.is_empty()

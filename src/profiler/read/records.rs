@@ -2,8 +2,8 @@
 
 use super::fields::{Field, Row};
 use crate::profiler::model::{
-    Agent, Allocation, ApiCall, CounterSample, Dispatch, Interval, LaneId, MemoryCopy, NameId,
-    ProcessId, Profile, Statistic, StatisticKind, Variant, VariantId,
+    Agent, Allocation, ApiCall, CounterSample, Dispatch, LaneId, MemoryCopy, NameId, ProcessId,
+    Profile, Statistic, StatisticKind, Variant, VariantId,
 };
 use crate::profiler::name;
 
@@ -14,15 +14,6 @@ pub struct Records<'a> {
     /// The name of the row before: traces repeat names, and looking one up costs more than comparing it.
     kernel: Option<(String, NameId)>,
     variant: Option<(Variant, VariantId)>,
-}
-
-/// A launch read from a row.
-pub struct Launch {
-    pub variant: VariantId,
-    pub lane: LaneId,
-    pub id: Option<u64>,
-    pub correlation: Option<u64>,
-    pub time: Option<Interval>,
 }
 
 impl<'a> Records<'a> {
@@ -36,7 +27,7 @@ impl<'a> Records<'a> {
     }
 
     /// How and when a kernel was launched.
-    pub fn launch<R: Row>(&mut self, row: &R) -> Result<Launch, R::Problem> {
+    pub fn launch<R: Row>(&mut self, row: &R) -> Result<Dispatch, R::Problem> {
         use Field::{GridX, GridY, GridZ, WorkgroupX, WorkgroupY, WorkgroupZ};
         let kernel = match row.text(Field::Kernel)? {
             Some(kernel) => kernel,
@@ -52,7 +43,7 @@ impl<'a> Records<'a> {
             accum_vgpr: row.small(Field::AccumVgpr)?,
             sgpr: row.small(Field::Sgpr)?,
         };
-        Ok(Launch {
+        Ok(Dispatch {
             time: row.exact_time()?,
             lane: self.lane(row)?,
             id: row.whole(Field::Dispatch)?,
@@ -89,7 +80,7 @@ impl<'a> Records<'a> {
 
     pub fn dispatch<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
         let launch = self.launch(row)?;
-        self.profile.dispatches.push(launch.dispatch());
+        self.profile.dispatches.push(launch);
         Ok(())
     }
 
@@ -190,17 +181,7 @@ impl<'a> Records<'a> {
     }
 }
 
-impl Launch {
-    pub fn dispatch(&self) -> Dispatch {
-        Dispatch {
-            variant: self.variant,
-            lane: self.lane,
-            id: self.id,
-            correlation: self.correlation,
-            time: self.time,
-        }
-    }
-
+impl Dispatch {
     pub fn sample(&self, counter: NameId, value: f64) -> CounterSample {
         CounterSample {
             variant: self.variant,

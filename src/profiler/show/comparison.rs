@@ -4,25 +4,18 @@ use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, Hotspot, hotspots};
 use super::parts::Parts;
+use crate::base::named::named;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::time;
 use crate::profiler::model::Profile;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    Vanished,
-    Appeared,
-    /// In both.
-    Stayed,
-}
-
-impl Change {
-    pub fn name(self) -> &'static str {
-        match self {
-            Change::Vanished => "vanished",
-            Change::Appeared => "appeared",
-            Change::Stayed => "stayed",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Change {
+        Vanished = "vanished",
+        Appeared = "appeared",
+        /// In both.
+        Stayed = "stayed",
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::launches::is_marker;
 use super::parts::Parts;
 use crate::base::table::{Columns, TextTable};
-use crate::base::units::{or_not_reported, percent, time};
-use crate::profiler::model::{Profile, Statistic, StatisticKind, Variant, VariantId};
+use crate::base::units::{figure, or_not_reported, percent, time};
+use crate::device::ranges;
+use crate::profiler::model::{
+    Interval, ProcessId, Profile, Statistic, StatisticKind, Variant, VariantId,
+};
 use crate::profiler::name;
 
 /// What counts as one kernel.
@@ -26,6 +30,8 @@ pub struct Hotspot {
     /// Launch shape, when grouped by it.
     pub variant: Option<Variant>,
     pub calls: u64,
+    /// Of each counted step, where the program marked them and the profiler recorded nothing else.
+    pub calls_per_step: Option<f64>,
     pub total_ns: f64,
     pub min_ns: Option<f64>,
     pub max_ns: Option<f64>,
@@ -62,7 +68,10 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
         from_summary(profile, group)
     };
     found.total_ns = found.kernels.iter().map(|kernel| kernel.total_ns).sum();
+    let steps =
+        counted_steps(profile).filter(|_| !found.from_summary && found.summarised.is_empty());
     for kernel in &mut found.kernels {
+        kernel.calls_per_step = steps.map(|steps| kernel.calls as f64 / steps as f64);
         kernel.percent = match found.total_ns {
             total if total > 0.0 => 100.0 * kernel.total_ns / total,
             _ => 0.0,
@@ -75,6 +84,31 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
             .then_with(|| a.name.cmp(&b.name))
     });
     found
+}
+
+/// How many steps the program marked as counted; `None` where it marked none, or where kernels were recorded outside of them.
+fn counted_steps(profile: &Profile) -> Option<usize> {
+    let marked = |name: &'static str| {
+        let calls = profile.calls.iter();
+        calls.filter(move |call| is_marker(profile, call) && profile.name(call.function) == name)
+    };
+    let regions: Vec<(ProcessId, Interval)> = marked(ranges::COUNTED)
+        .map(|call| (profile.lane(call.lane).process, call.time))
+        .collect();
+    let counted = |process: ProcessId, start: i64| {
+        let mut regions = regions.iter();
+        regions.any(|(own, time)| *own == process && (time.start..=time.end).contains(&start))
+    };
+    let outside = profile.dispatches.iter().any(|dispatch| {
+        let process = profile.lane(dispatch.lane).process;
+        dispatch
+            .time
+            .is_some_and(|time| !counted(process, time.start))
+    });
+    let steps = marked(ranges::STEP)
+        .filter(|step| counted(profile.lane(step.lane).process, step.time.start))
+        .count();
+    (steps > 0 && !outside).then_some(steps)
 }
 
 fn has_summary(profile: &Profile) -> bool {
@@ -227,6 +261,15 @@ impl Hotspots {
             .right("min", |kernel| or_not_reported(kernel.min_ns.map(time)))
             .right("max", |kernel| or_not_reported(kernel.max_ns.map(time)))
             .right("share", |kernel| percent(kernel.percent));
+        if self
+            .kernels
+            .iter()
+            .any(|kernel| kernel.calls_per_step.is_some())
+        {
+            columns = columns.right("calls a step", |kernel| {
+                or_not_reported(kernel.calls_per_step.map(figure))
+            });
+        }
         if self.kernels.iter().any(|kernel| kernel.variant.is_some()) {
             let shape = |kernel: &Hotspot, of: fn(Variant) -> Option<String>| {
                 or_not_reported(kernel.variant.and_then(of))

@@ -1,34 +1,23 @@
 //! How many waves a compute unit can hold of a kernel, from the registers and local memory its launch asked for.
 
-use std::fmt;
-
+use crate::base::named::named;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent};
 use crate::profiler::architecture::{self, Architecture, MAX_BARRIERS};
 use crate::profiler::model::{Profile, Variant, VariantId};
 use crate::profiler::name;
 
-/// What keeps more waves out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limiter {
-    /// Nothing: every slot is taken.
-    WaveSlots,
-    VectorRegisters,
-    ScalarRegisters,
-    LocalMemory,
-    /// A compute unit holds 16 workgroups of several waves.
-    Barriers,
-}
-
-impl fmt::Display for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Limiter::WaveSlots => "wave slots",
-            Limiter::VectorRegisters => "vector registers",
-            Limiter::ScalarRegisters => "scalar registers",
-            Limiter::LocalMemory => "local memory",
-            Limiter::Barriers => "barriers",
-        })
+named! {
+    /// What keeps more waves out.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Limiter {
+        /// Nothing: every slot is taken.
+        WaveSlots = "wave slots",
+        VectorRegisters = "vector registers",
+        ScalarRegisters = "scalar registers",
+        LocalMemory = "local memory",
+        /// A compute unit holds 16 workgroups of several waves.
+        Barriers = "barriers",
     }
 }
 

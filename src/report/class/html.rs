@@ -1,8 +1,9 @@
 //! The class on one page.
 
-use super::document::{ClassReport, Middle};
-use crate::report::html::markup::{Cell, Text, section, table};
+use super::document::{CheckRow, ClassReport, DeviceRow, Middle, PredictionRow};
+use crate::report::html::markup::{items, section, table};
 use crate::report::html::{Page, page};
+use crate::report::table::Table;
 use crate::report::words::{self, milliseconds, moment, plural, times};
 
 const CONTENTS: [(&str, &str); 7] = [
@@ -55,184 +56,104 @@ fn spread(middle: Option<&Middle>, show: impl Fn(f64) -> String) -> String {
 }
 
 fn learners(class: &ClassReport) -> String {
-    let columns = [
-        ("Learner", Cell::Text),
-        ("Steps", Cell::Number),
-        ("Lessons", Cell::Number),
-        ("Time", Cell::Number),
-        ("Attempts", Cell::Number),
-        ("Hints", Cell::Number),
-        ("Runs", Cell::Number),
-        ("Last record", Cell::Text),
-        ("Device", Cell::Text),
-        ("Records intact", Cell::Verdict),
-    ];
-    let rows = class.learners.iter().map(|row| {
-        vec![
-            row.name.clone(),
-            format!("{} of {}", row.steps_finished, row.steps),
-            row.lessons_finished.to_string(),
-            words::minutes(row.minutes),
-            row.attempts.to_string(),
-            row.hints.to_string(),
-            row.runs.to_string(),
-            moment(&row.last),
-            row.device.clone().unwrap_or_else(|| "none yet".into()),
-            match row.intact {
-                Some(true) => "yes".into(),
-                Some(false) => "no".into(),
-                None => "carries none".into(),
-            },
-        ]
-    });
-    section(
-        "learners",
-        "Learners",
-        &table("Everyone who handed in", &columns, rows),
-    )
+    let learners = Table::of(&class.learners)
+        .text("Learner", |row| row.name.clone())
+        .number("Steps", |row| {
+            format!("{} of {}", row.steps_finished, row.steps)
+        })
+        .number("Lessons", |row| row.lessons_finished)
+        .number("Time", |row| words::minutes(row.minutes))
+        .number("Attempts", |row| row.attempts)
+        .number("Hints", |row| row.hints)
+        .number("Runs", |row| row.runs)
+        .text("Last record", |row| moment(&row.last))
+        .text("Device", |row| {
+            row.device.clone().unwrap_or_else(|| "none yet".into())
+        })
+        .verdict("Records intact", |row| match row.intact {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "carries none",
+        });
+    let table = table("Everyone who handed in", &learners);
+    section("learners", "Learners", &table)
 }
 
 fn lessons(class: &ClassReport) -> String {
-    let columns = [
-        ("Lesson", Cell::Text),
-        ("Begun", Cell::Number),
-        ("Finished", Cell::Number),
-        ("Minutes, median (p10 to p90)", Cell::Number),
-        ("Planned", Cell::Number),
-        ("Attempts", Cell::Number),
-        ("Hints", Cell::Number),
-    ];
-    let rows = class.lessons.iter().map(|row| {
-        vec![
-            row.title.clone(),
-            row.begun.to_string(),
-            row.finished.to_string(),
-            spread(row.minutes.as_ref(), |minutes| format!("{minutes:.1}")),
-            row.planned_minutes
-                .map_or("-".into(), |planned| planned.to_string()),
-            row.attempts.to_string(),
-            row.hints.to_string(),
-        ]
-    });
-    section(
-        "lessons",
-        "Lessons",
-        &table(
-            "Minutes are of those who finished the lesson",
-            &columns,
-            rows,
-        ),
-    )
+    let minutes = |minutes| format!("{minutes:.1}");
+    let planned = |planned: u32| planned.to_string();
+    let lessons = Table::of(&class.lessons)
+        .text("Lesson", |row| row.title.clone())
+        .number("Begun", |row| row.begun)
+        .number("Finished", |row| row.finished)
+        .number("Minutes, median (p10 to p90)", |row| {
+            spread(row.minutes.as_ref(), minutes)
+        })
+        .number("Planned", |row| {
+            row.planned_minutes.map_or("-".into(), planned)
+        })
+        .number("Attempts", |row| row.attempts)
+        .number("Hints", |row| row.hints);
+    let table = table("Minutes are of those who finished the lesson", &lessons);
+    section("lessons", "Lessons", &table)
 }
 
 fn checks(class: &ClassReport) -> String {
-    let columns = [
-        ("Check", Cell::Code),
-        ("Learners", Cell::Number),
-        ("Missed by", Cell::Number),
-        ("Misses", Cell::Number),
-        ("Passed now", Cell::Number),
-    ];
-    let missed = class
-        .checks
-        .iter()
-        .filter(|row| row.missed_by > 0 || row.passed < row.learners);
-    let rows = missed.take(MOST_ROWS).map(|row| {
-        vec![
-            format!("{}/{}/{}", row.lesson, row.step, row.check),
-            row.learners.to_string(),
-            row.missed_by.to_string(),
-            row.misses.to_string(),
-            row.passed.to_string(),
-        ]
-    });
-    section(
-        "checks",
-        "Hardest checks",
-        &table(
-            "Checks that were missed, most often missed first",
-            &columns,
-            rows,
-        ),
-    )
+    let missed = |row: &&CheckRow| row.missed_by > 0 || row.passed < row.learners;
+    let checks = Table::of(class.checks.iter().filter(missed).take(MOST_ROWS))
+        .code("Check", |row| {
+            format!("{}/{}/{}", row.lesson, row.step, row.check)
+        })
+        .number("Learners", |row| row.learners)
+        .number("Missed by", |row| row.missed_by)
+        .number("Misses", |row| row.misses)
+        .number("Passed now", |row| row.passed);
+    let table = table("Checks that were missed, most often missed first", &checks);
+    section("checks", "Hardest checks", &table)
 }
 
 fn wrong_answers(class: &ClassReport) -> String {
-    let columns = [
-        ("Question", Cell::Text),
-        ("Answer", Cell::Text),
-        ("Learners", Cell::Number),
-    ];
-    let rows = class.wrong_answers.iter().take(MOST_ROWS).map(|row| {
-        vec![
-            format!("{}: {}", row.lesson, row.title),
-            row.answer.clone(),
-            format!("{} of {}", row.learners, row.of),
-        ]
-    });
-    section(
-        "answers",
-        "Common wrong answers",
-        &table("Most common first", &columns, rows),
-    )
+    let answers = Table::of(class.wrong_answers.iter().take(MOST_ROWS))
+        .text("Question", |row| format!("{}: {}", row.lesson, row.title))
+        .text("Answer", |row| row.answer.clone())
+        .number("Learners", |row| format!("{} of {}", row.learners, row.of));
+    let table = table("Most common first", &answers);
+    section("answers", "Common wrong answers", &table)
 }
 
 fn predictions(class: &ClassReport) -> String {
-    let columns = [
-        ("Question", Cell::Text),
-        ("Learners", Cell::Number),
-        ("Predicted / measured, median (p10 to p90)", Cell::Number),
-    ];
-    let rows = class.predictions.iter().map(|row| {
-        vec![
-            format!("{}: {}", row.lesson, row.title),
-            row.ratio.count.to_string(),
-            spread(Some(&row.ratio), times),
-        ]
-    });
-    section(
-        "predictions",
-        "Prediction errors",
-        &table("1.00x is a perfect guess", &columns, rows),
-    )
+    let ratio = |row: &&PredictionRow| spread(Some(&row.ratio), times);
+    let predictions = Table::of(&class.predictions)
+        .text("Question", |row| format!("{}: {}", row.lesson, row.title))
+        .number("Learners", |row| row.ratio.count)
+        .number("Predicted / measured, median (p10 to p90)", ratio);
+    let table = table("1.00x is a perfect guess", &predictions);
+    section("predictions", "Prediction errors", &table)
 }
 
 fn devices(class: &ClassReport) -> String {
-    let columns = [
-        ("Device", Cell::Text),
-        ("Model", Cell::Text),
-        ("Target", Cell::Text),
-        ("Learners", Cell::Number),
-        ("Step, median (p10 to p90)", Cell::Number),
-        ("Speed-up, median (p10 to p90)", Cell::Number),
-    ];
-    let rows = class.devices.iter().map(|row| {
+    let name = |row: &&DeviceRow| {
         let origin = if row.recording { ", recording" } else { "" };
-        vec![
-            format!("{} ({}{origin})", row.device, row.backend),
-            format!("{}, {}", row.model, row.dtype),
-            row.target.clone(),
-            row.learners.to_string(),
-            spread(Some(&row.step_ms), |ms| milliseconds(Some(ms))),
-            spread(row.speedup.as_ref(), times),
-        ]
-    });
+        format!("{} ({}{origin})", row.device, row.backend)
+    };
+    let step = |row: &&DeviceRow| spread(Some(&row.step_ms), |ms| milliseconds(Some(ms)));
+    let devices = Table::of(&class.devices)
+        .text("Device", name)
+        .text("Model", |row| format!("{}, {}", row.model, row.dtype))
+        .text("Target", |row| row.target.clone())
+        .number("Learners", |row| row.learners)
+        .number("Step, median (p10 to p90)", step)
+        .number("Speed-up, median (p10 to p90)", |row| {
+            spread(row.speedup.as_ref(), times)
+        });
     let caption = "Each learner counts once, with the newest complete run; speed-ups are to the learner's own baseline";
-    section(
-        "devices",
-        "Results per device",
-        &table(caption, &columns, rows),
-    )
+    section("devices", "Results per device", &table(caption, &devices))
 }
 
 fn warnings(class: &ClassReport) -> String {
     if class.warnings.is_empty() {
         return String::new();
     }
-    let items: String = class
-        .warnings
-        .iter()
-        .map(|text| format!("<li>{}</li>", Text(text)))
-        .collect();
+    let items = items(&class.warnings);
     section("warnings", "Worth knowing", &format!("<ul>{items}</ul>\n"))
 }

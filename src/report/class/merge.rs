@@ -226,8 +226,7 @@ fn lessons(reports: &[&Report], course: &Course) -> Vec<LessonRow> {
 
 /// Every step of every learner, with its lesson.
 fn steps<'a>(reports: &'a [&Report]) -> impl Iterator<Item = (&'a LessonReport, &'a StepReport)> {
-    let lessons = reports.iter().flat_map(|report| &report.lessons);
-    lessons.flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    reports.iter().flat_map(|report| report.steps())
 }
 
 fn checks(reports: &[&Report]) -> Vec<CheckRow> {

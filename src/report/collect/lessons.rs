@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::units::same_number;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{Check, Course, Expect, Lesson, Outputs, RunName, Step, StepKind, Verdict};
+use crate::lesson::{Check, Course, Expect, Lesson, Outputs, RunName, Step, StepKind};
 use crate::report::document::{
     AnswerReport, CaseReport, CheckReport, CommandReport, LessonReport, StepReport,
 };
@@ -13,6 +13,9 @@ use crate::session::event::StepRef;
 use crate::session::progress::progress;
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
+
+/// Said of a check that the course no longer has.
+const GONE: &str = "This check is no longer in the course.";
 
 /// Every lesson that was begun: those of the course in its order, then those it no longer has.
 pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<LessonReport> {
@@ -123,7 +126,7 @@ fn step_report(
             None => done
                 .checks
                 .iter()
-                .map(|(id, result)| unknown_check(id, result))
+                .map(|(id, result)| reported(id, false, Some(result), GONE.into()))
                 .collect(),
         },
         reflection: done.reflection.clone().filter(|text| !text.is_empty()),
@@ -191,27 +194,30 @@ fn command_report(
 }
 
 fn expect_report(expect: &Expect, done: &StepProgress, runs: &MeasuredRuns) -> CheckReport {
-    let Some(result) = done.checks.get(&expect.id) else {
-        return CheckReport {
-            id: expect.id.clone(),
-            verdict: Verdict::NotEvaluated,
-            required: expect.required,
-            missed: 0,
-            value: None,
-            explanation: format!("{}; asked for: {}.", expect.figure, expect.bounds()),
-        };
+    let explanation = |result: &CheckResult| {
+        let again = expect.evaluate(runs);
+        (again.verdict == result.verdict).then(|| expect.explain(&again))
     };
-    let again = expect.evaluate(runs);
+    let asked = format!("{}; asked for: {}.", expect.figure, expect.bounds());
+    let result = done.checks.get(&expect.id);
+    let explanation = result.and_then(explanation).unwrap_or(asked);
+    reported(&expect.id, expect.required, result, explanation)
+}
+
+fn reported(
+    id: &str,
+    required: bool,
+    result: Option<&CheckResult>,
+    explanation: String,
+) -> CheckReport {
+    let result = result.cloned().unwrap_or_default();
     CheckReport {
-        id: expect.id.clone(),
+        id: id.into(),
         verdict: result.verdict,
-        required: expect.required,
+        required,
         missed: result.missed,
         value: result.value,
-        explanation: match again.verdict == result.verdict {
-            true => expect.explain(&again),
-            false => format!("{}; asked for: {}.", expect.figure, expect.bounds()),
-        },
+        explanation,
     }
 }
 
@@ -239,31 +245,18 @@ pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
 }
 
 fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> CheckReport {
-    let Some(result) = done.checks.get(&check.id) else {
-        return CheckReport {
-            id: check.id.clone(),
-            verdict: Verdict::NotEvaluated,
-            required: check.required,
-            missed: 0,
-            value: None,
-            explanation: format!("{}; asked for: {}.", check.measure, check.bounds()),
-        };
-    };
     // The words belong to the verdict that was given; later runs may have changed what the files say.
-    let again = check.evaluate(runs);
-    let explanation = if again.verdict == result.verdict && same(again.value, result.value) {
-        again.explain(check)
-    } else {
-        in_short(check, result)
+    let explanation = |result: &CheckResult| {
+        let again = check.evaluate(runs);
+        match again.verdict == result.verdict && same(again.value, result.value) {
+            true => again.explain(check),
+            false => in_short(check, result),
+        }
     };
-    CheckReport {
-        id: check.id.clone(),
-        verdict: result.verdict,
-        required: check.required,
-        missed: result.missed,
-        value: result.value,
-        explanation,
-    }
+    let asked = || format!("{}; asked for: {}.", check.measure, check.bounds());
+    let result = done.checks.get(&check.id);
+    let explanation = result.map_or_else(asked, explanation);
+    reported(&check.id, check.required, result, explanation)
 }
 
 /// A value that was written and read is the one that was measured, but for its last digit.
@@ -284,15 +277,4 @@ fn in_short(check: &Check, result: &CheckResult) -> String {
         check.measure,
         check.bounds()
     )
-}
-
-fn unknown_check(id: &str, result: &CheckResult) -> CheckReport {
-    CheckReport {
-        id: id.into(),
-        verdict: result.verdict,
-        required: false,
-        missed: result.missed,
-        value: result.value,
-        explanation: "This check is no longer in the course.".into(),
-    }
 }

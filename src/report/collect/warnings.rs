@@ -1,7 +1,7 @@
 //! What a reader should know before believing the figures.
 
 use crate::report::document::{Report, RunReport};
-use crate::report::words::plural;
+use crate::report::words::{plural, some_of};
 use crate::session::Scan;
 
 pub fn collect(report: &Report, scan: &Scan) -> Vec<String> {
@@ -57,15 +57,4 @@ pub fn collect(report: &Report, scan: &Scan) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// A list that stays readable.
-fn some_of(names: &[&str]) -> String {
-    const SHOWN: usize = 5;
-    match names.len() {
-        count if count > SHOWN => {
-            format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN)
-        }
-        _ => names.join(", "),
-    }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::difference::differences;
-use super::session::{log_up_to, some_of};
+use super::session::log_up_to;
 use super::{Document, Findings, HandInError, records, unreadable};
 use crate::base::file::hexadecimal;
 use crate::base::foreign;
@@ -18,7 +18,7 @@ use crate::lesson::Course;
 use crate::report::collect::ceilings::STALE;
 use crate::report::collect::{MOST_STREAM_BYTES, Options, collect};
 use crate::report::document::Report;
-use crate::report::words::plural;
+use crate::report::words::{plural, some_of};
 use crate::session::place::check_name;
 use crate::session::runs::events_file;
 use crate::session::{Place, Scan, State, scan};

@@ -6,7 +6,7 @@ use super::document::{changed_stream, sha256};
 use super::{Findings, HandInError, records};
 use crate::base::foreign;
 use crate::lesson::Course;
-use crate::report::words::plural;
+use crate::report::words::{plural, some_of};
 use crate::run::FinishedRun;
 use crate::run::finished::ENERGY;
 use crate::session::runs::events_file;
@@ -15,9 +15,6 @@ use crate::session::{Event, MOST_LOG_BYTES, Scan, SessionError, State, chain, sc
 
 /// Relative difference between a median and the same median computed by another build.
 const ROUNDING: f64 = 1e-9;
-
-/// Names of a list that are printed.
-const SHOWN: usize = 5;
 
 /// Checks a session's folder, and that its records begin the session `against` where one is given.
 ///
@@ -164,14 +161,4 @@ fn cut<'a>(bytes: &'a [u8], hash: &str) -> Option<&'a [u8]> {
         }
     }
     None
-}
-
-/// A list that stays readable.
-pub(super) fn some_of(names: &[&str]) -> String {
-    match names.len() {
-        count if count > SHOWN => {
-            format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN)
-        }
-        _ => names.join(", "),
-    }
 }

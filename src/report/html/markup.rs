@@ -1,44 +1,28 @@
 //! Tables and sections of text that was made safe for HTML.
 
 pub use crate::base::foreign::Html as Text;
-
-/// How a cell looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
-    Text,
-    /// To the right, for figures that are compared.
-    Number,
-    Code,
-    /// Code that stays on one line.
-    Id,
-    /// In the colour of its verdict; the word itself stays.
-    Verdict,
-}
+use crate::report::table::{Cell, Table};
 
 /// A table with a caption for those who cannot see it; nothing when there are no rows.
-pub fn table(
-    caption: &str,
-    columns: &[(&str, Cell)],
-    rows: impl IntoIterator<Item = Vec<String>>,
-) -> String {
+pub fn table<T>(caption: &str, table: &Table<T>) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
     let mut body = String::new();
-    for row in rows {
+    for row in &table.rows {
         body.push_str("<tr>");
-        for (cell, (_, kind)) in row.iter().zip(columns) {
+        for (cell, (_, kind)) in row.iter().zip(&table.columns) {
             body.push_str(&cell_markup(cell, *kind));
         }
         body.push_str("</tr>\n");
     }
-    if body.is_empty() {
-        return String::new();
-    }
-    let head: String = columns
+    let head: String = table
+        .columns
         .iter()
         .map(|(name, kind)| {
-            let class = if *kind == Cell::Number {
-                " class=\"n\""
-            } else {
-                ""
+            let class = match kind {
+                Cell::Number => " class=\"n\"",
+                _ => "",
             };
             format!("<th scope=\"col\"{class}>{}</th>", Text(name))
         })
@@ -79,6 +63,12 @@ pub fn section(id: &str, title: &str, content: &str) -> String {
     )
 }
 
+/// `<li>` for each of them.
+pub fn items(texts: &[String]) -> String {
+    let item = |text: &String| format!("<li>{}</li>", Text(text));
+    texts.iter().map(item).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +81,10 @@ mod tests {
             shown,
             "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x&amp;amp;"
         );
-        let table = table("<c>", &[("<h>", Cell::Verdict)], [vec![evil.to_string()]]);
+        let table = table(
+            "<c>",
+            &Table::of([evil]).verdict("<h>", |evil| evil.to_string()),
+        );
         assert!(
             !table.contains("<script") && !table.contains("<c>") && !table.contains("<h>"),
             "{table}"

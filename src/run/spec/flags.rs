@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 
+use super::UsageError;
+use super::ranks::RankArgs;
 use super::training::TrainingArgs;
 use crate::targets::Target;
 use crate::train::Options;
@@ -16,6 +18,8 @@ use crate::train::Options;
 pub struct RunFlags {
     #[command(flatten)]
     pub training: TrainingArgs,
+    #[command(flatten)]
+    pub ranks: RankArgs,
     /// v4 on a GPU: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
     #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
     pub kernel: Vec<OwnKernel>,
@@ -77,6 +81,13 @@ impl RunFlags {
     /// # Errors
     /// When they make no sense together.
     pub fn options(&self, target: Target) -> Result<Options> {
+        let options = self.training.options(target)?;
+        let options = self.ranks.over(target, options)?;
+        if self.ranks.several().is_some() && !self.kernel.is_empty() {
+            bail!(UsageError(
+                "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()
+            ));
+        }
         Ok(Options {
             // A trace without a profile pass would be empty.
             profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),
@@ -84,7 +95,7 @@ impl RunFlags {
             count_work: self.flops,
             sample: self.sample,
             diagnose: self.diagnose,
-            ..self.training.options(target)?
+            ..options
         })
     }
 }

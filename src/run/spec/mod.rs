@@ -1,6 +1,7 @@
 //! What to run: a target with the flags of `run`, parsed once and handed on.
 
 mod flags;
+mod ranks;
 mod switches;
 mod training;
 mod words;
@@ -15,6 +16,7 @@ use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
 pub use flags::{OwnKernel, RunFlags};
+pub use ranks::RankArgs;
 pub use switches::BlockSize;
 pub use training::{Dtype, TrainingArgs};
 pub use words::{Flag, merged, split};

@@ -251,6 +251,7 @@ impl TrainingArgs {
             trace: None,
             count_work: false,
             kernels: vec![],
+            ranks: None,
         })
     }
 }

@@ -5,7 +5,6 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 
 use super::flags::shrinking;
-use super::report::CheckReport;
 use super::training::failure;
 use super::visit::Visit;
 use super::walk::Walk;
@@ -17,7 +16,6 @@ use crate::run::spec::{merged, split};
 use crate::run::{Ended, Start};
 use crate::session::case::Standing;
 use crate::session::event::StepRef;
-use crate::session::progress::is_complete;
 use crate::session::state::Status;
 
 /// Flags that say where to compute.
@@ -34,15 +32,11 @@ impl Walk<'_> {
     ) -> Result<Option<String>> {
         let (lesson, step) = (visit.lesson, visit.step);
         if editable {
-            self.timed_command(visit, command, flags)?;
-            self.session.check(self.course, lesson, step)?;
-            let state = self.session.state();
-            if is_complete(step, &state.progress(&visit.at()), state) {
-                visit.problem_in_step(Some("flags"), "its checks pass with the flags unchanged");
-            }
+            self.timed(visit, |walk, at| walk.command_run(at, command, flags))?;
+            self.refuse_unchanged(visit)?;
         }
         let golden = step.golden.flags.as_deref().unwrap_or(flags);
-        let ended = self.timed_command(visit, command, golden)?;
+        let ended = self.timed(visit, |walk, at| walk.command_run(at, command, golden))?;
         if !ended.exit.is_success() {
             // What a learner without the device for it does.
             let recorded = step.recording.as_deref().and_then(documents::find);
@@ -60,12 +54,7 @@ impl Walk<'_> {
         }
         let checked = self.session.check(self.course, lesson, step)?;
         for (index, (expect, checked)) in expects.iter().zip(&checked).enumerate() {
-            visit.checks.push(CheckReport {
-                id: checked.check.clone(),
-                required: checked.required,
-                verdict: checked.verdict,
-                value: checked.value,
-            });
+            visit.checks.push(checked.into());
             let said = checked.text.replace('\n', " ");
             match checked.verdict {
                 Verdict::Passed
@@ -90,18 +79,6 @@ impl Walk<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn timed_command(
-        &mut self,
-        visit: &mut Visit,
-        command: Command,
-        flags: &[String],
-    ) -> Result<Ended> {
-        let started = Instant::now();
-        let ended = self.command_run(visit.at(), command, flags)?;
-        visit.seconds += started.elapsed().as_secs_f64();
-        Ok(ended)
     }
 
     pub(super) fn command_run(
@@ -163,12 +140,7 @@ impl Walk<'_> {
         }
         let checked = self.session.check(self.course, visit.lesson, visit.step)?;
         for (index, checked) in checked.iter().enumerate() {
-            visit.checks.push(CheckReport {
-                id: checked.check.clone(),
-                required: checked.required,
-                verdict: checked.verdict,
-                value: checked.value,
-            });
+            visit.checks.push(checked.into());
             let said = checked.text.replace('\n', " ");
             match checked.verdict {
                 Verdict::Passed => {}

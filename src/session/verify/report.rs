@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::lesson::{Problem, Verdict};
+use crate::session::learning::Checked;
 
 /// Of every lesson that was looked at.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,17 @@ pub struct CheckReport {
     pub required: bool,
     pub verdict: Verdict,
     pub value: Option<f64>,
+}
+
+impl From<&Checked> for CheckReport {
+    fn from(checked: &Checked) -> Self {
+        Self {
+            id: checked.check.clone(),
+            required: checked.required,
+            verdict: checked.verdict,
+            value: checked.value,
+        }
+    }
 }
 
 /// Whether a step's golden path was walked.

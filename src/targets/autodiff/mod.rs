@@ -13,7 +13,7 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 
 use super::{EngineKind, Target, Words};
 use crate::base::device_facts::DeviceFacts;
-use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning};
+use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning, ranges};
 use crate::model::{
     Context, HostRead, LibraryKernels, Llama, ModelConfig, Norm, OperandTypes, Part, Precision,
     Recipe, Weights, part,
@@ -250,6 +250,7 @@ impl Trainer {
     }
 
     fn forward(&self, batch: &DeviceBatch) -> Tensor<1> {
+        let _range = ranges::range(|| "forward".into());
         batch.loss(self.model(), &self.context)
     }
 
@@ -346,6 +347,7 @@ impl Engine for Trainer {
             captured: None,
             memory: memory.get(),
             with_gradient: Some(with_gradient),
+            waited: None,
         })
     }
 

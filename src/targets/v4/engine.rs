@@ -1,10 +1,14 @@
 //! V4 as the training loop sees it.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use burn::tensor::Device;
 
+use super::ranks::Ranks;
 use super::trainer::Trainer;
 use crate::device::driver::Driver;
+use crate::train::event::RankCheck;
 use crate::train::telemetry::{LaunchCount, LaunchCounter, Trace, observe};
 use crate::train::{Batch, Engine, Evaluation, Profiling, StepResult, StopSignal, Synchronize};
 
@@ -14,6 +18,8 @@ pub struct ScheduledEngine {
     pub way: Way,
     /// Whether a graph was asked for.
     pub capture: bool,
+    /// Where it is one of several.
+    pub ranks: Option<Ranks>,
 }
 
 /// What is known of the launches of a step.
@@ -29,6 +35,14 @@ pub enum Way {
 }
 
 impl ScheduledEngine {
+    /// What of a batch is this engine's.
+    fn share<'a>(&self, batch: &'a Batch) -> Cow<'a, Batch> {
+        match &self.ranks {
+            Some(ranks) => Cow::Owned(ranks.options.share(batch)),
+            None => Cow::Borrowed(batch),
+        }
+    }
+
     fn observed(&self) -> Option<u64> {
         match &self.way {
             Way::Burn(_, counter) => Some(counter.total()),
@@ -40,6 +54,7 @@ impl ScheduledEngine {
 impl Engine for ScheduledEngine {
     fn step(&mut self, batch: &Batch, synchronize: Synchronize) -> Result<StepResult> {
         let before = self.observed();
+        let batch = self.share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let step = self.trainer.step(tokens, targets, synchronize)?;
         let loss = f64::from(self.trainer.last_loss()?);
@@ -56,10 +71,12 @@ impl Engine for ScheduledEngine {
             captured: own.map(|launches| launches.captured),
             memory: self.trainer.memory(),
             with_gradient: None,
+            waited: self.trainer.waited(),
         })
     }
 
     fn gradients(&mut self, batch: &Batch) -> Result<Evaluation> {
+        let batch = self.share(batch);
         let (loss, gradients) = self.trainer.gradients(&batch.tokens, &batch.targets)?;
         let gradients = gradients.into_iter();
         Ok(Evaluation {
@@ -71,6 +88,7 @@ impl Engine for ScheduledEngine {
     }
 
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
+        let batch = self.share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);
         let trainer = &mut self.trainer;
         let Way::Burn(device, _) = &self.way else {
@@ -95,6 +113,13 @@ impl Engine for ScheduledEngine {
 
     fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
         self.trainer.logits(tokens)
+    }
+
+    fn compare_ranks(&mut self, batch: &Batch) -> Result<Option<RankCheck>> {
+        match &self.ranks {
+            Some(ranks) => ranks.compare(&mut self.trainer, batch),
+            None => Ok(None),
+        }
     }
 
     fn launches(&self) -> Option<LaunchCount> {

@@ -85,6 +85,12 @@ pub trait Executor {
     /// Waits until everything started is done.
     fn wait(&mut self) -> Result<()>;
 
+    /// Of the last step, which has been waited for: milliseconds from the end of this rank's own gradients to the end of all
+    /// sums; `None` where nobody measured it or there is nothing to sum.
+    fn waited(&self) -> Option<f64> {
+        None
+    }
+
     /// Waits, then losses of the last runs, oldest first: as many as asked for, kept ([`LOSS_RING`]) and made.
     ///
     /// [`LOSS_RING`]: super::schedule::LOSS_RING

@@ -17,6 +17,7 @@ mod layout;
 mod operation;
 mod platform;
 pub mod products;
+mod ranks;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -31,13 +32,15 @@ use crate::device::BackendChoice;
 use crate::train::{EngineDevice, Gemm, MatmulPrecision, Options, Synchronize};
 
 pub use client::{ClientExecutor, ClientOptions};
-pub use device::{DeviceExecutor, DeviceOptions, LaunchTimes};
+pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, launches};
 pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Span};
 pub use host::HostExecutor;
+pub use operation::SUM;
 pub use platform::open;
 pub use schedule::{Concurrency, Phase, Schedule};
 pub use trainer::Trainer;
+pub use work::ring_share;
 
 pub const TARGET: Target = Target(&Description {
     name: "v4",

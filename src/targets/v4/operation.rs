@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use super::buffers::Handle;
 
+/// The name that sums over ranks have among kernels.
+pub const SUM: &str = "all_reduce";
+
 /// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`, everything row-major and without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
@@ -67,6 +70,7 @@ pub enum Operation {
     FinishNorms(FinishNorms),
     Scatter(Scatter),
     FinishLoss(FinishLoss),
+    Sum(Sum),
     Advance(Advance),
     Update(Update),
 }
@@ -170,6 +174,20 @@ pub struct FinishLoss {
     pub ring: Handle,
 }
 
+/// Replaces ranges of all gradients by their sums over the ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    pub ranks: usize,
+    pub ranges: Vec<Range<usize>>,
+    pub gradients: Vec<Handle>,
+}
+
+impl Sum {
+    pub fn elements(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
+}
+
 /// Counts the update and works out its factors (bias corrections).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
@@ -207,6 +225,7 @@ impl Operation {
             Operation::FinishNorms(_) => "norm_gradients",
             Operation::Scatter(_) => "embedding_gradient",
             Operation::FinishLoss(_) => "loss",
+            Operation::Sum(_) => SUM,
             Operation::Advance(_) => "adamw_factors",
             Operation::Update(_) => "adamw",
         }
@@ -250,6 +269,7 @@ impl Operation {
             Operation::FinishNorms(op) => vec![op.partials],
             Operation::Scatter(op) => vec![op.tokens, op.stream_gradient, op.table_gradient],
             Operation::FinishLoss(op) => vec![op.losses, op.ring],
+            Operation::Sum(op) => op.gradients.clone(),
             Operation::Advance(op) => vec![op.factors],
             Operation::Update(op) => [&op.gradients[..], &[op.factors]].concat(),
         }
@@ -275,6 +295,7 @@ impl Operation {
             Operation::FinishNorms(op) => op.gradients.clone(),
             Operation::Scatter(op) => vec![op.table_gradient],
             Operation::FinishLoss(op) => vec![op.ring],
+            Operation::Sum(op) => op.gradients.clone(),
             Operation::Advance(op) => vec![op.factors],
             Operation::Update(op) => op.weights.clone(),
         }

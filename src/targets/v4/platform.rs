@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use burn::tensor::FloatDType;
 
 use super::engine::{ScheduledEngine, Way};
+use super::ranks::{self, Ranks};
 use super::{
     ClientExecutor, ClientOptions, Concurrency, DeviceExecutor, DeviceOptions, Executor,
     HostExecutor, Schedule, Trainer, block,
@@ -20,7 +21,7 @@ use crate::train::event::Body;
 use crate::train::telemetry::LaunchCounter;
 use crate::train::{
     Batch, BlockForm, Engine, EngineDevice, Gemm, MatmulPrecision, MatrixProducts, Operands,
-    Options,
+    Options, RankOptions,
 };
 
 /// Gradients and updates of a block beside the main chain: the fastest or within 2 % of it in every size and precision
@@ -143,6 +144,18 @@ impl Platform {
         }
     }
 
+    /// One rank's executor: with its share of the batch, and the others to sum with.
+    fn rank_executor(&self, options: &Options, rank: &RankOptions) -> Result<DeviceExecutor> {
+        let driver = self.driver("--gpus")?;
+        let sums = ranks::sums(rank, self.precision(options)?);
+        let config = rank.share_of(&options.config);
+        let schedule = Schedule::over_ranks(&config, CONCURRENCY, Some(sums));
+        // Before the schedule's memory: whoever waits for the others waits with little.
+        let communicator = ranks::meet(driver, rank)?;
+        let executor = self.executor_of(options, schedule)?;
+        Ok(executor.with_communicator(Some(communicator)))
+    }
+
     /// The executor of a GPU; its parameters are undefined until set.
     ///
     /// # Errors
@@ -152,6 +165,10 @@ impl Platform {
         options: &Options,
         concurrency: Concurrency,
     ) -> Result<DeviceExecutor> {
+        self.executor_of(options, Schedule::new(&options.config, concurrency))
+    }
+
+    fn executor_of(&self, options: &Options, schedule: Schedule) -> Result<DeviceExecutor> {
         let driver = self.driver("this")?.clone();
         let device_options = DeviceOptions {
             precision: self.precision(options)?,
@@ -163,7 +180,6 @@ impl Platform {
                 },
             },
         };
-        let schedule = Schedule::new(&options.config, concurrency);
         let executor =
             DeviceExecutor::new(driver, schedule, options.hyperparameters(), device_options)?;
         executor.with_kernels(&options.kernels)
@@ -197,21 +213,43 @@ impl Platform {
         ))
     }
 
+    /// What an engine keeps where it is one of several.
+    fn ranks(&self, options: &Options) -> Result<Option<Ranks>> {
+        let (Some(rank), Kind::Driver { driver, tf32 }) = (&options.ranks, &self.kind) else {
+            return Ok(None);
+        };
+        Ok(Some(Ranks {
+            options: rank.clone(),
+            platform: Platform {
+                facts: self.facts.clone(),
+                kind: Kind::Driver {
+                    driver: driver.clone(),
+                    tf32: *tf32,
+                },
+            },
+            whole: Options {
+                ranks: None,
+                ..options.clone()
+            },
+        }))
+    }
+
     /// A trainer on this device with `weights`.
     ///
     /// # Errors
     /// What the device reports; element types it has no code for.
     pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
-        let (executor, concurrency): (Box<dyn Executor>, _) = match &self.kind {
-            Kind::Driver { .. } => {
+        let (executor, concurrency): (Box<dyn Executor>, _) = match (&self.kind, &options.ranks) {
+            (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), CONCURRENCY),
+            (Kind::Driver { .. }, None) => {
                 let executor = self.device_executor(options, CONCURRENCY)?;
                 (Box::new(executor), CONCURRENCY)
             }
-            Kind::Client(open) => {
+            (Kind::Client(open), None) => {
                 let executor = self.client_executor(options, open)?;
                 (Box::new(executor), Concurrency::NONE)
             }
-            Kind::Host => (Box::new(self.host_executor(options)?), Concurrency::NONE),
+            (Kind::Host, None) => (Box::new(self.host_executor(options)?), Concurrency::NONE),
         };
         Trainer::new(executor, weights, concurrency)
     }
@@ -302,6 +340,7 @@ impl EngineDevice for Platform {
                 Kind::Client(_) => Way::BurnOnHost,
             },
             capture: options.capture,
+            ranks: self.ranks(options)?,
         }))
     }
 

@@ -52,17 +52,37 @@ impl Trainer {
     /// # Errors
     /// What the device reports.
     pub fn new(
-        mut executor: Box<dyn Executor>,
+        executor: Box<dyn Executor>,
         weights: &Weights,
         concurrency: Concurrency,
     ) -> Result<Self> {
         let values = executor.schedule().layout.place(weights);
-        executor.set_weights(&values)?;
+        Trainer::resume(executor, &values, concurrency)
+    }
+
+    /// The same with [`values`](Self::values) of another trainer.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn resume(
+        mut executor: Box<dyn Executor>,
+        values: &[f32],
+        concurrency: Concurrency,
+    ) -> Result<Self> {
+        executor.set_weights(values)?;
         Ok(Trainer {
             executor,
             concurrency,
             placed: None,
         })
+    }
+
+    /// All parameters in the layout of the schedule.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn values(&mut self) -> Result<Vec<f32>> {
+        self.executor.weights()
     }
 
     pub fn config(&self) -> &ModelConfig {
@@ -84,8 +104,9 @@ impl Trainer {
             sequence_length,
             ..*self.config()
         };
+        let sums = self.executor.schedule().sums;
         self.executor
-            .reshape(Schedule::new(&config, self.concurrency))?;
+            .reshape(Schedule::over_ranks(&config, self.concurrency, sums))?;
         self.placed = None;
         Ok(())
     }
@@ -146,6 +167,11 @@ impl Trainer {
     /// What the device reports.
     pub fn last_loss(&mut self) -> Result<f32> {
         Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
+    }
+
+    /// See [`Executor::waited`].
+    pub fn waited(&self) -> Option<f64> {
+        self.executor.waited()
     }
 
     /// Waits until everything started is done.

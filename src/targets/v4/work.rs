@@ -47,6 +47,7 @@ impl Schedule {
             Operation::FinishNorms(op) => (op.gradients.len() * self.partials()) as f64 * d,
             Operation::Scatter(_) => n * d,
             Operation::FinishLoss(_) => n,
+            Operation::Sum(op) => ring_share(op.ranks) / 2.0 * op.elements() as f64,
             Operation::Advance(_) => 0.0,
             Operation::Update(op) => 14.0 * op.elements.len() as f64,
         }
@@ -81,11 +82,19 @@ impl Schedule {
                 let copy = if operand < 4 { operand } else { 0 };
                 (op.elements.len() * (24 + operand + copy)) as f64
             }
+            // What a GPU sends, and as much it receives meanwhile.
+            Operation::Sum(op) => ring_share(op.ranks) * (op.elements() * operand) as f64,
             // Of the rings one number.
             Operation::FinishLoss(op) => size(&op.losses) + 4.0,
             _ => moved,
         }
     }
+}
+
+/// How often each byte passes a GPU's link where a ring of `ranks` sums: every part goes round once to be summed and once
+/// to be told, past all GPUs but its owner.
+pub fn ring_share(ranks: usize) -> f64 {
+    2.0 * (ranks.max(1) - 1) as f64 / ranks.max(1) as f64
 }
 
 #[cfg(test)]

@@ -97,23 +97,10 @@ fn in_full(view: &LearnerView) -> String {
             position.lesson,
             position.step,
             position.status,
-            remarks(view)
+            view.remarks(false)
         ),
         (None, None) => format!("{} has not begun.", view.name),
     }
-}
-
-fn remarks(view: &LearnerView) -> String {
-    let mut remarks: Vec<String> = view.signs.iter().map(|sign| sign.in_words()).collect();
-    remarks.extend(view.running.iter().map(|target| format!("runs {target}")));
-    remarks.extend(view.problem.clone());
-    if view.orders_waiting > 0 {
-        remarks.push(format!("{} orders wait", view.orders_waiting));
-    }
-    if view.open_in.is_some() && view.running.is_none() {
-        remarks.push("open".into());
-    }
-    remarks.join("; ")
 }
 
 /// What may be meant by what is entered.
@@ -158,7 +145,7 @@ fn draw_grid(dashboard: &Dashboard, pane: Pane) {
             cells,
             format!("{:.0}", view.minutes),
             view.last_seen(),
-            remarks(view),
+            view.remarks(false),
         ];
         Row::new(cells).style(look(view, theme))
     });
@@ -226,6 +213,6 @@ fn cells(view: &LearnerView) -> [String; 8] {
         view.hints.to_string(),
         format!("{:.0}", view.minutes),
         view.last_seen(),
-        remarks(view),
+        view.remarks(false),
     ]
 }

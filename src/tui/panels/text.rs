@@ -9,7 +9,7 @@ use crate::tui::markdown::wrap::{hanging, wrap};
 use crate::tui::theme::Theme;
 
 /// Stands where a figure is not known; never 0.
-pub use crate::base::units::NOT_REPORTED;
+pub use crate::base::units::{NOT_REPORTED, grouped};
 
 /// The timed parts of a step, in their order; everywhere the `n`th of them looks like the series `n + 1`.
 pub const PARTS_OF_A_STEP: [(Metric, &str); 3] = [
@@ -151,19 +151,6 @@ pub fn duration(seconds: f64) -> String {
 /// Milliseconds with three or four digits that mean something.
 pub fn milliseconds(ms: f64) -> String {
     crate::analysis::Unit::Milliseconds.show(ms)
-}
-
-/// A count with its thousands apart.
-pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A mean count: whole where it is.

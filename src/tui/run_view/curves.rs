@@ -3,18 +3,21 @@
 use ratatui::text::Line;
 
 use super::history::{Bucket, History};
+use crate::base::named::named;
 use crate::tui::pane::Pane;
 use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
 use crate::tui::panels::text::{NOT_REPORTED, milliseconds};
 
-/// Which steps a chart shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Span {
-    /// The latest, one by one, as many as there is room for.
-    #[default]
-    Recent,
-    /// All, put together where there is no room: the middle, and a band from least to greatest.
-    Whole,
+named! {
+    /// Which steps a chart shows.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Span {
+        /// The latest, one by one, as many as there is room for.
+        #[default]
+        Recent = "latest steps",
+        /// All, put together where there is no room: the middle, and a band from least to greatest.
+        Whole = "whole run",
+    }
 }
 
 impl Span {
@@ -22,13 +25,6 @@ impl Span {
         match self {
             Span::Recent => Span::Whole,
             Span::Whole => Span::Recent,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Span::Recent => "latest steps",
-            Span::Whole => "whole run",
         }
     }
 }

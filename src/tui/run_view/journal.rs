@@ -2,33 +2,26 @@
 
 use std::collections::VecDeque;
 
+use crate::base::named::named;
+
 /// Lines kept.
 const MOST: usize = 2000;
 
 /// Longest line kept; a learner needs its start, and a binary dump must not fill memory.
 const LONGEST: usize = 2000;
 
-/// Who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
-    /// The run, about its own figures.
-    Note,
-    /// The trained model.
-    Sample,
-    /// Output that is no event.
-    Output,
-    /// The error stream.
-    Stderr,
-}
-
-impl Voice {
-    pub fn name(self) -> &'static str {
-        match self {
-            Voice::Note => "note",
-            Voice::Sample => "sample",
-            Voice::Output => "output",
-            Voice::Stderr => "stderr",
-        }
+named! {
+    /// Who said it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Voice {
+        /// The run, about its own figures.
+        Note = "note",
+        /// The trained model.
+        Sample = "sample",
+        /// Output that is no event.
+        Output = "output",
+        /// The error stream.
+        Stderr = "stderr",
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
             .map(|&(column, counter)| Ok((counter, row.number_at(column)?)))
             .collect::<Result<Vec<_>, Damage>>()?;
         if counters.is_empty() {
-            records.profile.dispatches.push(launch.dispatch());
+            records.profile.dispatches.push(launch);
         }
         let samples = values
             .into_iter()

@@ -3,8 +3,9 @@
 use crate::report::document::Report;
 use crate::report::html::Limits;
 use crate::report::html::charts::{self, Bar};
-use crate::report::html::markup::{Cell, Text, section, table};
-use crate::report::words::{self, moment};
+use crate::report::html::markup::{Text, section, table};
+use crate::report::table::Table;
+use crate::report::words;
 
 pub(super) fn progress(report: &Report) -> String {
     let bars: Vec<Bar> = report
@@ -23,185 +24,94 @@ pub(super) fn progress(report: &Report) -> String {
         "Bars are minutes of attention, dashed outlines what was planned",
         &bars,
     );
-    let columns = [
-        ("Lesson", Cell::Text),
-        ("Session", Cell::Text),
-        ("Steps", Cell::Number),
-        ("Skipped", Cell::Number),
-        ("Time", Cell::Number),
-        ("Planned", Cell::Number),
-        ("Attempts", Cell::Number),
-        ("Hints", Cell::Number),
-    ];
-    let rows = report.lessons.iter().map(|lesson| {
-        vec![
-            lesson.title.clone(),
-            lesson
-                .session
-                .clone()
-                .unwrap_or_else(|| "no longer in the course".into()),
-            format!("{} of {}", lesson.finished, lesson.of),
-            lesson.skipped.to_string(),
-            words::minutes(lesson.minutes),
-            lesson
-                .planned_minutes
-                .map_or("-".into(), |planned| format!("{planned} min")),
-            lesson.attempts.to_string(),
-            lesson.hints.to_string(),
-        ]
+    let remarks = report.steps().filter_map(|(lesson, step)| {
+        let remark = step.remark.as_ref().filter(|remark| !remark.is_empty())?;
+        Some((lesson, step, remark))
     });
-    let remarks = report.lessons.iter().flat_map(|lesson| {
-        lesson.steps.iter().filter_map(move |step| {
-            let remark = step.remark.as_ref().filter(|remark| !remark.is_empty())?;
-            Some(vec![
-                lesson.title.clone(),
-                step.title.clone(),
-                step.status.clone(),
-                remark.clone(),
-            ])
-        })
-    });
-    let remark_columns = [
-        ("Lesson", Cell::Text),
-        ("Step", Cell::Text),
-        ("Status", Cell::Text),
-        ("Remark", Cell::Text),
-    ];
+    let remarks = Table::of(remarks)
+        .text("Lesson", |(lesson, ..)| lesson.title.clone())
+        .text("Step", |(_, step, _)| step.title.clone())
+        .text("Status", |(_, step, _)| step.status.clone())
+        .text("Remark", |(.., remark)| remark.to_string());
     let content = [
         chart,
-        table("Lessons that were begun", &columns, rows),
+        table("Lessons that were begun", &words::lessons(report)),
         table(
             "Steps that were skipped or solved by an instructor",
-            &remark_columns,
-            remarks,
+            &remarks,
         ),
     ];
     section("progress", "Progress", &content.concat())
 }
 
 pub(super) fn predictions(report: &Report) -> String {
-    let columns = words::PREDICTION_HEAD.map(|name| match name {
-        "Question" => (name, Cell::Text),
-        "Quantity" => (name, Cell::Code),
-        _ => (name, Cell::Number),
-    });
-    let rows = report.predictions.iter().map(words::prediction_row);
-    section(
-        "predictions",
-        "Predictions",
-        &table("Guesses made before measuring", &columns, rows),
-    )
+    let table = table("Guesses made before measuring", &words::predictions(report));
+    section("predictions", "Predictions", &table)
 }
 
 pub(super) fn checks(report: &Report) -> String {
-    let columns = [
-        ("Step", Cell::Text),
-        ("Check", Cell::Code),
-        ("Verdict", Cell::Verdict),
-        ("Missed", Cell::Number),
-        ("Measured", Cell::Text),
-    ];
-    let rows = report.lessons.iter().flat_map(|lesson| {
-        lesson.steps.iter().flat_map(move |step| {
-            step.checks.iter().map(move |check| {
-                vec![
-                    format!("{}: {}", lesson.title, step.title),
-                    check.id.clone(),
-                    check.verdict.name().into(),
-                    check.missed.to_string(),
-                    check.explanation.clone(),
-                ]
-            })
-        })
+    let checks = report.steps().flat_map(|(lesson, step)| {
+        let title = format!("{}: {}", lesson.title, step.title);
+        step.checks.iter().map(move |check| (title.clone(), check))
     });
-    section(
-        "checks",
-        "Checks",
-        &table("Checks of the steps that were begun", &columns, rows),
-    )
+    let checks = Table::of(checks)
+        .text("Step", |(title, _)| title.clone())
+        .code("Check", |(_, check)| check.id.clone())
+        .verdict("Verdict", |(_, check)| check.verdict.name())
+        .number("Missed", |(_, check)| check.missed)
+        .text("Measured", |(_, check)| check.explanation.clone());
+    let table = table("Checks of the steps that were begun", &checks);
+    section("checks", "Checks", &table)
 }
 
 pub(super) fn answers(report: &Report) -> String {
-    let columns = [
-        ("Question", Cell::Text),
-        ("Answer", Cell::Text),
-        ("Right", Cell::Verdict),
-    ];
-    let rows = report.lessons.iter().flat_map(|lesson| {
-        lesson.steps.iter().flat_map(move |step| {
-            step.answers.iter().map(move |given| {
-                let right = if given.correct { "right" } else { "wrong" };
-                vec![
-                    format!("{}: {}", lesson.title, step.title),
-                    given.text.clone(),
-                    right.into(),
-                ]
-            })
-        })
+    let answers = report.steps().flat_map(|(lesson, step)| {
+        let title = format!("{}: {}", lesson.title, step.title);
+        step.answers.iter().map(move |given| (title.clone(), given))
     });
-    let marked = report.lessons.iter().flat_map(|lesson| &lesson.steps);
-    let marked = marked.filter_map(|step| Some(vec![step.title.clone(), step.marked.clone()?]));
-    let cases = report.lessons.iter().flat_map(|lesson| &lesson.steps);
-    let cases = cases.filter_map(|step| Some(words::case_row(&step.title, step.case.as_ref()?)));
+    let answers = Table::of(answers)
+        .text("Question", |(title, _)| title.clone())
+        .text("Answer", |(_, given)| given.text.clone())
+        .verdict(
+            "Right",
+            |(_, given)| if given.correct { "right" } else { "wrong" },
+        );
+    let marked = report
+        .steps()
+        .filter_map(|(_, step)| Some((step, step.marked.clone()?)));
+    let marked = Table::of(marked)
+        .text("Question", |(step, _)| step.title.clone())
+        .text("Right", |(_, marked)| marked.clone());
     let content = [
-        table(
-            "Questions, each counted once",
-            &[("Question", Cell::Text), ("Right", Cell::Text)],
-            marked,
-        ),
-        table("Answers in the order they were given", &columns, rows),
-        table(
-            "Investigations",
-            &words::CASE_HEAD.map(|name| (name, Cell::Text)),
-            cases,
-        ),
+        table("Questions, each counted once", &marked),
+        table("Answers in the order they were given", &answers),
+        table("Investigations", &words::cases(report)),
     ];
     section("answers", "Answers", &content.concat())
 }
 
 pub(super) fn kernels(report: &Report) -> String {
-    let columns = [
-        ("Kernel", Cell::Code),
-        ("Time", Cell::Text),
-        ("Outcome", Cell::Text),
-        ("Device", Cell::Text),
-    ];
-    let rows = report.kernels.iter().map(|attempt| {
-        let device = attempt.device.clone().unwrap_or_default();
-        vec![
-            attempt.exercise.clone(),
-            moment(&attempt.time),
-            attempt.outcome(),
-            device,
-        ]
-    });
-    section(
-        "kernels",
-        "Kernels written",
-        &table("Attempts in their order", &columns, rows),
-    )
+    let table = table("Attempts in their order", &words::kernels(report));
+    section("kernels", "Kernels written", &table)
 }
 
 pub(super) fn reflections(report: &Report, limits: Limits) -> String {
     let mut out = String::new();
-    for lesson in &report.lessons {
-        for step in &lesson.steps {
-            let Some(text) = &step.reflection else {
-                continue;
-            };
-            let shown: String = text.chars().take(limits.reflection).collect();
-            let more = if shown.len() < text.len() {
-                " … (the rest is in the JSON document)"
-            } else {
-                ""
-            };
-            out.push_str(&format!(
-                "<h3>{}: {}</h3>\n<blockquote>{}{more}</blockquote>",
-                Text(&lesson.title),
-                Text(&step.title),
-                Text(&shown)
-            ));
-        }
+    for (lesson, step) in report.steps() {
+        let Some(text) = &step.reflection else {
+            continue;
+        };
+        let shown: String = text.chars().take(limits.reflection).collect();
+        let more = match shown.len() < text.len() {
+            true => " … (the rest is in the JSON document)",
+            false => "",
+        };
+        out.push_str(&format!(
+            "<h3>{}: {}</h3>\n<blockquote>{}{more}</blockquote>",
+            Text(&lesson.title),
+            Text(&step.title),
+            Text(&shown)
+        ));
     }
     section("reflections", "Reflections", &out)
 }

@@ -4,7 +4,7 @@ mod learning;
 mod runs;
 mod work;
 
-use super::markup::{Text, section};
+use super::markup::{Text, items, section};
 use super::{Limits, Page, page};
 use crate::report::document::Report;
 use crate::report::words::{self, moment, plural};
@@ -104,11 +104,10 @@ fn summary(report: &Report) -> String {
     }
     out.push_str("</dl>\n");
     if !report.warnings.is_empty() {
-        out.push_str("<div class=\"warnings\" role=\"note\"><strong>Read this first</strong><ul>");
-        for warning in &report.warnings {
-            out.push_str(&format!("<li>{}</li>", Text(warning)));
-        }
-        out.push_str("</ul></div>\n");
+        out.push_str(&format!(
+            "<div class=\"warnings\" role=\"note\"><strong>Read this first</strong><ul>{}</ul></div>\n",
+            items(&report.warnings)
+        ));
     }
     section("summary", "Summary", &out)
 }
@@ -127,11 +126,7 @@ fn record(report: &Report) -> String {
         if lines.is_empty() {
             continue;
         }
-        out.push_str(&format!("<h3>{title}</h3>\n<ul>"));
-        for line in lines {
-            out.push_str(&format!("<li>{}</li>", Text(line)));
-        }
-        out.push_str("</ul>\n");
+        out.push_str(&format!("<h3>{title}</h3>\n<ul>{}</ul>\n", items(lines)));
     }
     section("record", "The session's record", &out)
 }

@@ -3,7 +3,8 @@
 use crate::report::document::{Report, RunReport};
 use crate::report::html::Limits;
 use crate::report::html::charts::{self, Bar, Range};
-use crate::report::html::markup::{Cell, Text, section, table};
+use crate::report::html::markup::{Text, section, table};
+use crate::report::table::Table;
 use crate::report::words::{self, NOT_REPORTED, milliseconds, plural};
 
 pub(super) fn runs(report: &Report, limits: Limits) -> String {
@@ -36,30 +37,16 @@ pub(super) fn runs(report: &Report, limits: Limits) -> String {
         "Ticks are medians of the measured steps, bands reach from p10 to p90; on a logarithmic axis",
         &ranges,
     );
-    let kind = |name| match name {
-        "Run" => Cell::Id,
-        "Target" | "Exit" | "Device" => Cell::Text,
-        _ => Cell::Number,
-    };
-    let names = words::RUN_HEAD.into_iter().chain(["Device"]);
-    let columns: Vec<_> = names.map(|name| (name, kind(name))).collect();
-    let rows = shown.iter().map(|run| run_row(run, report));
-    let commands = [
-        ("Run", Cell::Id),
-        ("Command", Cell::Code),
-        ("Remarks", Cell::Text),
-    ];
-    let remarks = shown.iter().map(|run| {
-        let recording = run
-            .recording
-            .iter()
-            .map(|machine| format!("Recording of {machine}."));
-        let all: Vec<String> = recording
-            .chain(run.error.clone())
-            .chain(run.warnings.clone())
-            .collect();
-        vec![run.id.clone(), run.command.clone(), all.join(" ")]
+    let device = |run: &RunReport| report.devices.get(run.device?);
+    let runs = words::runs(shown).text("Device", |run| {
+        device(run).map_or_else(|| NOT_REPORTED.into(), |device| device.name.clone())
     });
+    let started = Table::of(shown)
+        .id("Run", |run| run.id.clone())
+        .code("Command", |run| run.command.clone())
+        .text("Remarks", |run| {
+            words::remarks(run).collect::<Vec<_>>().join(" ")
+        });
     let left_out = match from {
         0 => String::new(),
         count => format!(
@@ -70,18 +57,12 @@ pub(super) fn runs(report: &Report, limits: Limits) -> String {
     let content = [
         left_out,
         chart,
-        table("Every run, oldest first", &columns, rows),
+        table("Every run, oldest first", &runs),
         format!("<p class=\"soft\">{}</p>\n", Text(words::RATIO_NOTE)),
-        table("What was started", &commands, remarks),
+        table("What was started", &started),
         loss_curve(shown),
     ];
     section("runs", "Runs", &content.concat())
-}
-
-fn run_row(run: &RunReport, report: &Report) -> Vec<String> {
-    let device = run.device.and_then(|place| report.devices.get(place));
-    let device = device.map_or_else(|| NOT_REPORTED.into(), |device| device.name.clone());
-    words::run_row(run).into_iter().chain([device]).collect()
 }
 
 /// Of the newest run that has one.
@@ -104,17 +85,12 @@ fn loss_curve(runs: &[RunReport]) -> String {
 }
 
 pub(super) fn energy(report: &Report) -> String {
-    let columns = words::ENERGY_HEAD.map(|name| match name {
-        "Run" => (name, Cell::Id),
-        "Target" => (name, Cell::Text),
-        _ => (name, Cell::Number),
-    });
-    let rows: Vec<_> = report.runs.iter().filter_map(words::energy_row).collect();
-    if rows.is_empty() {
+    let runs = words::energy(&report.runs);
+    if runs.rows.is_empty() {
         return String::new();
     }
     let content = [
-        table("Runs whose power was sampled", &columns, rows),
+        table("Runs whose power was sampled", &runs),
         format!("<p class=\"soft\">{}</p>\n", Text(words::ENERGY_NOTE)),
     ];
     section("energy", "Energy", &content.concat())
@@ -140,20 +116,10 @@ pub(super) fn stages(report: &Report) -> String {
         "Median of the measured steps",
         &bars,
     );
-    let columns = words::STAGE_HEAD.map(|name| {
-        (
-            name,
-            if name == "Stage" {
-                Cell::Text
-            } else {
-                Cell::Number
-            },
-        )
-    });
-    let rows = report.stages.iter().map(words::stage_row);
+    let stages = words::stages(report);
     let content = [
         chart,
-        table("The newest complete run of each stage", &columns, rows),
+        table("The newest complete run of each stage", &stages),
     ];
     section("stages", "Debugging stages", &content.concat())
 }

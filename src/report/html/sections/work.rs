@@ -2,21 +2,15 @@
 
 use crate::analysis::Metric;
 use crate::base::roofline::svg;
+use crate::base::units::or_not_reported;
 use crate::report::document::{Report, RunReport, Work};
 use crate::report::html::charts::figure;
-use crate::report::html::markup::{Cell, Text, section, table};
-use crate::report::words::{self, NOT_REPORTED};
+use crate::report::html::markup::{Text, section, table};
+use crate::report::words;
 
 pub(super) fn work(report: &Report) -> String {
-    let counted = report
-        .runs
-        .iter()
-        .rev()
-        .filter_map(|run| Some((run, run.work.as_ref()?)));
-    let parts = counted
-        .take(words::MOST_ROOFLINES)
-        .enumerate()
-        .map(|(place, (run, work))| one_work(place, run, work));
+    let parts = words::counted(report).enumerate();
+    let parts = parts.map(|(place, (run, work))| one_work(place, run, work));
     section("work", "Work and roofline", &parts.collect::<String>())
 }
 
@@ -32,57 +26,33 @@ fn one_work(place: usize, run: &RunReport, work: &Work) -> String {
             &drawing,
         )
     });
-    let columns = words::WORK_HEAD.map(|name| {
-        (
-            name,
-            if name == "Part" {
-                Cell::Text
-            } else {
-                Cell::Number
-            },
-        )
-    });
+    let rate = |rate| Metric::AchievedFlopsPerS.unit().show(rate);
+    let achieved = or_not_reported(work.achieved_flops_per_s.map(rate));
     let sum = format!(
         "<p>A step needs {} and moves at least {}; over its median that is {}. Work: {}.</p>\n",
         Text(&Metric::FlopsPerStep.unit().show(work.flops_per_step)),
         Text(&Metric::BytesPerStep.unit().show(work.bytes_per_step)),
-        Text(&work.achieved_flops_per_s.map_or_else(
-            || NOT_REPORTED.into(),
-            |rate| Metric::AchievedFlopsPerS.unit().show(rate)
-        )),
+        Text(&achieved),
         Text(&work.source),
     );
     let ceilings = format!("<p class=\"soft\">{}</p>\n", Text(&words::ceilings(work)));
-    let rows = words::work_rows(work);
     let title = format!("<h3>{} ({})</h3>\n", Text(&run.target), Text(&run.id));
+    let caption = "Work per step by part of the model, its layers together";
     [
         title,
         sum,
         chart,
         ceilings,
-        table(
-            "Work per step by part of the model, its layers together",
-            &columns,
-            rows,
-        ),
+        table(caption, &words::work(work)),
     ]
     .concat()
 }
 
 pub(super) fn profiles(report: &Report) -> String {
-    let columns = words::HOTSPOT_HEAD.map(|name| match name {
-        "Kernel" => (name, Cell::Code),
-        "Part of the model" => (name, Cell::Text),
-        _ => (name, Cell::Number),
-    });
     let mut out = String::new();
     for profile in &report.profiles {
         let caption = format!("Kernels by time, run {} ({})", profile.run, profile.folder);
-        out.push_str(&table(
-            &caption,
-            &columns,
-            profile.hotspots.iter().map(words::hotspot_row),
-        ));
+        out.push_str(&table(&caption, &words::hotspots(profile)));
         for note in &profile.notes {
             out.push_str(&format!("<p class=\"soft\">{}</p>", Text(note)));
         }

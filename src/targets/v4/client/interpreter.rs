@@ -187,6 +187,7 @@ impl Interpreter {
                 }
                 self.losses.push_back(tensors.vectors.get(op.losses)?);
             }
+            Operation::Sum(_) => bail!("sums over ranks go through a driver"),
             // Whoever updates counts its updates.
             Operation::Advance(_) => {}
             Operation::Update(op) => self.update(&op.elements, &op.weights)?,

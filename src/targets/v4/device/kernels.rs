@@ -4,9 +4,10 @@ use anyhow::{Context as _, Result};
 use tinyllama_kernels::adamw::Hyperparameters;
 
 use super::arena::Places;
-use super::shape::{self, AttentionBlock, AttentionBlocks, TEAM};
+use super::shape::{self, AttentionBlock, AttentionBlocks, MatrixCores, TEAM};
 use crate::device::driver::{
-    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Precision, Source, Stream,
+    Argument, Driver, DriverError, Kernel, Launch, LaunchMode, Precision, Properties, Source,
+    Stream,
 };
 use crate::model::{ModelConfig, NORM_EPSILON};
 use crate::targets::v4::buffers::Handle;
@@ -15,27 +16,37 @@ use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
 use crate::train::KernelInPlace;
 
 /// One module, in the order in which its parts need each other.
-const SOURCES: [&str; 7] = [
-    include_str!("../kernels/prelude.cu"),
-    include_str!("../kernels/norm.cu"),
-    include_str!("../kernels/elementwise.cu"),
-    include_str!("../kernels/pieces.cu"),
-    include_str!("../kernels/attention_tiles.cu"),
-    include_str!("../kernels/attention.cu"),
-    include_str!("../kernels/attention_backward.cu"),
-];
+fn text(cores: MatrixCores) -> String {
+    let squares = match cores {
+        MatrixCores::None => include_str!("../kernels/attention_squares.cu"),
+        MatrixCores::Mfma | MatrixCores::Wmma => {
+            include_str!("../kernels/attention_squares_amd.cu")
+        }
+    };
+    [
+        include_str!("../kernels/prelude.cu"),
+        include_str!("../kernels/norm.cu"),
+        include_str!("../kernels/elementwise.cu"),
+        include_str!("../kernels/pieces.cu"),
+        include_str!("../kernels/attention_tiles.cu"),
+        squares,
+        include_str!("../kernels/attention.cu"),
+        include_str!("../kernels/attention_backward.cu"),
+    ]
+    .concat()
+}
 
 /// The experiment of `single_block.rs`, which needs the parts of the others.
 const BLOCK_SOURCE: &str = include_str!("../kernels/block.cu");
 
 /// Threads of a block where each handles elements by itself.
-const THREADS: usize = 256;
+pub const THREADS: usize = 256;
 
 /// Threads of a block of `cross_entropy` and of `embedding_gradient`, as their sources say.
-const ROW_THREADS: usize = 128;
+pub const ROW_THREADS: usize = 128;
 
 /// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
-const SUM_THREADS: usize = 256;
+pub const SUM_THREADS: usize = 256;
 
 /// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
 fn vector(columns: usize, precision: Precision) -> usize {
@@ -47,6 +58,11 @@ fn vector(columns: usize, precision: Precision) -> usize {
     }
 }
 
+/// Teams of a block that normalises rows.
+pub fn row_teams(config: &ModelConfig, properties: &Properties) -> usize {
+    (config.tokens() / properties.compute_units.max(1) as usize).clamp(1, 8)
+}
+
 /// The source with everything it is to know.
 pub fn source(
     config: &ModelConfig,
@@ -56,9 +72,10 @@ pub fn source(
     overlapping: bool,
 ) -> Source {
     let tensor_cores = precision != Precision::F32;
-    Source::new("v4.cu", SOURCES.concat())
+    Source::new("v4.cu", text(block.cores))
         .define("OPERAND_BITS", precision.element_bytes() * 8)
         .define("TENSOR_CORES", u8::from(tensor_cores))
+        .define("MATRIX_CORES", block.cores as u8)
         .define("HIDDEN", config.hidden)
         .define("FFN", config.ffn)
         .define("VOCABULARY", config.vocabulary)
@@ -106,13 +123,13 @@ pub struct Kernels {
     config: ModelConfig,
     blocks: AttentionBlocks,
     norm_teams: usize,
-    /// Teams of a block that normalises rows.
     row_teams: usize,
     attention_shared: [usize; 2],
     mode: LaunchMode,
     vector: usize,
     tokens_per_partial: usize,
     partials: usize,
+    ranks: usize,
     kernels: Vec<(&'static str, Kernel)>,
     own: Vec<(KernelInPlace, Kernel)>,
     plane: usize,
@@ -122,7 +139,8 @@ impl Kernels {
     pub fn new(driver: &Driver, schedule: &Schedule, precision: Precision) -> Result<Self> {
         let config = schedule.config;
         let properties = driver.properties();
-        let blocks = shape::attention_blocks(&config, precision, properties)
+        let cores = MatrixCores::of(&config, precision, properties);
+        let blocks = shape::attention_blocks(&config, precision, properties, cores)
             .context("no attention tile fits this device's shared memory")?;
         let norm_teams = shape::norm_teams(&config, properties);
         let overlapping = properties.overlapping;
@@ -149,12 +167,11 @@ impl Kernels {
             kernel.allow_shared(bytes)?;
             kernels.push((name, kernel));
         }
-        let rows_per_unit = config.tokens() / properties.compute_units.max(1) as usize;
         Ok(Kernels {
             config,
             blocks,
             norm_teams,
-            row_teams: rows_per_unit.clamp(1, 8),
+            row_teams: row_teams(&config, properties),
             attention_shared,
             mode: match overlapping {
                 true => LaunchMode::Overlapping,
@@ -163,6 +180,7 @@ impl Kernels {
             vector: vector(config.ffn, precision),
             tokens_per_partial: schedule.tokens_per_partial,
             partials: schedule.partials(),
+            ranks: schedule.ranks(),
             kernels,
             own: vec![],
             plane: properties.plane_size as usize,
@@ -208,7 +226,7 @@ impl Kernels {
                     "cross-entropy",
                     vec![op.logits, op.targets, op.losses, op.logits_gradient],
                     [("rows", rows), ("classes", config.vocabulary)],
-                    Some(1.0 / rows as f32),
+                    Some(1.0 / (rows * self.ranks) as f32),
                 ),
                 Operation::Update(op) => (
                     "adamw",
@@ -332,7 +350,8 @@ impl Kernels {
             ),
             Operation::CrossEntropy(op) => {
                 let buffers = [op.logits, op.targets, op.losses, op.logits_gradient];
-                let share = Argument::from(1.0 / tokens as f32);
+                // The mean over the whole batch, of which other ranks have the rest.
+                let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
                 (linear(tokens, ROW_THREADS), with(&buffers, &[share])?)
             }
             Operation::NormalizeBackward(op) => {
@@ -407,8 +426,8 @@ impl Kernels {
                     ],
                 )
             }
-            Operation::Product(_) | Operation::WeightGradients(_) => {
-                return Err(DriverError::Invalid("a product is no kernel".into()));
+            Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
+                return Err(DriverError::Invalid("a library's work is no kernel".into()));
             }
         };
         let kernel = self.kernel(operation.name())?;

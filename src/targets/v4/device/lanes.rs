@@ -1,6 +1,7 @@
 //! Streams beside each other, and the events that order them where the schedule says so.
 
 use crate::device::driver::{Driver, DriverError, Event, Stream};
+use crate::targets::v4::operation::Operation;
 use crate::targets::v4::schedule::{Node, Schedule};
 
 type Result<T> = std::result::Result<T, DriverError>;
@@ -18,8 +19,23 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(driver: &Driver, schedule: &Schedule, workspace: usize) -> Result<Self> {
+        // Products are timed in the main lane whichever lane they run in.
+        let multiplies = |lane: usize| {
+            let nodes = schedule.nodes.iter();
+            let mut products = nodes.filter(|node| !node.operation.products().is_empty());
+            lane == 0 || products.any(|node| node.lane == lane)
+        };
+        let sums = |lane: usize| {
+            let mut nodes = schedule.nodes.iter();
+            nodes.any(|node| node.lane == lane && matches!(node.operation, Operation::Sum(_)))
+        };
         let streams = (0..schedule.lanes)
-            .map(|_| driver.stream(workspace))
+            .map(|lane| match multiplies(lane) {
+                true => driver.stream(workspace),
+                // Others wait for sums on other GPUs.
+                false if sums(lane) => driver.urgent_stream(),
+                false => driver.stream(0),
+            })
             .collect::<Result<Vec<_>>>()?;
         let ended = (1..schedule.lanes)
             .map(|_| driver.ordering_event())

@@ -1,6 +1,7 @@
 //! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
 
 mod arena;
+mod compiled;
 mod kernels;
 mod lanes;
 mod launch_times;
@@ -9,6 +10,7 @@ mod shape;
 mod single_block;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use anyhow::{Context as _, Result, bail};
 use tinyllama_kernels::adamw::Hyperparameters;
@@ -18,18 +20,21 @@ use super::executor::{Executor, Launches, Span, check_reshape};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
-    Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
+    Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
 };
+use crate::device::ranges::{self, Range};
 use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use arena::to_bf16;
 use arena::{Activations, Parameters};
+pub use compiled::{BUDGETS, launches};
 use kernels::Kernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;
 use products::Products;
 pub use products::specification;
 pub use single_block::single_block;
+use waits::Waits;
 
 /// Scratch memory of the matrix library for each lane.
 const WORKSPACE: usize = 32 << 20;
@@ -53,6 +58,7 @@ pub struct DeviceExecutor {
     batches: Batches,
     placed: Placed,
     parameters: Parameters,
+    communicator: Option<Communicator>,
     lanes: Lanes,
     options: DeviceOptions,
     hyperparameters: Hyperparameters,
@@ -76,6 +82,7 @@ struct Placed {
     activations: Activations,
     kernels: Kernels,
     products: Products,
+    waits: Option<Waits>,
 }
 
 impl Placed {
@@ -97,6 +104,7 @@ impl Placed {
             Products::new(driver, stream, &schedule, &places, options)?
         };
         Ok(Placed {
+            waits: Waits::of(driver, &schedule)?,
             schedule,
             activations,
             kernels,
@@ -126,6 +134,7 @@ impl DeviceExecutor {
             batches,
             placed,
             parameters,
+            communicator: None,
             lanes,
             options,
             hyperparameters,
@@ -148,15 +157,33 @@ impl DeviceExecutor {
         Ok(self)
     }
 
+    /// With those whose gradients the schedule sums.
+    pub fn with_communicator(mut self, communicator: Option<Communicator>) -> Self {
+        self.communicator = communicator;
+        self
+    }
+
     /// Puts the nodes of `wanted` phases into the lanes.
     fn enqueue(&self, wanted: impl Fn(Phase) -> bool) -> Result<(), DriverError> {
         let nodes = &self.placed.schedule.nodes;
         self.lanes.fork()?;
+        // For profilers, what is issued one by one; a graph is one launch.
+        let mut inside: Option<(Phase, Range)> = None;
         for (index, node) in nodes.iter().enumerate() {
             // A node that is left out still waits: later ones of its lane may rely on it and not wait themselves.
             let stream = self.lanes.enter(node)?;
             if wanted(node.phase) {
+                if inside
+                    .as_ref()
+                    .is_none_or(|(phase, _)| *phase != node.phase)
+                {
+                    drop(inside.take());
+                    inside = Some((node.phase, ranges::range(|| node.phase.name().into())));
+                }
                 self.launch(index, &node.operation, stream)?;
+            }
+            if let Some(waits) = &self.placed.waits {
+                waits.pass(index, stream)?;
             }
             self.lanes.leave(index, stream)?;
         }
@@ -170,6 +197,19 @@ impl DeviceExecutor {
         stream: &Stream,
     ) -> Result<(), DriverError> {
         let places = self.places();
+        if let Operation::Sum(sum) = operation {
+            let size = self.options.precision.element_bytes();
+            let parts = sum.ranges.iter().map(|range| {
+                let gradients = &self.parameters.gradients;
+                gradients.slice(range.start * size, range.len() * size)
+            });
+            let parts = parts.collect::<Result<Vec<_>, _>>()?;
+            let communicator = self.communicator.as_ref().ok_or_else(|| {
+                DriverError::Invalid("a sum over ranks without a communicator".into())
+            })?;
+            // SAFETY: the gradients live as long as the executor, and the graph goes first.
+            return unsafe { communicator.sum(stream, &parts, self.options.precision) };
+        }
         match operation.products() {
             [] => {
                 let kernels = &self.placed.kernels;
@@ -323,7 +363,15 @@ impl Executor for DeviceExecutor {
     }
 
     fn wait(&mut self) -> Result<()> {
-        self.synchronize()
+        self.synchronize()?;
+        match &self.communicator {
+            Some(communicator) => Ok(communicator.check_late()?),
+            None => Ok(()),
+        }
+    }
+
+    fn waited(&self) -> Option<f64> {
+        self.placed.waits.as_ref()?.milliseconds()
     }
 
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {

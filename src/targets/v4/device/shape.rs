@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::device::driver::{Precision, Properties};
+use crate::device::driver::{Precision, Properties, Vendor};
 use crate::model::ModelConfig;
 
 /// Threads that exchange values among themselves in the kernels.
@@ -14,9 +14,55 @@ const TILES: [usize; 3] = [64, 32, 16];
 /// Widest head whose rows of an attention tile fit a thread's registers.
 const WIDEST_HEAD: usize = 256;
 
+/// Widest head for WMMA: the registers of wider ones go to memory more than without it.
+const WIDEST_HEAD_OF_WMMA: usize = 128;
+
+/// AMD's matrix cores that the attention kernels take. NVIDIA's are part of the other sources, which also do without any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixCores {
+    None,
+    /// CDNA: bf16, f32 with every digit, and on gfx942 f32 rounded like tf32.
+    Mfma,
+    /// RDNA 3: 16-bit operands only.
+    Wmma,
+}
+
+impl MatrixCores {
+    /// Those of a device that have instructions for these operands.
+    pub fn of(config: &ModelConfig, precision: Precision, properties: &Properties) -> Self {
+        let narrow = config.head_dim() <= WIDEST_HEAD_OF_WMMA;
+        match (properties.vendor, &*properties.arch) {
+            (Vendor::Amd, "gfx90a" | "gfx942") => MatrixCores::Mfma,
+            (Vendor::Amd, arch)
+                if arch.starts_with("gfx11") && precision == Precision::Bf16 && narrow =>
+            {
+                MatrixCores::Wmma
+            }
+            _ => MatrixCores::None,
+        }
+    }
+
+    /// Lanes that multiply together.
+    fn team(self) -> usize {
+        match self {
+            MatrixCores::Mfma => 64,
+            MatrixCores::None | MatrixCores::Wmma => TEAM,
+        }
+    }
+
+    /// Widths of heads are filled up to multiples of this.
+    fn head_unit(self) -> usize {
+        match self {
+            MatrixCores::None => 16,
+            MatrixCores::Mfma | MatrixCores::Wmma => 32,
+        }
+    }
+}
+
 /// The block of an attention kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionBlock {
+    pub cores: MatrixCores,
     /// Rows of a tile.
     pub tile: usize,
     /// Groups of threads, each with tiles of its own.
@@ -25,13 +71,13 @@ pub struct AttentionBlock {
 
 impl AttentionBlock {
     pub fn threads(&self) -> usize {
-        self.tile / 16 * TEAM * self.groups
+        self.tile / 16 * self.cores.team() * self.groups
     }
 
     /// Bytes of shared memory, forward and backward.
     pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
         let operand = precision.element_bytes();
-        let row = config.head_dim().next_multiple_of(16) + 16 / operand;
+        let row = config.head_dim().next_multiple_of(self.cores.head_unit()) + 16 / operand;
         let tile = self.tile * row * operand;
         let statistics = self.groups * 2 * self.tile * 4;
         [
@@ -54,6 +100,7 @@ pub fn attention_blocks(
     config: &ModelConfig,
     precision: Precision,
     properties: &Properties,
+    cores: MatrixCores,
 ) -> Option<AttentionBlocks> {
     let choose = |tiles: &[usize], backward: bool| {
         let fits = |block: &AttentionBlock| {
@@ -69,9 +116,11 @@ pub fn attention_blocks(
                 1
             };
             let most = (config.sequence_length.div_ceil(tile) * heads).min(2);
-            let mut blocks = (1..=most)
-                .rev()
-                .map(|groups| AttentionBlock { tile, groups });
+            let mut blocks = (1..=most).rev().map(|groups| AttentionBlock {
+                cores,
+                tile,
+                groups,
+            });
             blocks.find(fits)
         };
         let longest = config.sequence_length.next_multiple_of(16).max(16);
@@ -123,7 +172,8 @@ pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties
             properties.shared_per_block
         );
     }
-    if attention_blocks(config, precision, properties).is_none() {
+    let cores = MatrixCores::of(config, precision, properties);
+    if attention_blocks(config, precision, properties, cores).is_none() {
         bail!(
             "heads {} wide in {precision} need more shared memory than the {} bytes {} has: use more --heads",
             config.head_dim(),

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 
 use super::kernels::{block_source, source};
-use super::shape;
+use super::shape::{self, MatrixCores};
 use super::{DeviceExecutor, DeviceOptions};
 use crate::base::statistics::relative_difference;
 use crate::device::driver::{
@@ -100,7 +100,8 @@ fn check(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<
 
 fn compile(driver: &Driver, config: &ModelConfig, precision: Precision) -> Result<Kernel> {
     let properties = driver.properties();
-    let blocks = shape::attention_blocks(config, precision, properties)
+    // Its pieces are those of teams of 32.
+    let blocks = shape::attention_blocks(config, precision, properties, MatrixCores::None)
         .context("no attention tile fits this device's shared memory")?;
     let teams = shape::norm_teams(config, properties);
     let text = source(config, precision, blocks.forward, teams, false);

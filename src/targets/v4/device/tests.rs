@@ -1,5 +1,9 @@
 //! V4 on the stand-in for HIP: its kernels' own source, executed with every access checked.
 
+use tinyllama_kernels::source::Target;
+
+use super::compiled::offline;
+use super::shape::MatrixCores;
 use super::*;
 use crate::base::statistics::relative_difference as difference;
 use crate::device::driver::tests::stand_in::{StandIn, on};
@@ -42,6 +46,11 @@ fn shapes() -> [ModelConfig; 3] {
         config([11, 12, 2, 6, 3, 10, 7, 3]),
         config([5, 18, 1, 3, 1, 6, 1, 2]),
     ]
+}
+
+/// Heads of several squares, the last not full, and queries of two tiles.
+fn wide() -> ModelConfig {
+    config([13, 80, 1, 2, 1, 16, 70, 1])
 }
 
 fn hyperparameters() -> Hyperparameters {
@@ -93,38 +102,44 @@ fn norm(values: &[f64]) -> f64 {
 /// the error of the terms and is off by a tenth of what remains: it is judged as a tensor of its length with gradients of the usual
 /// size. A wrong index or a missing term is off by far more.
 fn gradients_are_right(stand_in: &StandIn, config: &ModelConfig, precisions: &[Precision]) {
+    for &precision in precisions {
+        if let Err(wrong) = gradients(stand_in, config, precision) {
+            panic!("{config:?} {precision} {wrong}");
+        }
+    }
+}
+
+/// What is off by too much.
+fn gradients(stand_in: &StandIn, config: &ModelConfig, precision: Precision) -> Result<(), String> {
     let seed = fresh_seed();
     let (tokens, targets) = batch(config, seed);
     let values = Schedule::new(config, Concurrency::NONE)
         .layout
         .place(&weights(config, seed, 5.0));
     let answer = oracle::solve(config, &values, &tokens, &targets);
-    for &precision in precisions {
-        let mut trainer = trainer(stand_in, config, precision, true, Concurrency::NONE, seed);
-        let (loss, gradients) = trainer.gradients(&tokens, &targets).unwrap();
-        let limit = tolerance(precision);
-        let error = difference(&[loss], &[answer.loss]);
-        assert!(
-            error < limit,
-            "{config:?} seed {seed} {precision}: loss {loss} off by {error}"
-        );
-        let all = norm(&answer.gradients) / (answer.gradients.len() as f64).sqrt();
-        let (limit, usual) = match precision {
-            Precision::Bf16 => (0.1, all),
-            Precision::F32 | Precision::Tf32 => (limit, 0.0),
-        };
-        let layout = trainer.schedule().layout.clone();
-        for (name, gradient) in &gradients {
-            let parameter = layout.parameters.iter().find(|p| p.name == *name).unwrap();
-            let right = &answer.gradients[parameter.range()];
-            let least = usual * (right.len() as f64).sqrt();
-            let error = difference(gradient, right) * norm(right) / norm(right).max(least);
-            assert!(
-                error < limit,
-                "{config:?} seed {seed} {precision} {name}: {error}"
-            );
+    let mut trainer = trainer(stand_in, config, precision, true, Concurrency::NONE, seed);
+    let (loss, gradients) = trainer.gradients(&tokens, &targets).unwrap();
+    let limit = tolerance(precision);
+    let error = difference(&[loss], &[answer.loss]);
+    if error.is_nan() || error >= limit {
+        return Err(format!("seed {seed}: loss {loss} off by {error}"));
+    }
+    let all = norm(&answer.gradients) / (answer.gradients.len() as f64).sqrt();
+    let (limit, usual) = match precision {
+        Precision::Bf16 => (0.1, all),
+        Precision::F32 | Precision::Tf32 => (limit, 0.0),
+    };
+    let layout = trainer.schedule().layout.clone();
+    for (name, gradient) in &gradients {
+        let parameter = layout.parameters.iter().find(|p| p.name == *name).unwrap();
+        let right = &answer.gradients[parameter.range()];
+        let least = usual * (right.len() as f64).sqrt();
+        let error = difference(gradient, right) * norm(right) / norm(right).max(least);
+        if error.is_nan() || error >= limit {
+            return Err(format!("seed {seed} {name}: {error}"));
         }
     }
+    Ok(())
 }
 
 #[test]
@@ -134,14 +149,66 @@ fn device_gradients_are_those_of_the_oracle() {
         let [long, awkward, tiny] = shapes();
         // The long sequence in one precision: the stand-in is slow.
         gradients_are_right(stand_in, &long, &[Precision::Bf16]);
+        gradients_are_right(stand_in, &wide(), &[Precision::Tf32]);
         gradients_are_right(stand_in, &awkward, &PRECISIONS);
         gradients_are_right(stand_in, &tiny, &PRECISIONS);
+    });
+    // As large with f32 matrix cores.
+    on("gfx90a", &[ROOM], |stand_in| {
+        let [_, awkward, _] = shapes();
+        gradients_are_right(stand_in, &wide(), &[Precision::F32]);
+        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
     });
     // Waves of 32.
     on("gfx1100", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
         let precisions = [Precision::F32, Precision::Bf16];
+        gradients_are_right(stand_in, &wide(), &[Precision::Bf16]);
         gradients_are_right(stand_in, &awkward, &precisions);
+    });
+}
+
+/// Every instruction that attention takes, in a wave of its size, and what it is not for.
+#[test]
+fn attention_takes_the_matrix_cores_there_are() {
+    for (architecture, precision, head_dim, cores) in [
+        ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),
+        ("gfx942", Precision::Tf32, 64, MatrixCores::Mfma),
+        ("gfx1100", Precision::Bf16, 64, MatrixCores::Wmma),
+        ("gfx1100", Precision::Bf16, 256, MatrixCores::None),
+        ("gfx1100", Precision::F32, 64, MatrixCores::None),
+        ("gfx1030", Precision::Bf16, 64, MatrixCores::None),
+    ] {
+        let config = config([5, head_dim, 1, 1, 1, 8, 4, 1]);
+        let properties = offline(&Target::hip(architecture).unwrap());
+        let found = MatrixCores::of(&config, precision, &properties);
+        assert_eq!(found, cores, "{architecture} {precision} {head_dim}");
+    }
+}
+
+/// Lanes or blocks exchanged in the instructions' results.
+#[test]
+fn a_matrix_instruction_gone_wrong_is_noticed() {
+    const LANES: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-lanes");
+    const BLOCKS: (&str, &str) = ("HIP_STAND_IN_PLANT", "matrix-blocks");
+    let red = |stand_in: &StandIn, precisions: &[Precision]| {
+        for &precision in precisions {
+            let wrong = gradients(stand_in, &shapes()[1], precision);
+            assert!(wrong.is_err(), "{precision} hides it");
+        }
+    };
+    on("gfx90a", &[ROOM, LANES], |stand_in| {
+        red(stand_in, &[Precision::F32, Precision::Bf16])
+    });
+    on("gfx942", &[ROOM, BLOCKS], |stand_in| {
+        red(stand_in, &[Precision::Tf32, Precision::Bf16])
+    });
+    on("gfx1100", &[ROOM, LANES], |stand_in| {
+        red(stand_in, &[Precision::Bf16])
+    });
+    on("gfx1100", &[ROOM, BLOCKS], |stand_in| {
+        red(stand_in, &[Precision::Bf16])
     });
 }
 
@@ -361,6 +428,7 @@ fn matrix_loads_read_what_plain_loads_do() {
                 for (name, value) in [
                     ("OPERAND_BITS", bits),
                     ("TENSOR_CORES", 1),
+                    ("MATRIX_CORES", 0),
                     ("HIDDEN", 64),
                     ("FFN", 64),
                     ("HEADS", 2),

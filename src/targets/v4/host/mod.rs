@@ -8,7 +8,7 @@ mod norm;
 mod product;
 mod vectors;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tinyllama_kernels::adamw::{Factors, Hyperparameters};
 
 use super::executor::{Executor, check_reshape};
@@ -189,6 +189,7 @@ impl Executor for HostExecutor {
                 });
                 self.runs += 1;
             }
+            Operation::Sum(_) => bail!("sums over ranks are a GPU's"),
             Operation::Advance(_) => self.updates += 1,
             Operation::Update(op) => {
                 let factors = Factors::new(&self.hyperparameters, self.updates);

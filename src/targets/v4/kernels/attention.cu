@@ -19,7 +19,9 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
     const float factor = scale * LOG2_E;
     Rows q;
     float out[PIECES][4] = {};
-    float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
+    float largest[ROWS_HELD], sum[ROWS_HELD] = {};
+#pragma unroll
+    for (int half = 0; half < ROWS_HELD; ++half) largest[half] = -INFINITY;
     for (int first_tile = 0; first_tile <= tile; first_tile += GROUPS) {
         const int key_tile = first_tile + group;
         if (first_tile > 0) __syncthreads();
@@ -36,47 +38,48 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
         if (key_tile > tile) continue;
         // In the tile on the diagonal a team sees no keys behind its own rows.
         const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
-        float scores[TILE / 16][2][4] = {};
-        float most[2] = {largest[0], largest[1]};
+        float scores[TILE / 16][PARTS][4] = {};
+        float most[ROWS_HELD];
+#pragma unroll
+        for (int half = 0; half < ROWS_HELD; ++half) most[half] = largest[half];
 #pragma unroll
         for (int pair = 0; pair < TILE / 16; ++pair) {
             if (pair < pairs) multiply_rows(scores[pair], q, keys, pair * 16);
 #pragma unroll
-            for (int part = 0; part < 2; ++part)
+            for (int part = 0; part < PARTS; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row_of(i);
+                    const bool hidden = key_tile == tile && column_of(PARTS * pair + part, i) > row_of(i);
                     if (hidden) scores[pair][part][i] = -INFINITY;
-                    most[i / 2] = fmaxf(most[i / 2], scores[pair][part][i]);
+                    most[i / COLUMNS_HELD] = fmaxf(most[i / COLUMNS_HELD], scores[pair][part][i]);
                 }
         }
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
+        for (int half = 0; half < ROWS_HELD; ++half) {
             most[half] = row_max(most[half]);
             const float shrink = power_of_two((largest[half] - most[half]) * factor);
             largest[half] = most[half];
             sum[half] *= shrink;
 #pragma unroll
-            for (int piece = 0; piece < PIECES; ++piece) {
-                out[piece][2 * half] *= shrink;
-                out[piece][2 * half + 1] *= shrink;
-            }
+            for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+                for (int i = 0; i < COLUMNS_HELD; ++i) out[piece][half * COLUMNS_HELD + i] *= shrink;
         }
 #pragma unroll
         for (int pair = 0; pair < TILE / 16; ++pair) {
 #pragma unroll
-            for (int part = 0; part < 2; ++part)
+            for (int part = 0; part < PARTS; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const float weight = power_of_two((scores[pair][part][i] - most[i / 2]) * factor);
+                    const float weight = power_of_two((scores[pair][part][i] - most[i / COLUMNS_HELD]) * factor);
                     scores[pair][part][i] = weight;
-                    sum[i / 2] += weight;
+                    sum[i / COLUMNS_HELD] += weight;
                 }
             if (pair < pairs) multiply_columns(out, scores[pair], values, pair * 16);
         }
     }
     if (GROUPS > 1 && tile > 0) {
-        constexpr int COUNT = PIECES * 4 + 4;
+        constexpr int COUNT = PIECES * 4 + 2 * ROWS_HELD;
         float* exchange = reinterpret_cast<float*>(memory);
         __syncthreads();
         if (group > 0) {
@@ -85,27 +88,27 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
 #pragma unroll
                 for (int i = 0; i < 4; ++i) exchanged(exchange, group, COUNT, piece * 4 + i) = out[piece][i];
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
+            for (int half = 0; half < ROWS_HELD; ++half) {
                 exchanged(exchange, group, COUNT, PIECES * 4 + half) = largest[half];
-                exchanged(exchange, group, COUNT, PIECES * 4 + 2 + half) = sum[half];
+                exchanged(exchange, group, COUNT, PIECES * 4 + ROWS_HELD + half) = sum[half];
             }
         }
         __syncthreads();
         if (group == 0) {
             for (int other = 1; other < GROUPS && other <= tile; ++other) {
 #pragma unroll
-                for (int half = 0; half < 2; ++half) {
+                for (int half = 0; half < ROWS_HELD; ++half) {
                     const float theirs = exchanged(exchange, other, COUNT, PIECES * 4 + half);
                     const float most = fmaxf(largest[half], theirs);
                     const float shrink = power_of_two((largest[half] - most) * factor);
                     const float shrink_theirs = power_of_two((theirs - most) * factor);
-                    const float their_sum = exchanged(exchange, other, COUNT, PIECES * 4 + 2 + half);
+                    const float their_sum = exchanged(exchange, other, COUNT, PIECES * 4 + ROWS_HELD + half);
                     largest[half] = most;
                     sum[half] = sum[half] * shrink + their_sum * shrink_theirs;
 #pragma unroll
                     for (int piece = 0; piece < PIECES; ++piece)
 #pragma unroll
-                        for (int i = 2 * half; i < 2 * half + 2; ++i)
+                        for (int i = half * COLUMNS_HELD; i < (half + 1) * COLUMNS_HELD; ++i)
                             out[piece][i] = out[piece][i] * shrink +
                                             exchanged(exchange, other, COUNT, piece * 4 + i) * shrink_theirs;
                 }
@@ -114,12 +117,12 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
     }
     if (group > 0) return;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + row_of(2 * half);
+    for (int half = 0; half < ROWS_HELD; ++half) {
+        const int position = tile * TILE + row_of(half * COLUMNS_HELD);
         const float total = row_sum(sum[half]);
         Operand* to = mixed + (size_t)sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
         store_row<false>(to, HEADS * HEAD_DIM, position, out, half, 1.0f / total, rotary);
-        if (lane_of_thread() % 4 == 0 && position < SEQUENCE)
+        if (leads_row() && position < SEQUENCE)
             log_sums[((size_t)sample * HEADS + head) * SEQUENCE + position] = largest[half] * scale + logf(total);
     }
 }

@@ -19,25 +19,27 @@ struct Backward {
     int sample;
 };
 
-// Log sums (in powers of two) and sums of output times gradient of a tile's queries. Two threads take a row. Behind the
-// sequence the log sum is infinite, which makes every weight zero.
+// Log sums (in powers of two) and sums of output times gradient of a tile's queries. A row has THREADS_A_ROW threads. Behind
+// the sequence the log sum is infinite, which makes every weight zero.
 INLINE void load_statistics(const Backward& b, int head, int first_row, float* logs, float* deltas) {
-    constexpr int V = HEAD_DIM % (2 * WIDE) == 0 ? WIDE : 1;
-    constexpr int ROUNDS = HEAD_DIM / (2 * V);
-    const int row = thread_of_group() / 2, part = thread_of_group() % 2, position = first_row + row;
+    constexpr int V = HEAD_DIM % (THREADS_A_ROW * WIDE) == 0 ? WIDE : 1;
+    constexpr int SPAN = THREADS_A_ROW * V, ROUNDS = (HEAD_DIM + SPAN - 1) / SPAN;
+    const int row = thread_of_group() / THREADS_A_ROW, part = thread_of_group() % THREADS_A_ROW, position = first_row + row;
     float sum = 0.0f;
     if (position < SEQUENCE) {
         const size_t at = ((size_t)b.sample * SEQUENCE + position) * HEADS * HEAD_DIM + head * HEAD_DIM + part * V;
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
             float outputs[V], slopes[V];
-            load(b.mixed + at + round * 2 * V, outputs);
-            load(b.mixed_gradient + at + round * 2 * V, slopes);
+            if (HEAD_DIM % SPAN != 0 && part * V + round * SPAN >= HEAD_DIM) continue;
+            load(b.mixed + at + round * SPAN, outputs);
+            load(b.mixed_gradient + at + round * SPAN, slopes);
 #pragma unroll
             for (int i = 0; i < V; ++i) sum += outputs[i] * slopes[i];
         }
     }
-    sum += SHUFFLE_XOR(sum, 1);
+#pragma unroll
+    for (int mask = 1; mask < THREADS_A_ROW; mask *= 2) sum += SHUFFLE_XOR(sum, mask);
     if (part == 0) {
         deltas[row] = sum;
         const size_t at = ((size_t)b.sample * HEADS + head) * SEQUENCE + position;
@@ -64,23 +66,6 @@ INLINE void add_groups(float (&sums)[PIECES][4], float* memory) {
 #pragma unroll
                 for (int i = 0; i < 4; ++i) sums[piece][i] += exchanged(memory, other, PIECES * 4, piece * 4 + i);
         }
-    }
-}
-
-// C += A B as `multiply_rows` does, for two products beside each other: neither has to wait for the other.
-INLINE void multiply_both(float (&c)[2][4], const Rows& rows, const Operand* tile, float (&d)[2][4],
-                          const Rows& other_rows, const Operand* other_tile, int first_n) {
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        const A a = KEPT ? rows.a[step % KEPT_STEPS] : load_a(rows.tile, row_of_team(), step * STEP);
-        const A e = KEPT ? other_rows.a[step % KEPT_STEPS] : load_a(other_rows.tile, row_of_team(), step * STEP);
-        B b[2], f[2];
-        load_b_rows(b, tile, first_n, step * STEP);
-        load_b_rows(f, other_tile, first_n, step * STEP);
-        multiply(c[0], a, b[0]);
-        multiply(d[0], e, f[0]);
-        multiply(c[1], a, b[1]);
-        multiply(d[1], e, f[1]);
     }
 }
 
@@ -138,23 +123,23 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
         const int first_pair = query_tile == tile ? row_of_team() / 16 : 0;
 #pragma unroll 1
         for (int pair = first_pair; pair < TILE / 16; ++pair) {
-            float scores[2][4] = {}, slopes[2][4] = {}, logs[2][2], deltas[2][2];
+            float scores[PARTS][4] = {}, slopes[PARTS][4] = {}, logs[PARTS][COLUMNS_HELD], deltas[PARTS][COLUMNS_HELD];
 #pragma unroll
-            for (int part = 0; part < 2; ++part) {
-                load_pair(at.logs + column_of(2 * pair + part, 0), logs[part]);
-                load_pair(at.deltas + column_of(2 * pair + part, 0), deltas[part]);
+            for (int part = 0; part < PARTS; ++part) {
+                load_of_columns(at.logs, PARTS * pair + part, logs[part]);
+                load_of_columns(at.deltas, PARTS * pair + part, deltas[part]);
             }
             multiply_both(scores, k, queries, slopes, v, gradients, pair * 16);
 #pragma unroll
-            for (int part = 0; part < 2; ++part)
+            for (int part = 0; part < PARTS; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const bool hidden = query_tile == tile && row_of(i) > column_of(2 * pair + part, i);
+                    const bool hidden = query_tile == tile && row_of(i) > column_of(PARTS * pair + part, i);
                     // A hidden score is no branch: 2 to the power of minus infinity is zero.
-                    const float power = hidden ? -INFINITY : scores[part][i] * factor - logs[part][i % 2];
+                    const float power = hidden ? -INFINITY : scores[part][i] * factor - logs[part][i % COLUMNS_HELD];
                     const float weight = power_of_two(power);
                     scores[part][i] = weight;
-                    slopes[part][i] = weight * (slopes[part][i] - deltas[part][i % 2]);
+                    slopes[part][i] = weight * (slopes[part][i] - deltas[part][i % COLUMNS_HELD]);
                 }
             multiply_columns(value_sums, scores, gradients, pair * 16);
             multiply_columns(key_sums, slopes, queries, pair * 16);
@@ -165,8 +150,8 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
     if (group > 0) return;
     Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + row_of(2 * half);
+    for (int half = 0; half < ROWS_HELD; ++half) {
+        const int position = tile * TILE + row_of(half * COLUMNS_HELD);
         store_row<true>(to + key_column, COLUMNS, position, key_sums, half, b.scale, b.rotary);
         store_row<false>(to + value_column, COLUMNS, position, value_sums, half, 1.0f, b.rotary);
     }
@@ -208,19 +193,20 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
         }
         if (key_tile > tile) continue;
         const int pairs = key_tile == tile ? row_of_team() / 16 + 1 : TILE / 16;
-        const float row_logs[2] = {logs[row_of(0)], logs[row_of(2)]};
-        const float row_deltas[2] = {deltas[row_of(0)], deltas[row_of(2)]};
+        float row_logs[ROWS_HELD], row_deltas[ROWS_HELD];
+        load_of_rows(logs, row_logs);
+        load_of_rows(deltas, row_deltas);
 #pragma unroll 1
         for (int pair = 0; pair < pairs; ++pair) {
-            float scores[2][4] = {}, slopes[2][4] = {};
+            float scores[PARTS][4] = {}, slopes[PARTS][4] = {};
             multiply_both(scores, q, keys, slopes, d, values, pair * 16);
 #pragma unroll
-            for (int part = 0; part < 2; ++part)
+            for (int part = 0; part < PARTS; ++part)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const bool hidden = key_tile == tile && column_of(2 * pair + part, i) > row_of(i);
-                    const float power = hidden ? -INFINITY : scores[part][i] * factor - row_logs[i / 2];
-                    slopes[part][i] = power_of_two(power) * (slopes[part][i] - row_deltas[i / 2]);
+                    const bool hidden = key_tile == tile && column_of(PARTS * pair + part, i) > row_of(i);
+                    const float power = hidden ? -INFINITY : scores[part][i] * factor - row_logs[i / COLUMNS_HELD];
+                    slopes[part][i] = power_of_two(power) * (slopes[part][i] - row_deltas[i / COLUMNS_HELD]);
                 }
             multiply_columns(sums, slopes, keys, pair * 16);
         }
@@ -229,8 +215,8 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
     if (group > 0) return;
     Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS + head * HEAD_DIM;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int position = tile * TILE + row_of(2 * half);
+    for (int half = 0; half < ROWS_HELD; ++half) {
+        const int position = tile * TILE + row_of(half * COLUMNS_HELD);
         store_row<true>(to, COLUMNS, position, sums, half, b.scale, b.rotary);
     }
 }

@@ -5,20 +5,42 @@
 // and of B column g. In which order the columns of A and rows of B are counted does not matter as long as both agree: where A
 // comes out of registers it is a C as it stands, (2t, 2t + 1) instead of the (t, t + 4) that f32 pieces have in memory.
 
+// AMD's matrix cores have pieces of their own, in attention_squares_amd.cu.
+#define MFMA 1
+#define WMMA 2
+#if MATRIX_CORES == MFMA
+// Lanes that multiply together: a wavefront.
+constexpr int MATRIX_TEAM = 64;
+#else
+constexpr int MATRIX_TEAM = TEAM;
+#endif
+#if MATRIX_CORES
+constexpr int HEAD_UNIT = 32;
+#else
+constexpr int HEAD_UNIT = 16;
+#endif
+
+// Keeps the loads of a product behind the product in front of it, where those of several would not fit the registers.
+INLINE void one_by_one() {
+#if defined(TUTOR_HIP)
+    if (MATRIX_CORES == 0 || (MATRIX_CORES == WMMA && HEAD_DIM > 64)) asm volatile("" ::: "memory");
+#endif
+}
+
 constexpr int STEP = OPERAND_BITS == 16 ? 16 : 8;
 // Width of a head, filled up with zeros to whole pieces.
-constexpr int HEAD_WIDE = (HEAD_DIM + 15) / 16 * 16;
+constexpr int HEAD_WIDE = (HEAD_DIM + HEAD_UNIT - 1) / HEAD_UNIT * HEAD_UNIT;
 // Elements from one row of a tile to the next: 16 bytes more than the row spread rows over the banks.
 constexpr int ROW = HEAD_WIDE + WIDE;
 constexpr int TILE_ELEMENTS = TILE * ROW;
 constexpr int STEPS = HEAD_WIDE / STEP;
-constexpr int PIECES = HEAD_WIDE / 8;
 // Two pieces of C beside each other are this many A.
 constexpr int HALVES = 16 / STEP;
 constexpr int GROUP = HEADS / KV_HEADS;
 constexpr int COLUMNS = (HEADS + 2 * KV_HEADS) * HEAD_DIM;
 constexpr int TILES = (SEQUENCE + TILE - 1) / TILE;
-constexpr int TILE_THREADS = TILE / 16 * TEAM;
+constexpr int TILE_THREADS = TILE / 16 * MATRIX_TEAM;
+constexpr int THREADS_A_ROW = TILE_THREADS / TILE;
 constexpr float LOG2_E = 1.4426950408889634f;
 
 struct A {
@@ -41,7 +63,7 @@ INLINE unsigned rounded(float value) {
 INLINE int group_of_thread() { return threadIdx.x / TILE_THREADS; }
 INLINE int thread_of_group() { return threadIdx.x % TILE_THREADS; }
 // First row of a tile that the thread's team works on.
-INLINE int row_of_team() { return thread_of_group() / TEAM * 16; }
+INLINE int row_of_team() { return thread_of_group() / MATRIX_TEAM * 16; }
 
 // A value as it is put into a tile of f32; bf16 is rounded when it is stored.
 INLINE float stored(float value) { return OPERAND_BITS == 32 ? float_of(rounded(value)) : value; }

@@ -1,7 +1,7 @@
 //! Putting a schedule together: buffers, nodes and their lanes.
 
-use super::dependencies::{advance_updates, find_dependencies};
-use super::{Concurrency, FACTORS, LOSS_RING, Node, Phase, Schedule};
+use super::dependencies::{advance, find_dependencies};
+use super::{Concurrency, FACTORS, LOSS_RING, Node, Phase, Schedule, Sums};
 use crate::model::{ModelConfig, Part};
 use crate::targets::v4::buffers::{Buffers, Element, Handle};
 use crate::targets::v4::layout::Layout;
@@ -45,6 +45,7 @@ pub(super) struct Scratch {
 pub(super) struct Builder {
     pub(super) config: ModelConfig,
     pub(super) concurrency: Concurrency,
+    pub(super) sums: Option<Sums>,
     pub(super) layout: Layout,
     pub(super) buffers: Buffers,
     pub(super) nodes: Vec<Node>,
@@ -59,7 +60,14 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(config: &ModelConfig, concurrency: Concurrency) -> Builder {
+    pub(super) fn new(
+        config: &ModelConfig,
+        mut concurrency: Concurrency,
+        sums: Option<Sums>,
+    ) -> Builder {
+        if sums.is_some_and(|sums| sums.overlap) {
+            concurrency.lanes = Sums::LANES;
+        }
         let layout = Layout::new(config);
         let mut buffers = Buffers::default();
         let n = config.tokens();
@@ -68,6 +76,7 @@ impl Builder {
         Builder {
             config: *config,
             concurrency,
+            sums,
             tokens: buffers.add("tokens", n, 1, Element::I32),
             targets: buffers.add("targets", n, 1, Element::I32),
             partials: buffers.add("norm partials", rows, config.hidden, Element::F32),
@@ -145,6 +154,7 @@ impl Builder {
             partials: self.partials,
             gradients: gradients.map(Handle::Gradient).collect(),
         }));
+        self.sums();
         self.updates(factors);
         let mut streams: Vec<Handle> = saved.blocks.iter().map(|block| block.streams[0]).collect();
         streams.push(stream);
@@ -158,8 +168,13 @@ impl Builder {
         losses: Handle,
         factors: Handle,
     ) -> Schedule {
+        if self.sums.is_some_and(|sums| sums.overlap) {
+            advance(&mut self.nodes, |node| {
+                matches!(node.operation, Operation::Sum(_))
+            });
+        }
         if self.concurrency.update_early {
-            advance_updates(&mut self.nodes);
+            advance(&mut self.nodes, |node| node.phase == Phase::Optimizer);
         }
         find_dependencies(&mut self.nodes);
         Schedule {
@@ -175,6 +190,7 @@ impl Builder {
             streams,
             losses,
             factors,
+            sums: self.sums,
         }
     }
 

@@ -1,18 +1,16 @@
 //! What has to wait for what.
 
-use super::{Node, Phase};
+use super::Node;
 use crate::targets::v4::operation::Operation;
 
-/// Moves each update to right behind the last node it depends on, so that its lane gets to it early.
-pub(super) fn advance_updates(nodes: &mut Vec<Node>) {
-    let (updates, mut rest): (Vec<Node>, Vec<Node>) = nodes
-        .drain(..)
-        .partition(|node| node.phase == Phase::Optimizer);
-    for update in updates {
+/// Moves each of the `wanted` nodes to right behind the last one it depends on, so that its lane gets to it early.
+pub(super) fn advance(nodes: &mut Vec<Node>, wanted: impl Fn(&Node) -> bool) {
+    let (early, mut rest): (Vec<Node>, Vec<Node>) = nodes.drain(..).partition(wanted);
+    for node in early {
         let place = rest
             .iter()
-            .rposition(|earlier| conflicts(&earlier.operation, &update.operation));
-        rest.insert(place.map_or(0, |place| place + 1), update);
+            .rposition(|earlier| conflicts(&earlier.operation, &node.operation));
+        rest.insert(place.map_or(0, |place| place + 1), node);
     }
     *nodes = rest;
 }

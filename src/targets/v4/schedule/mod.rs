@@ -6,6 +6,7 @@
 mod builder;
 mod dependencies;
 mod passes;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use super::buffers::{Buffers, Handle};
 use super::layout::Layout;
 use super::operation::{Operation, Product};
 use builder::Builder;
+pub use sums::Sums;
 
 /// Which third of a step a launch belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +24,16 @@ pub enum Phase {
     Forward,
     Backward,
     Optimizer,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Forward => "forward",
+            Phase::Backward => "backward",
+            Phase::Optimizer => "optimizer",
+        }
+    }
 }
 
 /// One launch of the step.
@@ -98,11 +110,27 @@ pub struct Schedule {
     pub losses: Handle,
     /// See [`FACTORS`]; followed by the count of updates as an integer.
     pub factors: Handle,
+    /// Where gradients are summed over ranks: the batch is a rank's share then.
+    pub sums: Option<Sums>,
 }
 
 impl Schedule {
     pub fn new(config: &ModelConfig, concurrency: Concurrency) -> Schedule {
-        Builder::new(config, concurrency).build()
+        Schedule::over_ranks(config, concurrency, None)
+    }
+
+    /// The schedule of one of several ranks; `config` has its share of the batch.
+    pub fn over_ranks(
+        config: &ModelConfig,
+        concurrency: Concurrency,
+        sums: Option<Sums>,
+    ) -> Schedule {
+        Builder::new(config, concurrency, sums).build()
+    }
+
+    /// Ranks whose batches make up the whole one.
+    pub fn ranks(&self) -> usize {
+        self.sums.map_or(1, |sums| sums.ranks)
     }
 
     /// The products of a step by shape, each with how many there are; those of several layers together one by one.

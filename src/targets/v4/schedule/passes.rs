@@ -250,6 +250,12 @@ impl Builder {
             self.update(factors, 0, count);
             return;
         }
+        if let Some(sums) = self.sums {
+            for range in sums.buckets(&self.layout).into_iter().flatten() {
+                self.update(factors, range.start, range.end);
+            }
+            return;
+        }
         let together = self.layers_together();
         for first in (0..self.config.layers).step_by(together).rev() {
             let last = (first + together).min(self.config.layers) - 1;

@@ -20,7 +20,62 @@ fn schedules() -> Vec<Schedule> {
             }
         }
     }
+    for overlap in [false, true] {
+        list.extend([1, 20_000, usize::MAX].map(|bucket| over_two(bucket, overlap)));
+    }
     list
+}
+
+/// As a rank of two has it on a GPU.
+fn over_two(bucket: usize, overlap: bool) -> Schedule {
+    let concurrency = Concurrency {
+        lanes: 2,
+        update_early: true,
+        layers_together: 1,
+    };
+    let sums = Sums {
+        ranks: 2,
+        bucket,
+        overlap,
+    };
+    Schedule::over_ranks(&Preset::Tiny.config(), concurrency, Some(sums))
+}
+
+#[test]
+fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
+    for (bucket, overlap) in [(1, true), (20_000, true), (usize::MAX, true), (1, false)] {
+        let schedule = over_two(bucket, overlap);
+        let position = |wanted: &dyn Fn(&Operation) -> bool| {
+            let nodes = schedule.nodes.iter().enumerate();
+            let found = nodes.filter(|(_, node)| wanted(&node.operation));
+            found.map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        for parameter in 0..schedule.layout.parameters.len() {
+            let (gradient, weight) = (Handle::Gradient(parameter), Handle::Weight(parameter));
+            let sums = position(
+                &|op| matches!(op, Operation::Sum(sum) if sum.gradients.contains(&gradient)),
+            );
+            let made =
+                position(&|op| !matches!(op, Operation::Sum(_)) && op.writes().contains(&gradient));
+            let updated = position(&|op| op.writes().contains(&weight));
+            assert_eq!((sums.len(), updated.len()), (1, 1));
+            assert!(made.iter().all(|at| *at < sums[0]) && sums[0] < updated[0]);
+        }
+        let sums = position(&|op| matches!(op, Operation::Sum(_)));
+        let buckets = if bucket == usize::MAX { 2 } else { 3 };
+        assert!(sums.len() >= buckets, "{bucket}: {}", sums.len());
+        let last_of_backward = position(&|op| matches!(op, Operation::Scatter(_)))[0];
+        // Some are on their way before the backward pass has ended, or none.
+        assert_eq!(sums[0] < last_of_backward, overlap, "{bucket} {overlap}");
+        let elements: usize = sums
+            .iter()
+            .map(|at| match &schedule.nodes[*at].operation {
+                Operation::Sum(sum) => sum.elements(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(elements, schedule.layout.length);
+    }
 }
 
 /// Whether `later` is certain to start after `earlier` has ended, where only nodes that `counts` says yes to wait.

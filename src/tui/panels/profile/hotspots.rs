@@ -142,6 +142,9 @@ impl Panel for HotspotTable {
         if found.from_summary {
             title.push_str(", from the profiler's own summary");
         }
+        for process in &found.summarised {
+            title.push_str(&format!(", of {process} from a summary"));
+        }
         if found.untimed > 0 {
             title.push_str(&format!("; {} launches have no time", found.untimed));
         }

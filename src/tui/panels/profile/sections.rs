@@ -24,10 +24,7 @@ const KERNELS_WITH_COUNTERS: usize = 20;
 pub fn of(import: &Arc<Import>, parts: &Parts) -> Vec<Section> {
     let profile = &import.profile;
     let mut sections: Vec<Section> = Vec::new();
-    let timed = profile
-        .dispatches
-        .iter()
-        .any(|dispatch| dispatch.time.is_some());
+    let timed = profile.is_timed();
     if timed || !profile.statistics.is_empty() {
         let hotspots = HotspotTable::new(Arc::clone(import), parts.clone());
         sections.push(("Hotspots", Box::new(hotspots)));

@@ -62,26 +62,19 @@ impl Writer<'_> {
             .filter_map(|index| Some((*index, choices.get(*index)?)));
         for (place, (index, choice)) in ordered.enumerate() {
             let from = self.document.lines.len();
-            let is_under_cursor = self.view.choice == Some(place);
             let marked = self.view.marked.as_ref();
             let marked = marked.filter(|marked| marked.answer == Answer::Choice(index));
             let (glyph, style) = match marked {
                 Some(marked) if marked.correct => (theme.glyphs.check, theme.good()),
                 Some(_) => (theme.glyphs.cross, theme.bad()),
-                None if is_under_cursor => (theme.glyphs.here, theme.accent()),
+                None if self.is_under_cursor(place) => (theme.glyphs.here, theme.accent()),
                 None => (" ", theme.text()),
             };
-            let text_style = match is_under_cursor {
-                true => theme.emphasis(),
-                false => theme.text(),
-            };
-            let lead = vec![
+            self.choice(
+                place,
                 Span::styled(format!("{glyph} "), style),
-                Span::styled(format!("{}. ", place + 1), theme.accent()),
-            ];
-            let text = vec![Span::styled(choice.text.clone(), text_style)];
-            let lines = hanging(lead, Span::raw("     "), text, self.width.into());
-            self.document.lines.extend(lines);
+                &choice.text,
+            );
             if let Some(marked) = marked {
                 self.document.news = Some(from);
                 let word = if marked.correct { "Right." } else { "Not so." };
@@ -90,7 +83,7 @@ impl Writer<'_> {
                 let text = format!("{word} {}", because.join(" "));
                 self.indented(&text, 5, style);
             }
-            if is_under_cursor {
+            if self.is_under_cursor(place) {
                 self.document.choice = Some((from, self.document.lines.len()));
             }
         }
@@ -131,12 +124,7 @@ impl Writer<'_> {
 
     fn command(&mut self, editable: bool) {
         self.job(&self.model.flags_at(&self.here.at));
-        if editable && self.view.flags.is_none() {
-            self.plain(&format!(
-                "Change its flags with {}.",
-                self.key(Action::Flags)
-            ));
-        }
+        self.flags(editable);
         self.offer();
         self.phase();
         let name = RunName::parse(&self.here.step.id, &self.here.lesson.id);
@@ -182,27 +170,38 @@ impl Writer<'_> {
         );
         for (place, item) in standing.menu(case).iter().enumerate() {
             let from = self.document.lines.len();
-            let is_under_cursor = self.view.choice == Some(place);
             let (glyph, style) = match item.done {
-                _ if is_under_cursor => (theme.glyphs.here, theme.accent()),
+                _ if self.is_under_cursor(place) => (theme.glyphs.here, theme.accent()),
                 true => (theme.glyphs.check, theme.muted()),
                 false => (" ", theme.text()),
             };
-            let text_style = match is_under_cursor {
-                true => theme.emphasis(),
-                false => theme.text(),
-            };
-            let lead = vec![
-                Span::styled(format!("{glyph} "), style),
-                Span::styled(format!("{}. ", place + 1), theme.accent()),
-            ];
-            let text = vec![Span::styled(item.text.clone(), text_style)];
-            let lines = hanging(lead, Span::raw("     "), text, self.width.into());
-            self.document.lines.extend(lines);
-            if is_under_cursor {
+            self.choice(place, Span::styled(format!("{glyph} "), style), &item.text);
+            if self.is_under_cursor(place) {
                 self.document.choice = Some((from, self.document.lines.len()));
             }
         }
+    }
+
+    fn is_under_cursor(&self, place: usize) -> bool {
+        self.view.choice == Some(place)
+    }
+
+    /// A line of a list that one chooses from.
+    fn choice(&mut self, place: usize, mark: Span<'static>, text: &str) {
+        let theme = self.theme;
+        let style = match self.is_under_cursor(place) {
+            true => theme.emphasis(),
+            false => theme.text(),
+        };
+        let number = Span::styled(format!("{}. ", place + 1), theme.accent());
+        let text = vec![Span::styled(text.to_owned(), style)];
+        let lines = hanging(
+            vec![mark, number],
+            Span::raw("     "),
+            text,
+            self.width.into(),
+        );
+        self.document.lines.extend(lines);
     }
 
     fn run(&mut self, editable: bool, contest: bool) {
@@ -212,18 +211,20 @@ impl Writer<'_> {
                 "A contest: the best step of everybody in the class is on the instructor's ladder.",
             );
         }
-        if editable && self.view.flags.is_none() {
-            self.plain(&format!(
-                "Change its flags with {}.",
-                self.key(Action::Flags)
-            ));
-        }
+        self.flags(editable);
         self.offer();
         self.earlier();
         self.phase();
     }
 
     /// How far what was started here is.
+    fn flags(&mut self, editable: bool) {
+        if editable && self.view.flags.is_none() {
+            let key = self.key(Action::Flags);
+            self.plain(&format!("Change its flags with {key}."));
+        }
+    }
+
     fn phase(&mut self) {
         let theme = self.theme;
         let Some(run) = self.model.run_at(&self.here.at) else {

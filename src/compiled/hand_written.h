@@ -1,33 +1,33 @@
-// What HIP gives to learners' kernels beyond device.h, for a compiler that only says what a kernel takes: the code is never
-// run, so functions of AMD's libraries are near enough what they cost.
+// What HIP gives to kernels written by hand, V4's and learners', beyond device.h, for a compiler that only says what a kernel
+// takes: the code is never run, so functions of AMD's libraries are near enough what they cost.
 #pragma once
 
 #define INFINITY __builtin_inff()
 
-#define WORKBENCH_VECTOR2(name, type)                                                             \
+#define TUTOR_VECTOR2(name, type)                                                             \
     struct __attribute__((aligned(8))) name { type x, y; };                                       \
     TUTOR_DEVICE name make_##name(type x, type y) { return {x, y}; }
-#define WORKBENCH_VECTOR4(name, type)                                                             \
+#define TUTOR_VECTOR4(name, type)                                                             \
     struct __attribute__((aligned(16))) name { type x, y, z, w; };                                \
     TUTOR_DEVICE name make_##name(type x, type y, type z, type w) { return {x, y, z, w}; }
-WORKBENCH_VECTOR2(float2, float)
-WORKBENCH_VECTOR2(int2, int)
-WORKBENCH_VECTOR4(float4, float)
-WORKBENCH_VECTOR4(int4, int)
+TUTOR_VECTOR2(float2, float)
+TUTOR_VECTOR2(int2, int)
+TUTOR_VECTOR4(float4, float)
+TUTOR_VECTOR4(int4, int)
 
 template <class T>
-TUTOR_DEVICE T workbench_from(T value, int source) {
+TUTOR_DEVICE T tutor_from(T value, int source) {
     return __builtin_bit_cast(T, __builtin_amdgcn_ds_bpermute(source << 2, __builtin_bit_cast(int, value)));
 }
 template <class T>
 TUTOR_DEVICE T __shfl_up(T value, unsigned distance, int width = warpSize) {
     int self = __lane_id(), source = self - (int)distance;
-    return workbench_from(value, source < (self & ~(width - 1)) ? self : source);
+    return tutor_from(value, source < (self & ~(width - 1)) ? self : source);
 }
 template <class T>
 TUTOR_DEVICE T __shfl_down(T value, unsigned distance, int width = warpSize) {
     int self = __lane_id(), source = self + (int)distance;
-    return workbench_from(value, source >= ((self + width) & ~(width - 1)) ? self : source);
+    return tutor_from(value, source >= ((self + width) & ~(width - 1)) ? self : source);
 }
 TUTOR_DEVICE unsigned long long __ballot(int vote) { return __builtin_amdgcn_ballot_w64(vote != 0); }
 TUTOR_DEVICE int __any(int vote) { return __ballot(vote) != 0; }
@@ -37,16 +37,16 @@ TUTOR_DEVICE void __syncwarp() { __builtin_amdgcn_wave_barrier(); }
 TUTOR_DEVICE void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 TUTOR_DEVICE void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 
-#define WORKBENCH_ATOMIC(name, builtin)                                                           \
+#define TUTOR_ATOMIC(name, builtin)                                                           \
     template <class T>                                                                            \
     TUTOR_DEVICE T name(T *address, T value) { return builtin(address, value, __ATOMIC_RELAXED); }
-WORKBENCH_ATOMIC(atomicAdd, __atomic_fetch_add)
-WORKBENCH_ATOMIC(atomicSub, __atomic_fetch_sub)
-WORKBENCH_ATOMIC(atomicAnd, __atomic_fetch_and)
-WORKBENCH_ATOMIC(atomicOr, __atomic_fetch_or)
-WORKBENCH_ATOMIC(atomicXor, __atomic_fetch_xor)
-WORKBENCH_ATOMIC(atomicMin, __atomic_fetch_min)
-WORKBENCH_ATOMIC(atomicMax, __atomic_fetch_max)
+TUTOR_ATOMIC(atomicAdd, __atomic_fetch_add)
+TUTOR_ATOMIC(atomicSub, __atomic_fetch_sub)
+TUTOR_ATOMIC(atomicAnd, __atomic_fetch_and)
+TUTOR_ATOMIC(atomicOr, __atomic_fetch_or)
+TUTOR_ATOMIC(atomicXor, __atomic_fetch_xor)
+TUTOR_ATOMIC(atomicMin, __atomic_fetch_min)
+TUTOR_ATOMIC(atomicMax, __atomic_fetch_max)
 TUTOR_DEVICE int atomicExch(int *address, int value) { return __atomic_exchange_n(address, value, __ATOMIC_RELAXED); }
 TUTOR_DEVICE unsigned atomicExch(unsigned *address, unsigned value) { return __atomic_exchange_n(address, value, __ATOMIC_RELAXED); }
 template <class T>
@@ -55,24 +55,30 @@ TUTOR_DEVICE T atomicCAS(T *address, T compare, T value) {
     return compare;
 }
 
-#define WORKBENCH_MATH(name, builtin)                                                             \
+#define TUTOR_MATH(name, builtin)                                                             \
     TUTOR_DEVICE float name(float x) { return builtin(x); }
-WORKBENCH_MATH(expf, __builtin_elementwise_exp)
-WORKBENCH_MATH(__expf, __builtin_elementwise_exp)
-WORKBENCH_MATH(exp2f, __builtin_elementwise_exp2)
-WORKBENCH_MATH(logf, __builtin_elementwise_log)
-WORKBENCH_MATH(__logf, __builtin_elementwise_log)
-WORKBENCH_MATH(log2f, __builtin_elementwise_log2)
-WORKBENCH_MATH(sqrtf, __builtin_elementwise_sqrt)
-WORKBENCH_MATH(rsqrtf, __builtin_amdgcn_rsqf)
-WORKBENCH_MATH(sinf, __builtin_elementwise_sin)
-WORKBENCH_MATH(cosf, __builtin_elementwise_cos)
-WORKBENCH_MATH(fabsf, __builtin_elementwise_abs)
-WORKBENCH_MATH(floorf, __builtin_elementwise_floor)
-WORKBENCH_MATH(ceilf, __builtin_elementwise_ceil)
+TUTOR_MATH(expf, __builtin_elementwise_exp)
+TUTOR_MATH(__expf, __builtin_elementwise_exp)
+TUTOR_MATH(exp2f, __builtin_elementwise_exp2)
+TUTOR_MATH(logf, __builtin_elementwise_log)
+TUTOR_MATH(__logf, __builtin_elementwise_log)
+TUTOR_MATH(log2f, __builtin_elementwise_log2)
+TUTOR_MATH(sqrtf, __builtin_elementwise_sqrt)
+TUTOR_MATH(rsqrtf, __builtin_amdgcn_rsqf)
+TUTOR_MATH(sinf, __builtin_elementwise_sin)
+TUTOR_MATH(cosf, __builtin_elementwise_cos)
+TUTOR_MATH(fabsf, __builtin_elementwise_abs)
+TUTOR_MATH(floorf, __builtin_elementwise_floor)
+TUTOR_MATH(ceilf, __builtin_elementwise_ceil)
 TUTOR_DEVICE float fmaxf(float x, float y) { return __builtin_elementwise_max(x, y); }
 TUTOR_DEVICE float fminf(float x, float y) { return __builtin_elementwise_min(x, y); }
 TUTOR_DEVICE float fmaf(float x, float y, float z) { return __builtin_elementwise_fma(x, y, z); }
 TUTOR_DEVICE float powf(float x, float y) { return exp2f(y * log2f(x)); }
 TUTOR_DEVICE float __fdividef(float x, float y) { return x * __builtin_amdgcn_rcpf(y); }
 TUTOR_DEVICE float tanhf(float x) { return 1.0f - 2.0f / (1.0f + expf(2.0f * x)); }
+TUTOR_DEVICE unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+TUTOR_DEVICE float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+TUTOR_DEVICE long long clock64() { return (long long)__builtin_readcyclecounter(); }
+TUTOR_DEVICE int __popc(unsigned x) { return __builtin_popcount(x); }
+TUTOR_DEVICE int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+TUTOR_DEVICE double pow(double x, double y) { return powf((float)x, (float)y); }

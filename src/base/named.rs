@@ -1,0 +1,26 @@
+//! Enums whose variants have names.
+
+/// An enum with a name for each variant, from one list: `ALL` in that order, `name`, and the name as what is displayed.
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $enum:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        $vis enum $enum { $($(#[$about])* $variant,)+ }
+
+        #[allow(dead_code, reason = "not every list is walked")]
+        impl $enum {
+            pub const ALL: [$enum; [$($name),+].len()] = [$($enum::$variant),+];
+
+            pub const fn name(self) -> &'static str {
+                match self { $($enum::$variant => $name),+ }
+            }
+        }
+
+        impl std::fmt::Display for $enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+pub(crate) use named;

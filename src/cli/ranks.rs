@@ -1,0 +1,516 @@
+//! A run over several GPUs: one process each, started and heard here, their events made into one stream.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use super::Exit;
+use crate::base::file::{create_private, create_private_file};
+use crate::base::foreign::plain;
+use crate::run::spec::RankArgs;
+use crate::run::{Line, RunExit, UsageError, read_line};
+use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
+use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
+
+/// Tells a process which rank it is, from 0.
+const RANK: &str = "TINYLLAMA_RANK";
+/// Which device of its machine is its own.
+const DEVICE: &str = "TINYLLAMA_RANK_DEVICE";
+/// A folder that all ranks see; to be set by whoever starts tasks in folders that they do not share.
+const MEETING: &str = "TINYLLAMA_MEETING";
+/// The file in that folder by which the first task ends the others.
+const STOP: &str = "stop";
+/// How the last line begins that a task writes of its rank.
+const ENDED: &str = "rank ended, ";
+
+/// Processes that are started on one machine, at most.
+const MOST_HERE: usize = 64;
+
+/// How often somebody looks whether the run is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The rank that this process is, where another one started it as one.
+///
+/// # Errors
+/// A variable that is no rank of so many.
+pub fn own(args: &RankArgs) -> Result<Option<(RankOptions, String)>> {
+    let (Some(ranks), Some(rank)) = (args.several(), std::env::var_os(RANK)) else {
+        return Ok(None);
+    };
+    let number: Option<usize> = rank.to_str().and_then(|text| text.parse().ok());
+    let rank = number.filter(|rank| *rank < ranks).ok_or_else(|| {
+        anyhow!(
+            "{RANK} is {}, where a number below {ranks} belongs",
+            rank.display()
+        )
+    })?;
+    let meeting = std::env::var_os(MEETING).ok_or_else(|| anyhow!("{MEETING} is not set"))?;
+    let device = std::env::var(DEVICE).unwrap_or_else(|_| rank.to_string());
+    let options = RankOptions {
+        rank,
+        ranks,
+        overlap: args.overlap.is_on(),
+        bucket_bytes: args.bucket_bytes(),
+        meeting: meeting.into(),
+        check: args.check_ranks.is_on(),
+    };
+    Ok(Some((options, device)))
+}
+
+/// One of as many tasks as there are ranks, which a scheduler started (`srun`), each for one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    rank: usize,
+    device: usize,
+    meeting: PathBuf,
+}
+
+impl Task {
+    /// This process as one.
+    ///
+    /// # Errors
+    /// What the scheduler says that is no number.
+    pub fn of_this_process(ranks: usize) -> Result<Option<Self>> {
+        Task::from(ranks, &|name| std::env::var(name).ok())
+    }
+
+    fn from(ranks: usize, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>> {
+        let number = |name: &str| -> Result<Option<usize>> {
+            let read = variable(name).map(|text| text.parse());
+            read.transpose()
+                .with_context(|| format!("{name} is no whole number"))
+        };
+        if number("SLURM_NTASKS")? != Some(ranks) {
+            return Ok(None);
+        }
+        let Some(rank) = number("SLURM_PROCID")? else {
+            return Ok(None);
+        };
+        let local = number("SLURM_LOCALID")?.unwrap_or(0);
+        // A task may see the GPUs of all tasks of its machine, or its own alone.
+        let lists = [
+            "CUDA_VISIBLE_DEVICES",
+            "ROCR_VISIBLE_DEVICES",
+            "HIP_VISIBLE_DEVICES",
+        ];
+        let seen = lists.iter().filter_map(|name| variable(name));
+        let seen = seen.filter(|list| !list.is_empty());
+        let least = seen.map(|list| list.split(',').count()).min();
+        let step = [variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")];
+        let step: Vec<String> = step.into_iter().flatten().collect();
+        let name = format!(".tinyllama-ranks-{}", step.join("."));
+        Ok(Some(Task {
+            rank,
+            device: least.map_or(local, |devices| local % devices),
+            meeting: Path::new(&variable(MEETING).unwrap_or_default()).join(name),
+        }))
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.rank == 0
+    }
+
+    fn events_of(&self, rank: usize) -> PathBuf {
+        self.meeting.join(format!("rank-{rank}.jsonl"))
+    }
+
+    /// Has one of the ranks but the first train, and tells the first task of it by a file. Ends with the status of the rank.
+    ///
+    /// # Errors
+    /// When the meeting folder cannot be written, or the rank cannot be started.
+    pub fn follow(&self) -> Result<Exit> {
+        create_private(&self.meeting)
+            .with_context(|| format!("cannot create {}", self.meeting.display()))?;
+        let path = self.events_of(self.rank);
+        let cannot = || format!("cannot write {}", path.display());
+        let mut file = create_private_file(&path).with_context(cannot)?;
+        let (tell, heard) = channel();
+        let mut process = start(self.rank, self.device, &self.meeting, &tell)?;
+        drop(tell);
+        loop {
+            match heard.recv_timeout(LOOK) {
+                Ok(Heard::Line(_, line)) => file.write_all(&line).with_context(cannot)?,
+                Ok(Heard::End(..)) | Err(RecvTimeoutError::Disconnected) => break,
+                // The folder goes with the first task.
+                Err(RecvTimeoutError::Timeout)
+                    if self.meeting.join(STOP).exists() || !path.exists() =>
+                {
+                    return Ok(Exit::Signal(libc::SIGTERM));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let exit = process.end()?;
+        writeln!(file, "{ENDED}{exit}").with_context(cannot)?;
+        Ok(exit_of(exit))
+    }
+
+    /// Hears a rank of another task by its file, until its last line or the end of the run.
+    fn hear(&self, rank: usize, tell: &Sender<Heard>) {
+        let mut file = None;
+        let mut unread = Vec::new();
+        while self.meeting.exists() {
+            file = file.or_else(|| File::open(self.events_of(rank)).ok());
+            // What cannot be read now is read at the next look.
+            drop(file.as_mut().map(|file| file.read_to_end(&mut unread)));
+            let end = unread.iter().rposition(|byte| *byte == b'\n');
+            let whole: Vec<u8> = unread.drain(..end.map_or(0, |at| at + 1)).collect();
+            for line in whole.split_inclusive(|byte| *byte == b'\n') {
+                let text = String::from_utf8_lossy(line);
+                let exit = text.trim_end().strip_prefix(ENDED).map(str::parse);
+                let heard = match exit {
+                    Some(exit) => Heard::End(rank, Some(exit.unwrap_or(RunExit::Lost))),
+                    None => Heard::Line(rank, line.to_vec()),
+                };
+                let is_last = matches!(heard, Heard::End(..));
+                if tell.send(heard).is_err() || is_last {
+                    return;
+                }
+            }
+            thread::sleep(LOOK / 4);
+        }
+    }
+}
+
+/// The folder of a task's run, gone with the first of them: so the others know.
+struct Meeting(PathBuf);
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        // Others may write into it until they have seen that it ends.
+        drop(std::fs::write(self.0.join(STOP), []));
+        thread::sleep(2 * LOOK);
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A rank's process. Dropping it ends it.
+struct Process {
+    child: Child,
+}
+
+impl Process {
+    fn end(&mut self) -> Result<RunExit> {
+        let status = self.child.wait().context("waiting for a rank failed")?;
+        Ok(status.into())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A rank that is asked politely ends after its step, which never ends where the others are gone.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+enum Heard {
+    Line(usize, Vec<u8>),
+    /// How a rank ended, where another task waited for it.
+    End(usize, Option<RunExit>),
+}
+
+/// Starts `ranks` of this very command, or in the first `task` of a scheduler's one of them, and reports what they say as one
+/// run.
+///
+/// # Errors
+/// When a process cannot be started.
+pub fn lead(
+    ranks: usize,
+    task: Option<&Task>,
+    reporter: &Reporter,
+    stop: &StopSignal,
+) -> Result<(TrainingEnd, Option<Exit>)> {
+    if task.is_none() && ranks > MOST_HERE {
+        bail!(UsageError(format!(
+            "--gpus {ranks}: no machine has more than {MOST_HERE}; over several, let `srun --ntasks={ranks}` start it"
+        )));
+    }
+    let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
+    let (tell, heard) = channel();
+    let _meeting = task.map(|task| Meeting(task.meeting.clone()));
+    let mut processes = match task {
+        None => (0..ranks)
+            .map(|rank| start(rank, rank, here.path(), &tell))
+            .collect::<Result<Vec<_>>>()?,
+        Some(task) => {
+            let made = create_private(&task.meeting);
+            made.with_context(|| format!("cannot create {}", task.meeting.display()))?;
+            vec![start(0, task.device, &task.meeting, &tell)?]
+        }
+    };
+    for rank in processes.len()..ranks {
+        let (tell, task) = (tell.clone(), task.cloned());
+        thread::spawn(move || task.map(|task| task.hear(rank, &tell)));
+    }
+    drop(tell);
+    let mut merge = Merge::new(ranks);
+    let mut failed = false;
+    while let Some(next) = next(&heard, stop) {
+        match next {
+            Heard::Line(rank, line) => merge.hear(rank, &line, reporter),
+            Heard::End(rank, exit) => {
+                let exit = match exit {
+                    Some(exit) => exit,
+                    None => processes[rank].end()?,
+                };
+                failed |= !exit.is_success();
+                if !merge.complete[rank] {
+                    return Ok((
+                        TrainingEnd::Complete,
+                        Some(merge.fail(rank, exit, reporter)),
+                    ));
+                }
+            }
+        }
+    }
+    if let Some(reason) = stop.reason() {
+        return Ok((TrainingEnd::Stopped(reason), None));
+    }
+    merge.sum_up(reporter);
+    Ok(match failed {
+        true => (TrainingEnd::RanksDiffer, None),
+        false => (TrainingEnd::Complete, None),
+    })
+}
+
+/// The run's status where a rank ended so.
+fn exit_of(rank: RunExit) -> Exit {
+    match rank {
+        RunExit::SUCCESS => Exit::Ok,
+        RunExit::Status(2) => Exit::Usage,
+        RunExit::Status(3) => Exit::Environment,
+        _ => Exit::Failed,
+    }
+}
+
+/// Waits for the next word; `None` when all have ended or the run is to stop.
+fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
+    while stop.reason().is_none() {
+        match heard.recv_timeout(LOOK) {
+            Ok(next) => return Some(next),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    None
+}
+
+fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Result<Process> {
+    let program = std::env::current_exe().context("this program cannot find itself")?;
+    let mut command = Command::new(program);
+    command
+        .args(std::env::args_os().skip(1))
+        .env(RANK, rank.to_string())
+        .env(DEVICE, device.to_string())
+        .env(MEETING, meeting)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Signals of the terminal are for the leader, which ends all ranks at once.
+        .process_group(0);
+    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().context("cannot start a rank")?;
+    if let Some(stderr) = child.stderr.take() {
+        thread::spawn(move || each_line(stderr, |line| pass_on(rank, &line)));
+    }
+    if let Some(stdout) = child.stdout.take() {
+        let tell = tell.clone();
+        // Nobody hears it any more where the run was ended.
+        thread::spawn(move || {
+            each_line(stdout, |line| drop(tell.send(Heard::Line(rank, line))));
+            drop(tell.send(Heard::End(rank, None)));
+        });
+    }
+    Ok(Process { child })
+}
+
+fn each_line(from: impl Read, mut hear: impl FnMut(Vec<u8>)) {
+    let mut from = BufReader::new(from);
+    loop {
+        let mut line = Vec::new();
+        match from.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => hear(line),
+        }
+    }
+}
+
+/// What a rank or its libraries say beside events.
+fn pass_on(rank: usize, line: &[u8]) {
+    let line = String::from_utf8_lossy(line);
+    eprintln!("rank {rank}: {}", plain(line.trim_end()));
+}
+
+/// What was heard of the ranks of one run.
+struct Merge {
+    /// Steps that not all have told yet.
+    steps: BTreeMap<usize, Vec<Option<Step>>>,
+    devices: Vec<Option<String>>,
+    failures: Vec<Option<Failure>>,
+    complete: Vec<bool>,
+    /// Of the first rank.
+    summary: Option<Summary>,
+}
+
+impl Merge {
+    fn new(ranks: usize) -> Self {
+        Merge {
+            steps: BTreeMap::new(),
+            devices: vec![None; ranks],
+            failures: vec![None; ranks],
+            complete: vec![false; ranks],
+            summary: None,
+        }
+    }
+
+    fn hear(&mut self, rank: usize, line: &[u8], reporter: &Reporter) {
+        let event = match read_line(String::from_utf8_lossy(line).trim_end()) {
+            Line::Event(event) => event,
+            _ => return pass_on(rank, line),
+        };
+        match event.body {
+            Body::Hello(hello) => {
+                self.devices[rank] = Some(hello.device.clone());
+                if rank == 0 {
+                    reporter.emit(Body::Hello(hello));
+                } else if self.devices[0]
+                    .as_ref()
+                    .is_some_and(|device| *device != hello.device)
+                {
+                    reporter.note(format!("rank {rank} computes on {}", hello.device));
+                }
+            }
+            Body::Step(step) => self.step(rank, step, reporter),
+            Body::Summary(summary) => {
+                self.complete[rank] = summary.complete;
+                if rank == 0 {
+                    self.summary = Some(*summary);
+                }
+            }
+            Body::Error(failure) => self.failures[rank] = Some(failure),
+            body if rank == 0 => reporter.emit(body),
+            _ => {}
+        }
+    }
+
+    /// Keeps a rank's step, and reports it once all have told theirs.
+    fn step(&mut self, rank: usize, step: Step, reporter: &Reporter) {
+        let (n, ranks) = (step.n, self.devices.len());
+        let all = self.steps.entry(n).or_insert_with(|| vec![None; ranks]);
+        all[rank] = Some(step);
+        if all.iter().all(Option::is_some) {
+            let all: Vec<Step> = self
+                .steps
+                .remove(&n)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .collect();
+            if let Some(step) = merged(&all) {
+                reporter.step(step);
+            }
+        }
+    }
+
+    /// Ends the stream where `rank` did not come to its end.
+    fn fail(&self, rank: usize, exit: RunExit, reporter: &Reporter) -> Exit {
+        let device = self.devices[rank].as_deref();
+        let who = match device {
+            Some(device) => format!("rank {rank} (device {rank}, {device})"),
+            None => format!("rank {rank} (device {rank})"),
+        };
+        let mut failure = self.failures[rank].clone().unwrap_or(Failure {
+            code: FailureCode::Device,
+            message: "it did not say why".into(),
+            remedy: "Look at its lines above. A process that is killed without a word often ran out of the host's memory."
+                .into(),
+        });
+        failure.message = format!("{who} ended the run, {exit}: {}", failure.message);
+        eprintln!("error: {}\n       {}", failure.message, failure.remedy);
+        reporter.fail(failure);
+        exit_of(exit)
+    }
+
+    fn sum_up(self, reporter: &Reporter) {
+        reporter.update(|tally| {
+            if let Some(summary) = self.summary {
+                tally.parameters_with_gradient = summary.parameters_with_gradient;
+                tally.repeatability = summary.repeatability;
+                tally.rank_check = summary.rank_check;
+            }
+        });
+    }
+}
+
+/// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done.
+fn merged(all: &[Step]) -> Option<Step> {
+    let first = all.first()?;
+    let total_ms = all.iter().map(|step| step.total_ms).fold(0.0, f64::max);
+    let most = |figure: fn(&Step) -> Option<u64>| all.iter().filter_map(figure).max();
+    Some(Step {
+        loss: all.iter().map(|step| step.loss).sum::<f64>() / all.len() as f64,
+        samples_per_s: first.samples_per_s * first.total_ms / total_ms,
+        total_ms,
+        bytes_in_use: most(|step| step.bytes_in_use),
+        bytes_reserved: most(|step| step.bytes_reserved),
+        ranks: all.iter().flat_map(|step| step.ranks.clone()).collect(),
+        ..first.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(ranks: usize, variables: &[(&str, &str)]) -> Option<Task> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Task::from(ranks, &variable).unwrap()
+    }
+
+    #[test]
+    fn a_task_of_as_many_as_there_are_ranks_is_one_of_them() {
+        let third = [
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_PROCID", "3"),
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_JOB_ID", "17"),
+            ("SLURM_STEP_ID", "0"),
+        ];
+        let found = task(4, &third).unwrap();
+        assert_eq!((found.rank, found.device), (3, 1));
+        assert_eq!(found.meeting, PathBuf::from(".tinyllama-ranks-17.0"));
+        // A step of one task that is to start them itself.
+        assert_eq!(task(2, &third), None);
+        assert_eq!(task(4, &[]), None);
+        // It sees its own GPU alone, which is its first.
+        let alone = [
+            &third[..],
+            &[("CUDA_VISIBLE_DEVICES", "1"), (MEETING, "/shared")],
+        ]
+        .concat();
+        let found = task(4, &alone).unwrap();
+        assert_eq!(
+            (found.device, found.meeting),
+            (0, PathBuf::from("/shared/.tinyllama-ranks-17.0"))
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! A table of a report: its columns, and what each says of a thing. Every format writes the same table.
+
+/// How a cell looks, where a format knows looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    Text,
+    /// To the right, for figures that are compared.
+    Number,
+    Code,
+    /// Code that stays on one line.
+    Id,
+    /// In the colour of its verdict; the word itself stays.
+    Verdict,
+}
+
+pub struct Table<T> {
+    things: Vec<T>,
+    pub columns: Vec<(&'static str, Cell)>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl<T> Table<T> {
+    /// A row for each of `things`, in their order.
+    pub fn of(things: impl IntoIterator<Item = T>) -> Self {
+        let things: Vec<T> = things.into_iter().collect();
+        Table {
+            rows: vec![vec![]; things.len()],
+            columns: vec![],
+            things,
+        }
+    }
+
+    pub fn text<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
+        self.column(name, Cell::Text, cell)
+    }
+
+    pub fn number<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
+        self.column(name, Cell::Number, cell)
+    }
+
+    pub fn code<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
+        self.column(name, Cell::Code, cell)
+    }
+
+    pub fn id<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
+        self.column(name, Cell::Id, cell)
+    }
+
+    pub fn verdict<C: ToString>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
+        self.column(name, Cell::Verdict, cell)
+    }
+
+    fn column<C: ToString>(
+        mut self,
+        name: &'static str,
+        kind: Cell,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.columns.push((name, kind));
+        for (row, thing) in self.rows.iter_mut().zip(&self.things) {
+            row.push(cell(thing).to_string());
+        }
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        if let Some(at) = self.columns.iter().position(|(of, _)| *of == name) {
+            self.columns.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+}

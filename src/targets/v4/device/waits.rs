@@ -1,0 +1,60 @@
+//! How long a rank waits for sums of gradients, by the device's own clock.
+
+use std::cell::Cell;
+
+use crate::device::driver::{Driver, DriverError, Event, Stream};
+use crate::targets::v4::operation::Operation;
+use crate::targets::v4::schedule::{Phase, Schedule};
+
+/// Marks in a step: where a rank's own gradients are complete, and where the sums are.
+pub struct Waits {
+    /// The last node that computes gradients in each lane.
+    own: Vec<(usize, Event)>,
+    /// The last sum.
+    summed: (usize, Event),
+    /// Whether the last pass was marked: not every driver can within a graph.
+    marked: Cell<bool>,
+}
+
+impl Waits {
+    /// `None` where a schedule sums nothing.
+    pub fn of(driver: &Driver, schedule: &Schedule) -> Result<Option<Self>, DriverError> {
+        let nodes = || schedule.nodes.iter().enumerate();
+        let sums = |operation: &Operation| matches!(operation, Operation::Sum(_));
+        let last_sum = nodes().rfind(|(_, node)| sums(&node.operation));
+        let Some((last_sum, _)) = last_sum else {
+            return Ok(None);
+        };
+        let last_of = |lane: usize| {
+            nodes().rfind(|(_, node)| {
+                node.lane == lane && node.phase == Phase::Backward && !sums(&node.operation)
+            })
+        };
+        let own = (0..schedule.lanes).filter_map(last_of);
+        let own = own.map(|(at, _)| Ok((at, driver.timed_event()?)));
+        Ok(Some(Waits {
+            own: own.collect::<Result<_, DriverError>>()?,
+            summed: (last_sum, driver.timed_event()?),
+            marked: Cell::new(false),
+        }))
+    }
+
+    /// Marks `stream` where node `index` has just been put into it and is one of those.
+    pub fn pass(&self, index: usize, stream: &Stream) -> Result<(), DriverError> {
+        let mut all = self.own.iter().chain([&self.summed]);
+        if let Some((_, event)) = all.find(|(at, _)| *at == index) {
+            self.marked.set(stream.stamp(event)?);
+        }
+        Ok(())
+    }
+
+    /// From the end of a rank's own gradients to the end of the sums in the last step, which has been waited for: what the
+    /// backward pass did not hide, and how late the other ranks were. `None` where nobody measured it.
+    pub fn milliseconds(&self) -> Option<f64> {
+        let since = |(_, event): &(usize, Event)| self.summed.1.milliseconds_since(event).ok();
+        let waits = self.own.iter().map(since).collect::<Option<Vec<f32>>>();
+        let least = waits.filter(|_| self.marked.get())?.into_iter();
+        let least = least.reduce(f32::min)?;
+        Some(f64::from(least.max(0.0)))
+    }
+}

@@ -1,0 +1,72 @@
+//! Sums of gradients over the ranks of a run on several GPUs.
+//!
+//! Gradients lie behind each other in the order of the layout and are complete from the last layer to the first, so a
+//! bucket is a range that grows downwards. The embedding's gradient and those of norms are complete last.
+
+use std::ops::Range;
+
+use super::Phase;
+use super::builder::Builder;
+use crate::model::Part;
+use crate::targets::v4::buffers::Handle;
+use crate::targets::v4::layout::{Layout, ParameterIndex};
+use crate::targets::v4::operation::{Operation, Sum};
+
+/// Ranges of parameters whose gradients are summed in one go.
+type Bucket = Vec<Range<ParameterIndex>>;
+
+/// How the gradients of ranks become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sums {
+    pub ranks: usize,
+    /// Elements that a bucket holds at least before it is summed.
+    pub bucket: usize,
+    /// Whether buckets are summed on a lane of their own while the backward pass goes on, or after it.
+    pub overlap: bool,
+}
+
+impl Sums {
+    /// Lanes of a schedule: the chain, gradients of weights, updates, sums.
+    pub(super) const LANES: usize = 4;
+    const LANE: usize = 3;
+
+    /// Ranges of parameters that are summed together, in the order in which their gradients are complete.
+    pub fn buckets(&self, layout: &Layout) -> Vec<Bucket> {
+        let (embedding, norms) = (layout.embedding(), layout.norm(0));
+        let mut buckets = Vec::new();
+        let mut end = norms;
+        for first in (embedding + 1..norms).rev() {
+            if layout.elements(first, end).len() >= self.bucket || first == embedding + 1 {
+                buckets.push(std::iter::once(first..end).collect());
+                end = first;
+            }
+        }
+        buckets.push(vec![
+            embedding..embedding + 1,
+            norms..layout.parameters.len(),
+        ]);
+        buckets
+    }
+}
+
+impl Builder {
+    pub(super) fn sums(&mut self) {
+        let Some(sums) = self.sums else { return };
+        self.phase = Phase::Backward;
+        self.part = Part::Backward;
+        for bucket in sums.buckets(&self.layout) {
+            let operation = Operation::Sum(Sum {
+                ranks: sums.ranks,
+                ranges: bucket
+                    .iter()
+                    .map(|range| self.layout.elements(range.start, range.end))
+                    .collect(),
+                gradients: bucket.into_iter().flatten().map(Handle::Gradient).collect(),
+            });
+            match sums.overlap {
+                true => self.push_on(Sums::LANE, operation),
+                false => self.push(operation),
+            }
+        }
+    }
+}

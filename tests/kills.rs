@@ -1,0 +1,324 @@
+//! Tutors that are killed at random moments, on the full screen and as lines, some with a full disk or without their folder:
+//! what they acknowledged is kept. `KILLS` says how often, `KILLS_SEED` where the random numbers begin; `.ci/mutants` is the
+//! long run.
+
+#[path = "common/small_disk.rs"]
+mod small_disk;
+#[path = "common/terminal.rs"]
+mod terminal;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use small_disk::SmallDisk;
+use tempfile::TempDir;
+use terminal::{Terminal, processes};
+use tinyllama_tutor::inside::session::{Event, Place, scan};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
+/// Kills of one session; its log would only grow and slow the rest down.
+const OF_ONE_SESSION: u64 = 20;
+/// The small disk holds less.
+const OF_ONE_DISK: u64 = 4;
+/// What a tutor does at most before it is killed.
+const MOST: Duration = Duration::from_millis(400);
+/// Events of one tutor; nobody is faster.
+const MANY: u64 = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Face {
+    Lines,
+    Screen,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    None,
+    FullDisk,
+    FolderAway,
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+}
+
+fn environment(state: &Path) -> Vec<(&'static str, String)> {
+    let course = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/course");
+    vec![
+        ("HOME", state.display().to_string()),
+        ("XDG_STATE_HOME", state.display().to_string()),
+        ("XDG_CONFIG_HOME", state.display().to_string()),
+        ("TINYLLAMA_BACKEND", "cpu".into()),
+        ("TINYLLAMA_LESSONS", course.display().to_string()),
+        ("LC_ALL", "C.UTF-8".into()),
+        ("TERM", "xterm-256color".into()),
+        ("USER", "ada".into()),
+        ("NO_COLOR", "1".into()),
+    ]
+}
+
+fn session(state: &Path) -> PathBuf {
+    state.join("tinyllama-tutor")
+}
+
+/// Kills a process and all that it started, or only itself, as it comes.
+fn kill(process: u32, state: &Path, random: &mut ChaCha8Rng) {
+    let process = i32::try_from(process).unwrap();
+    // SAFETY: kill takes two numbers; the process is this test's own child.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+    if random.random_bool(0.5) {
+        for child in processes(state) {
+            let child = i32::try_from(child).unwrap();
+            // SAFETY: as above; only tutors of this test have its folder in their environment.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+    }
+}
+
+/// Goes to a step and skips it again and again, each time with another note; returns those that the tutor acknowledged.
+fn on_lines(state: &Path, first: u64, at: Duration, random: &mut ChaCha8Rng) -> Vec<u64> {
+    let mut child = Command::new(PROGRAM)
+        .arg("--plain")
+        .envs(environment(state))
+        .env_remove("TINYLLAMA_CLASS")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let place = state.display().to_string();
+    let (begun, ready) = mpsc::channel();
+    let learner = thread::spawn(move || {
+        // None at the end.
+        let mut answer = |line: &str| -> Option<String> {
+            input.write_all(format!("{line}\n").as_bytes()).ok()?;
+            let (mut said, mut byte) = (Vec::new(), [0]);
+            while !said.ends_with(b"\n> ") {
+                (output.read(&mut byte).ok()? == 1).then(|| said.push(byte[0]))?;
+            }
+            Some(String::from_utf8_lossy(&said).into_owned())
+        };
+        let mut acknowledged = Vec::new();
+        answer("open first");
+        // Its second step, which nobody finishes here: what is done cannot be skipped.
+        (0..6).for_each(|_| drop(answer("back")));
+        answer("next");
+        let _ = begun.send(());
+        for number in first..first + MANY {
+            match answer(&format!("skip note-{number}.")) {
+                Some(said) if said.contains("nothing to skip") => panic!("{said}"),
+                // What was not kept is said with the path.
+                Some(said) if !said.contains(&place) => acknowledged.push(number),
+                Some(_) => {}
+                None => break,
+            }
+            answer("back");
+        }
+        acknowledged
+    });
+    // Where it ended before, the pipe is closed.
+    let _ = ready.recv_timeout(terminal::PATIENCE);
+    thread::sleep(at);
+    kill(child.id(), state, random);
+    child.wait().unwrap();
+    learner.join().unwrap()
+}
+
+fn on_screen(state: &Path, first: u64, at: Duration, random: &mut ChaCha8Rng) -> Vec<u64> {
+    let command = pty_process::blocking::Command::new(PROGRAM).envs(environment(state));
+    let command = command
+        .env_remove("TINYLLAMA_CLASS")
+        .env_remove("SSH_CONNECTION");
+    let mut terminal = Terminal::start(command, 80, 24);
+    let shows = |terminal: &Terminal, text: &str, until: Instant| {
+        while !terminal.text().contains(text) {
+            if Instant::now() >= until {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        true
+    };
+    let at_the_step = "How long will a step take";
+    let patience = Instant::now() + terminal::PATIENCE;
+    while !terminal.text().contains(at_the_step) {
+        assert!(Instant::now() < patience, "{}", terminal.text());
+        let text = terminal.text();
+        // The welcome, the outline, and the steps around the second.
+        let key = match text.split_once("Step ") {
+            _ if text.contains("Your first minute") => "\x1b",
+            Some((_, rest)) if rest.starts_with("1 ") => "n",
+            Some((_, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => "p",
+            _ => "c",
+        };
+        terminal.send(key);
+        thread::sleep(Duration::from_millis(150));
+    }
+    let mut acknowledged = Vec::new();
+    let until = Instant::now() + at;
+    for number in first..first + MANY {
+        terminal.send("s");
+        if !shows(&terminal, "Why?", until) {
+            break;
+        }
+        terminal.send(&format!("note-{number}.\r"));
+        if !shows(&terminal, "A very small model", until) {
+            break;
+        }
+        acknowledged.push(number);
+        terminal.send("p");
+        if !shows(&terminal, at_the_step, until) {
+            break;
+        }
+    }
+    kill(terminal.child.id(), state, random);
+    terminal.wait();
+    acknowledged
+}
+
+/// Brings trouble over a session after a while, until the result is dropped.
+fn trouble(trouble: Trouble, state: &Path, after: Duration) -> impl Drop + use<> {
+    struct Over {
+        work: Option<thread::JoinHandle<()>>,
+        over: Arc<AtomicBool>,
+    }
+    impl Drop for Over {
+        fn drop(&mut self) {
+            self.over.store(true, Ordering::SeqCst);
+            self.work.take().unwrap().join().unwrap();
+        }
+    }
+    let over = Arc::new(AtomicBool::new(false));
+    let (state, ends) = (state.to_owned(), Arc::clone(&over));
+    let wait = move || {
+        while !ends.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let work = thread::spawn(move || {
+        if trouble != Trouble::None {
+            thread::sleep(after);
+        }
+        let ballast = state.join("ballast");
+        let (here, away) = (session(&state), state.join("away"));
+        match trouble {
+            Trouble::None => {}
+            Trouble::FullDisk => {
+                let mut file = fs::File::create(&ballast).unwrap();
+                while file.write_all(&[0; 512]).is_ok() {}
+                wait();
+                fs::remove_file(&ballast).unwrap();
+            }
+            Trouble::FolderAway if here.exists() => {
+                fs::rename(&here, &away).unwrap();
+                wait();
+                // A tutor that only then began has made another.
+                let _ = fs::remove_dir_all(&here);
+                fs::rename(&away, &here).unwrap();
+            }
+            Trouble::FolderAway => {}
+        }
+    });
+    Over {
+        work: Some(work),
+        over,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    kills: u64,
+    acknowledged: usize,
+}
+
+/// Notes in the log of a session that has neither damage nor anything that does not fit together.
+fn kept(state: &Path) -> BTreeSet<u64> {
+    let place = Place {
+        folder: session(state),
+        learner: "ada".into(),
+    };
+    let scan = scan(&place.events()).unwrap();
+    assert_eq!(scan.damage, []);
+    let notes = scan
+        .records
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::StepSkipped { note, .. } => {
+                note.strip_prefix("note-")?.strip_suffix('.')?.parse().ok()
+            }
+            _ => None,
+        });
+    notes.collect()
+}
+
+#[test]
+fn what_a_tutor_acknowledged_before_it_was_killed_is_kept() {
+    let kills = setting("KILLS", 12);
+    let mut random = ChaCha8Rng::seed_from_u64(setting("KILLS_SEED", 3));
+    let mut table: BTreeMap<(Face, Trouble), Row> = BTreeMap::new();
+    let mut left = kills;
+    while left > 0 {
+        let disk = random.random_bool(0.2).then(SmallDisk::mount).flatten();
+        let folder = TempDir::new().unwrap();
+        let state = disk.as_ref().map_or(folder.path(), SmallDisk::path);
+        let of_one = if disk.is_some() {
+            OF_ONE_DISK
+        } else {
+            OF_ONE_SESSION
+        };
+        let mut promised = BTreeSet::new();
+        for round in 0..of_one.min(left) {
+            let face = *[Face::Lines, Face::Screen].choose(&mut random).unwrap();
+            let what = match (&disk, random.random_bool(0.25)) {
+                (Some(_), _) if round > 0 => Trouble::FullDisk,
+                (None, true) if round > 0 => Trouble::FolderAway,
+                _ => Trouble::None,
+            };
+            let at = MOST.mul_f64(random.random_range(0.0..1.0));
+            let troubled = trouble(what, state, Duration::from_millis(300) + at / 2);
+            let acknowledged = match face {
+                Face::Lines => on_lines(state, round * MANY, at, &mut random),
+                Face::Screen => on_screen(state, round * MANY, at, &mut random),
+            };
+            drop(troubled);
+            let row = table.entry((face, what)).or_default();
+            row.kills += 1;
+            row.acknowledged += acknowledged.len();
+            promised.extend(acknowledged);
+        }
+        left -= of_one.min(left);
+        let kept = kept(state);
+        let lost: Vec<_> = promised.difference(&kept).collect();
+        assert!(
+            lost.is_empty(),
+            "{lost:?} of {} are gone: {table:?}",
+            promised.len()
+        );
+        let reopened = Command::new(PROGRAM)
+            .arg("--plain")
+            .envs(environment(state))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(reopened.status.success(), "{reopened:?}");
+        assert_eq!(processes(state), Vec::<u32>::new());
+    }
+    for ((face, trouble), row) in &table {
+        println!(
+            "{face:?}, {trouble:?}: {} kills, {} acknowledged, all kept",
+            row.kills, row.acknowledged
+        );
+    }
+    assert!(table.values().any(|row| row.acknowledged > 0));
+}
