@@ -271,6 +271,11 @@ fn what_cannot_be_shared_is_refused() {
         (&["--gpus=2", "--backend=cpu"], 2, "CUDA or HIP"),
         (&["--gpus=2", "--device=1"], 2, "HIP_VISIBLE_DEVICES"),
         (&["--gpus=2", "--bucket-mb=0"], 2, "--bucket-mb"),
+        (
+            &["--gpus=2", "--batch-size=4", "--batch-per-gpu=2"],
+            2,
+            "one of them",
+        ),
         (&["--gpus=2", "--kernel=rmsnorm=my.hip"], 2, "--kernel"),
         (&["--batch-per-gpu=2"], 2, "--gpus"),
         (&["--gpus=4"], 3, "device"),

@@ -83,6 +83,12 @@ impl RunFlags {
     pub fn options(&self, target: Target) -> Result<Options> {
         let options = self.training.options(target)?;
         let options = self.ranks.over(target, options)?;
+        if self.ranks.batch_per_gpu.is_some() && self.training.batch_size.is_some() {
+            bail!(UsageError(
+                "--batch-size is that of all GPUs, --batch-per-gpu of each: give one of them"
+                    .into()
+            ));
+        }
         if self.ranks.several().is_some() && !self.kernel.is_empty() {
             bail!(UsageError(
                 "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()

@@ -25,7 +25,6 @@ pub struct RankArgs {
         long,
         value_name = "N",
         requires = "gpus",
-        conflicts_with = "batch_size",
         help_heading = "Several GPUs"
     )]
     pub batch_per_gpu: Option<usize>,

@@ -168,11 +168,6 @@ impl Builder {
         losses: Handle,
         factors: Handle,
     ) -> Schedule {
-        if self.sums.is_some_and(|sums| sums.overlap) {
-            advance(&mut self.nodes, |node| {
-                matches!(node.operation, Operation::Sum(_))
-            });
-        }
         if self.concurrency.update_early {
             advance(&mut self.nodes, |node| node.phase == Phase::Optimizer);
         }

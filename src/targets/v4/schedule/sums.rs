@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::Phase;
 use super::builder::Builder;
+use super::dependencies::advance;
 use crate::model::Part;
 use crate::targets::v4::buffers::Handle;
 use crate::targets::v4::layout::{Layout, ParameterIndex};
@@ -67,6 +68,12 @@ impl Builder {
                 true => self.push_on(Sums::LANE, operation),
                 false => self.push(operation),
             }
+        }
+        if sums.overlap {
+            // Before there are updates, behind which no sum may go.
+            advance(&mut self.nodes, |node| {
+                matches!(node.operation, Operation::Sum(_))
+            });
         }
     }
 }
