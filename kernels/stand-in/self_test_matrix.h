@@ -64,12 +64,12 @@ T encoded(float value) {
     else return static_cast<T>(value);
 }
 
-// Whole numbers from -8 to 8, which all types hold and whose sums are exact.
+// Whole numbers below 128, which all types hold and whose sums are exact.
 std::vector<float> numbers(size_t count, unsigned seed) {
     std::vector<float> values(count);
     for (float &value : values) {
         seed = seed * 1664525u + 1013904223u;
-        value = static_cast<float>(static_cast<int>(seed >> 16) % 17 - 8);
+        value = static_cast<float>(static_cast<int>(seed >> 16) % 255 - 127);
     }
     return values;
 }
@@ -132,11 +132,9 @@ void an_exchange_in_a_table_is_seen() {
                 Table &exchanged = matrix == 'A' ? layouts.a : matrix == 'B' ? layouts.b : layouts.d;
                 if (!lanes && exchanged[0].size() == 1) continue;
                 // The upper half of a wave of 32 brings the same operands again.
-                for (size_t half = 0; half < (matrix == 'D' || wave() == 64 ? 1u : 2u); half++) {
-                    auto &first = exchanged[5 + 16 * half], &second = exchanged[6 + 16 * half];
-                    if (lanes) std::swap(first, second);
-                    else std::swap(first[0], first[1]);
-                }
+                const size_t halves = matrix == 'D' || wave() == 64 ? 1 : 2;
+                for (size_t half = 0; lanes && half < halves; half++) std::swap(exchanged[5 + 16 * half], exchanged[6 + 16 * half]);
+                for (auto &lane : exchanged) if (!lanes) std::swap(lane[0], lane[1]);
                 expect(wrong_elements_of(one, layouts) > 0, std::string("an exchange in ") + matrix + " of " + one.name + " is seen");
             }
     }
