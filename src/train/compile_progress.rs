@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Said while there is nothing of this machine's own to estimate from.
 const EXPERIENCE: &str =
-    "; without caches it took 24 to 47 s on one H100, with --tuning full 180 to 215";
+    "; without caches it took 47 to 58 s on one H100, with --tuning full 180 to 215";
 
 /// Reports the compile phase every second until dropped.
 pub struct CompileProgress {
