@@ -372,6 +372,29 @@ fn a_gpu_that_hangs_is_given_up_on_ctrl_c_with_everything_that_was_started() {
 }
 
 #[test]
+fn a_driver_that_hangs_does_not_hang_the_doctor() {
+    let Some(rocm) = stand_in::built() else {
+        return;
+    };
+    // A call that never returns, and one that does not even let its process end in order.
+    for failure in ["hipInit#1=hang", "hipInit#1=hang!"] {
+        let machine = Machine::new(rocm).with("HIP_STAND_IN_FAIL", failure);
+        let doctor = machine
+            .command()
+            .args(["doctor", "--json"])
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&doctor.stdout).expect(&stderr(&doctor));
+        let findings = report["findings"].as_array().unwrap();
+        let of = |name: &str| findings.iter().find(|one| one["name"] == name).unwrap();
+        assert_eq!(doctor.status.code(), Some(0), "{failure}");
+        assert_eq!(of("rocm")["detail"], "gave no answer in 10 s", "{failure}");
+        assert!(of("rocm")["remedy"].as_str().unwrap().contains("dmesg"));
+        assert_eq!(of("cpu")["status"], "ok");
+    }
+}
+
+#[test]
 fn a_second_interrupt_ends_a_run_whose_driver_does_not_let_it_end() {
     let Some(rocm) = stand_in::built() else {
         return;

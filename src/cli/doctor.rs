@@ -125,7 +125,17 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     } else {
         print(&mut out, &report)?;
     }
-    Ok(if ready { Exit::Ok } else { Exit::Environment })
+    let exit = if ready { Exit::Ok } else { Exit::Environment };
+    if report
+        .findings
+        .iter()
+        .any(|one| one.status == Status::Hangs)
+    {
+        out.flush()?;
+        // SAFETY: ends the process, without the driver's own farewell, which would hang as well.
+        unsafe { libc::_exit(i32::from(exit.code())) };
+    }
+    Ok(exit)
 }
 
 fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
@@ -186,7 +196,7 @@ pub(super) fn print_finding(
     let mark = match finding.status {
         Status::Ok => marks[0],
         Status::Absent => marks[1],
-        Status::Broken => marks[2],
+        Status::Broken | Status::Hangs => marks[2],
     };
     let width = marks.map(str::len).into_iter().max().unwrap_or(0) + 1;
     let Finding { name, detail, .. } = finding;

@@ -5,6 +5,8 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::finding::{Finding, Status};
@@ -14,12 +16,36 @@ use crate::base::units::human_bytes;
 /// Looks for everything that has to do with devices. Opens none of them.
 pub fn examine() -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(Backend::ALL.map(backend));
-    findings.extend(adapters());
+    for one in Backend::ALL {
+        findings.extend(in_time("backend", one.name(), move || vec![backend(one)]));
+    }
+    findings.extend(in_time("adapter", "vulkan", adapters));
     findings.extend(kfd_devices(Path::new("/dev"), Path::new(kfd::TOPOLOGY)));
     findings.push(rocm_version(Path::new("/opt/rocm")));
     findings.extend(TOOLS.lines().map(tool));
     findings
+}
+
+/// A driver that hangs does so in a thread of its own, which ends with the process.
+fn in_time(
+    topic: &'static str,
+    name: &str,
+    look: impl FnOnce() -> Vec<Finding> + Send + 'static,
+) -> Vec<Finding> {
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || said.send(look()));
+    heard.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
+        let (status, detail) = match error {
+            RecvTimeoutError::Timeout => (Status::Hangs, no_answer()),
+            RecvTimeoutError::Disconnected => (Status::Broken, "the look at it failed".into()),
+        };
+        let remedy = "The driver hangs: dmesg names the fault, a restart of the machine ends it. --backend cpu works meanwhile.";
+        vec![Finding::ok(topic, name, detail).needs(status, remedy)]
+    })
+}
+
+fn no_answer() -> String {
+    format!("gave no answer in {} s", TIMEOUT.as_secs())
 }
 
 fn backend(backend: Backend) -> Finding {
@@ -31,31 +57,37 @@ fn backend(backend: Backend) -> Finding {
     }
 }
 
-/// The driver and its devices.
+/// The driver and its devices. V4 loads the driver itself, so a build without this backend can use them for it.
 fn devices(backend: Backend) -> Result<String, DeviceError> {
-    if !backend.compiled_in() {
-        return Err(DeviceError::NotCompiledIn { backend });
-    }
-    library::check(backend)?;
     if backend == Backend::Cpu {
         return Ok(super::cpu::open().name);
     }
+    let built = backend.compiled_in();
+    if built {
+        library::check(backend)?;
+    }
+    let other = DeviceError::NotCompiledIn { backend };
+    let found = String::from("library found");
     let known = backend
         .vendor()
         .and_then(|vendor| driver::inventory(vendor).ok());
-    let version = known.as_ref().and_then(|known| known.driver.clone());
-    let version = version.unwrap_or_else(|| "library found".into());
     let Some(known) = known else {
-        return Ok(version);
+        return if built { Ok(found) } else { Err(other) };
     };
+    let version = known.driver.unwrap_or(found);
     let names: Vec<&str> = known.devices.iter().map(|(name, _)| &name[..]).collect();
-    if names.is_empty() {
-        return Err(DeviceError::NoDevice {
+    match names.join(", ") {
+        none if none.is_empty() && built => Err(DeviceError::NoDevice {
             backend,
             detail: Some(version),
-        });
+        }),
+        none if none.is_empty() => Err(other),
+        names if built => Ok(format!("{version}: {names}")),
+        names => Ok(format!(
+            "{version}: {names}; v4 runs on it, the others need a build with --features {}",
+            backend.name()
+        )),
     }
-    Ok(format!("{version}: {}", names.join(", ")))
 }
 
 fn adapters() -> Vec<Finding> {
@@ -170,8 +202,8 @@ amd-smi version | Package amd-smi-lib.
 rocm-smi --version | Package rocm-smi-lib; amd-smi replaces it.
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with the NVIDIA driver.";
 
-/// A tool that hangs, on a broken driver for one, must not hang the doctor.
-const TOOL_TIMEOUT: Duration = Duration::from_secs(10);
+/// What hangs, on a broken driver for one, must not hang the doctor.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn tool(line: &str) -> Finding {
     let topic = "tool";
@@ -204,13 +236,13 @@ fn first_line(program: &OsStr, arguments: &[&str]) -> Result<String, String> {
         .map_err(|error| error.to_string())?
         .is_none()
     {
-        if started.elapsed() > TOOL_TIMEOUT {
+        if started.elapsed() > TIMEOUT {
             // Nothing more can be done about a process that ignores this.
             drop(child.kill());
             drop(child.wait());
-            return Err(format!("gave no answer in {} s", TOOL_TIMEOUT.as_secs()));
+            return Err(no_answer());
         }
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
     let output = child
         .wait_with_output()

@@ -13,6 +13,8 @@ pub enum Status {
     Absent,
     /// There and not usable.
     Broken,
+    /// A driver that does not answer; a process that asked it may not end either.
+    Hangs,
 }
 
 /// One thing that was looked for.
