@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, stdin};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use etcetera::BaseStrategy;
 
 use super::Exit;
 use crate::base::file::replace;
+use crate::device::FORGET_TUNING;
 use crate::lesson::{Course, Source};
 use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
 use crate::train::event::{Body, Hello};
@@ -24,7 +26,7 @@ const SHARED: [&str; 2] = ["kernels", "modules"];
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
   tinyllama-tutor prepare
-      every target of the course, one step each
+      every target of the course, one step each, the compiling several at a time
   tinyllama-tutor prepare --class /shared/class
       takes what another machine with the same GPU and driver left there, prepares the rest, and leaves it for others")]
 pub struct PrepareArgs {
@@ -40,6 +42,10 @@ pub struct PrepareArgs {
     /// Where runs are made: local, slurm, ssh:HOST, or words to put before each, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
+    /// Programs that compile at a time, on a GPU of this machine; what they tune is timed after that, alone. Half the
+    /// processors, at most 8, unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
     /// Flags for every run, such as `-- --config small`
     #[arg(last = true, value_name = "RUN FLAGS")]
     flags: Vec<String>,
@@ -50,8 +56,16 @@ pub struct PrepareArgs {
 struct Wishes {
     paused: bool,
     ended: bool,
-    /// The run that is going.
-    going: Control,
+    /// The runs that were started; those that have ended take no notice.
+    going: Vec<Control>,
+}
+
+impl Wishes {
+    fn stop(&mut self) {
+        for run in self.going.drain(..) {
+            run.stop(libc::SIGTERM);
+        }
+    }
 }
 
 type Shared = Arc<(Mutex<Wishes>, Condvar)>;
@@ -67,11 +81,13 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
     }
     let mut shared = None;
     let begun = Instant::now();
+    let mut compiles = false;
     for (index, spec) in specs.iter().enumerate() {
         eprintln!("{} of {}: {}", index + 1, specs.len(), spec);
         let since = Instant::now();
         let mut taken = 0;
         let done = one(spec, &launcher, &wishes, &mut |hello| {
+            compiles = hello.backend != "cpu";
             if let (Some(class), None) = (&args.class, &shared) {
                 let folder = class_folder(class, hello);
                 taken = copy_missing(&folder, &cache()?)?;
@@ -87,6 +103,13 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             Some(false) => eprintln!("  did not run here; the course says so when it comes to it"),
             None => return Ok(Exit::Ok),
         }
+        // The first has told what there is to compile for.
+        if index == 0 && compiles && launcher.is_local() {
+            let jobs = args.jobs.map_or_else(usual_jobs, usize::from);
+            if !side_by_side(&specs[1..], &launcher, &wishes, jobs) {
+                return Ok(Exit::Ok);
+            }
+        }
         if let Some(folder) = &shared {
             copy_missing(&cache()?, folder)?;
         }
@@ -97,6 +120,37 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         begun.elapsed().as_secs_f64()
     );
     Ok(Exit::Ok)
+}
+
+fn usual_jobs() -> usize {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    (cores / 2).clamp(1, 8)
+}
+
+/// Has all compile, `jobs` at a time. What they tune meanwhile they forget: others were using the device. What does not run
+/// here is told by the run after this. False when the end was asked for.
+fn side_by_side(specs: &[RunSpec], launcher: &Launcher, wishes: &Shared, jobs: usize) -> bool {
+    if jobs < 2 || specs.len() < 2 {
+        return true;
+    }
+    eprintln!("compiling {} programs, {jobs} at a time", specs.len());
+    let forgetful = launcher.clone().with_variable(FORGET_TUNING, "1");
+    let next = AtomicUsize::new(0);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(specs.len()) {
+            scope.spawn(|| {
+                while let Some(spec) = specs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match one(spec, &forgetful, wishes, &mut |_| Ok(())) {
+                        Ok(None) => ended.store(true, Ordering::Relaxed),
+                        Ok(Some(true)) => eprintln!("  compiled: {spec}"),
+                        Ok(Some(false)) | Err(_) => {}
+                    }
+                }
+            });
+        }
+    });
+    !ended.into_inner()
 }
 
 /// Runs one step of a target, as often as it takes until nobody interrupts it. None when the end was asked for.
@@ -119,7 +173,7 @@ fn one(
             if wanted.ended {
                 return Ok(None);
             }
-            wanted.going = control.clone();
+            wanted.going.push(control.clone());
         }
         let folder = tempfile::tempdir().context("no folder for the run")?;
         let ended = supervise(&launcher.run(spec), folder.path(), &control, &mut |told| {
@@ -147,13 +201,13 @@ fn listen(wishes: Shared) {
             let mut wanted = lock(&wishes);
             wanted.paused = line == "pause";
             if wanted.paused {
-                wanted.going.stop(libc::SIGTERM);
+                wanted.stop();
             }
             wishes.1.notify_all();
         }
         let mut wanted = lock(&wishes);
         wanted.ended = true;
-        wanted.going.stop(libc::SIGTERM);
+        wanted.stop();
         wishes.1.notify_all();
     });
 }

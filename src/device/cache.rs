@@ -32,6 +32,9 @@ pub struct CacheSettings {
     pub tuning: Tuning,
 }
 
+/// A run with this variable keeps no choice that it makes by timing: others use the device meanwhile.
+pub const FORGET_TUNING: &str = "TINYLLAMA_FORGET_TUNING";
+
 /// Samples of a kernel that is tried out where speed does not matter.
 const FEWEST_SAMPLES: usize = 2;
 
@@ -53,6 +56,7 @@ pub fn configure_runtime(settings: CacheSettings) {
 fn apply(settings: CacheSettings) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.compilation.cache = true;
+    config.autotune.disable_cache |= std::env::var_os(FORGET_TUNING).is_some();
     super::tuning::record_decisions(&mut config);
     let hurried = matches!(settings.tuning, Tuning::Minimal | Tuning::Off);
     if hurried {

@@ -18,7 +18,7 @@ pub mod selftest;
 mod tuning;
 pub mod vulkan;
 
-pub use cache::{CacheSettings, Tuning, configure_runtime};
+pub use cache::{CacheSettings, FORGET_TUNING, Tuning, configure_runtime};
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
 pub use select::{
