@@ -1,7 +1,7 @@
 //! Charts as inline SVG, each with a title and a description for those who cannot see it; the tables beside them hold the figures.
 
 use super::axis::LogAxis;
-use super::markup::Text;
+use crate::base::foreign::Html as Text;
 
 /// Units of the drawing; it scales with the page.
 pub(super) const WIDTH: f64 = 760.0;
