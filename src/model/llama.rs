@@ -7,8 +7,8 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
-use serde::Serialize;
-use tinyllama_kernels::binding::{LibraryChoice, product};
+pub use tinyllama_kernels::binding::LibraryChoice as LibraryKernels;
+use tinyllama_kernels::binding::product;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
@@ -77,19 +77,12 @@ impl Precision {
     }
 }
 
-/// How the library's kernels are chosen where it has several for one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LibraryKernels {
-    /// The fastest on this device, tried once for each shape; products on matrix units round their operands.
-    #[default]
-    Tuned,
-    /// The one that the library's rules name for the sizes, untried: products on matrix units where the device has them,
-    /// attention without.
-    Direct,
-    /// The plainest one: nothing is tried, nothing is rounded, and a product is far slower. For checks of numbers, which
-    /// are over before tuning would have begun.
-    Plain,
+/// What the attention kernels are told of a model, for a batch of `[samples, tokens]`.
+pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> Shape {
+    let ModelConfig {
+        heads, kv_heads, ..
+    } = *config;
+    Shape::new(batch, sequence, heads, kv_heads, config.head_dim())
 }
 
 impl From<Tuning> for LibraryKernels {
@@ -98,16 +91,6 @@ impl From<Tuning> for LibraryKernels {
             Tuning::Full | Tuning::Minimal => LibraryKernels::Tuned,
             Tuning::Rules => LibraryKernels::Direct,
             Tuning::Off => LibraryKernels::Plain,
-        }
-    }
-}
-
-impl LibraryKernels {
-    pub fn choice(self) -> LibraryChoice {
-        match self {
-            LibraryKernels::Tuned => LibraryChoice::Tuned,
-            LibraryKernels::Direct => LibraryChoice::Direct,
-            LibraryKernels::Plain => LibraryChoice::Plain,
         }
     }
 }
@@ -374,13 +357,7 @@ impl Block {
             Attention::Kernel => flash_attention::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
-                Shape::new(
-                    batch,
-                    sequence,
-                    config.heads,
-                    config.kv_heads,
-                    config.head_dim(),
-                ),
+                attention_shape(config, [batch, sequence]),
                 match context.recipe.key_value {
                     KeyValue::Shared => KeyValueLayout::Shared,
                     KeyValue::RepeatedTransposed => KeyValueLayout::RepeatedTransposed,
@@ -399,7 +376,7 @@ impl Block {
                 context.kernel_input(normed),
                 context.kernel_input(gate.val()),
                 context.kernel_input(up.val()),
-                context.library.choice(),
+                context.library,
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -440,7 +417,7 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
 /// Matrix product with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let Precision { storage, operands } = context.precision;
-    let choice = context.library.choice();
+    let choice = context.library;
     if operands == storage {
         return product(a, b, choice);
     }
@@ -504,12 +481,7 @@ fn library_attention(
     sizes: [usize; 2],
 ) -> Tensor<2> {
     let [q, k, v] = per_query_head(context, q, k, v, sizes);
-    rows(flash_attention::library_attention(
-        q,
-        k,
-        v,
-        context.library.choice(),
-    ))
+    rows(flash_attention::library_attention(q, k, v, context.library))
 }
 
 /// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.
