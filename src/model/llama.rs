@@ -265,30 +265,14 @@ impl Llama {
     /// Every parameter's name with what it takes to find its gradient.
     pub fn parameters(&self) -> Vec<NamedParameter> {
         let mut list = Vec::new();
-        let mut vector = |name: String, param: &Param<Tensor<1>>| {
-            list.push(NamedParameter {
-                name,
-                id: param.id,
-                rank: 1,
-            });
-        };
-        vector("final_norm".into(), &self.final_norm);
+        let mut add = |name: String, id, rank| list.push(NamedParameter { name, id, rank });
+        add("final_norm".into(), self.final_norm.id, 1);
+        add("embedding".into(), self.embedding.id, 2);
         for (i, block) in self.blocks.iter().enumerate() {
-            vector(format!("blocks.{i}.attention_norm"), &block.attention_norm);
-            vector(
-                format!("blocks.{i}.feed_forward_norm"),
-                &block.feed_forward_norm,
-            );
-        }
-        let mut matrix = |name: String, param: &Param<Tensor<2>>| {
-            list.push(NamedParameter {
-                name,
-                id: param.id,
-                rank: 2,
-            });
-        };
-        matrix("embedding".into(), &self.embedding);
-        for (i, block) in self.blocks.iter().enumerate() {
+            let norms = [&block.attention_norm, &block.feed_forward_norm];
+            for (name, norm) in ["attention_norm", "feed_forward_norm"].iter().zip(norms) {
+                add(format!("blocks.{i}.{name}"), norm.id, 1);
+            }
             for (name, params) in [
                 (["q", "k", "v", "qkv"].as_slice(), &block.qkv),
                 (["gate", "up", "gate_up"].as_slice(), &block.gate_up),
@@ -300,11 +284,11 @@ impl Llama {
                     name
                 };
                 for (name, param) in names.iter().zip(params) {
-                    matrix(format!("blocks.{i}.{name}"), param);
+                    add(format!("blocks.{i}.{name}"), param.id, 2);
                 }
             }
-            matrix(format!("blocks.{i}.output"), &block.output);
-            matrix(format!("blocks.{i}.down"), &block.down);
+            add(format!("blocks.{i}.output"), block.output.id, 2);
+            add(format!("blocks.{i}.down"), block.down.id, 2);
         }
         list.sort_by(|a, b| a.name.cmp(&b.name));
         list
@@ -325,10 +309,8 @@ impl NamedParameter {
         if self.rank == 1 {
             gradients.get::<1>(self.id)
         } else {
-            gradients.get::<2>(self.id).map(|matrix| {
-                let length = matrix.dims().iter().product::<usize>();
-                matrix.reshape([length])
-            })
+            let matrix = gradients.get::<2>(self.id);
+            matrix.map(|matrix| matrix.flatten(0, 1))
         }
     }
 }

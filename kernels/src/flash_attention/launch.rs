@@ -14,6 +14,38 @@ use crate::{
     launch::{Buffer, F32, check_float},
 };
 
+/// Launches a kernel: it takes the views that it reads, numbers of each row, the views that it writes, and then where all views
+/// lie.
+macro_rules! launch {
+    (
+        $kernel:ident($($width:ident)?), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
+        $($read:ident)* | $($number:ident)* | $($write:ident)*
+    ) => {{
+        let Grid { count, dim, tiling } = $grid;
+        // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
+        unsafe {
+            $kernel::launch_unchecked(
+                $client,
+                count,
+                dim,
+                $size,
+                $(tiling.$width,)?
+                $($read.argument($size),)*
+                $($number.argument(1),)*
+                $($write.argument($size),)*
+                $($read.place($size),)*
+                $($write.place($size),)*
+                $shape.seq,
+                $shape.scale,
+                tiling.lengths(),
+                $shape.group(),
+                tiling,
+                $dtype,
+            );
+        }
+    }};
+}
+
 /// Causal attention, one launch. Softmax and sums are in f32 whatever the element type. `log_sum_exp` is f32
 /// `[batch, heads, seq]`, the rest has the element type of the launch.
 ///
@@ -36,32 +68,9 @@ pub fn forward(
     let output = output.bind("output", shape, heads, dtype)?;
     let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key, value, output]);
-    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_forward::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output.argument(size),
-            sums.argument(1),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    launch!(flash_attention_forward(columns_per_unit), client, grid, size, shape, dtype,
+        query key value output | sums |);
     Ok(())
 }
 
@@ -107,68 +116,10 @@ pub fn backward(
     )?;
     let keys = Grid::new(client, block.key_gradient, shape, size, Pass::KeyGradient)?;
 
-    let Grid { count, dim, tiling } = queries;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_query_gradient::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output.argument(size),
-            output_gradient.argument(size),
-            sums.argument(1),
-            delta.argument(1),
-            query_gradient.argument(size),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output.place(size),
-            output_gradient.place(size),
-            query_gradient.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
-    let Grid { count, dim, tiling } = keys;
-    // SAFETY: as above.
-    unsafe {
-        flash_attention_key_gradient::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output_gradient.argument(size),
-            sums.argument(1),
-            delta.argument(1),
-            key_gradient.argument(size),
-            value_gradient.argument(size),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output_gradient.place(size),
-            key_gradient.place(size),
-            value_gradient.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    launch!(flash_attention_query_gradient(columns_per_unit), client, queries, size, shape, dtype,
+        query key value output output_gradient | sums delta | query_gradient);
+    launch!(flash_attention_key_gradient(columns_per_unit), client, keys, size, shape, dtype,
+        query key value output_gradient | sums delta | key_gradient value_gradient);
     Ok(())
 }
 
@@ -190,26 +141,7 @@ pub fn log_sum_exp(
     let key = key.bind("key", shape, shape.key_heads, dtype)?;
     let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
-    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_log_sum_exp::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            query.argument(size),
-            key.argument(size),
-            sums.argument(1),
-            query.place(size),
-            key.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    launch!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
     Ok(())
 }

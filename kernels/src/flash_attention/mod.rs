@@ -154,6 +154,17 @@ impl Shape {
         Shape::new(batch, sequence, heads, key_heads, sizes.head_dim())
     }
 
+    /// Sequences, their positions, query heads, key heads and the values of a head.
+    pub(crate) fn sides(&self) -> [usize; 5] {
+        [
+            self.batch,
+            self.seq,
+            self.heads,
+            self.key_heads,
+            self.head_dim,
+        ]
+    }
+
     /// Rows of a fused projection.
     pub(crate) fn tokens(&self) -> usize {
         self.batch * self.seq
@@ -186,14 +197,7 @@ impl Shape {
 
     /// Refuses shapes without meaning; otherwise the number of rows.
     fn check(&self) -> Result<usize, KernelError> {
-        let Shape {
-            batch,
-            seq,
-            heads,
-            key_heads,
-            head_dim,
-            ..
-        } = *self;
+        let [batch, seq, heads, key_heads, head_dim] = self.sides();
         check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
         if key_heads == 0 || !heads.is_multiple_of(key_heads) {
             return Err(KernelError::Shape {
