@@ -18,12 +18,13 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("report.md", asset!("report/report.md.jinja")),
     ("report.html", asset!("report/report.html.jinja")),
     ("class.html", asset!("report/class.html.jinja")),
     ("page.html", asset!("report/page.html.jinja")),
     ("parts.html", asset!("report/parts.html.jinja")),
+    ("charts.html", asset!("report/charts.html.jinja")),
     ("learners.csv", asset!("report/learners.csv.jinja")),
     ("lessons.csv", asset!("report/lessons.csv.jinja")),
     ("checks.csv", asset!("report/checks.csv.jinja")),

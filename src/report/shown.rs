@@ -136,7 +136,7 @@ fn answers(report: &Report) -> Table<(&LessonReport, &StepReport, &AnswerReport)
 }
 
 fn counted(report: &Report) -> Vec<Value> {
-    let one = |(place, (run, work)): (usize, (&RunReport, &Work))| {
+    let one = |(run, work): (&RunReport, &Work)| {
         let rate = |rate| Metric::AchievedFlopsPerS.unit().show(rate);
         json!({
             "target": run.target,
@@ -145,12 +145,12 @@ fn counted(report: &Report) -> Vec<Value> {
             "bytes": Metric::BytesPerStep.unit().show(work.bytes_per_step),
             "achieved": or_not_reported(work.achieved_flops_per_s.map(rate)),
             "source": work.source,
-            "chart": pictures::roofline(place, run, work),
+            "chart": pictures::roofline(work),
             "ceilings": words::ceilings(work),
             "parts": words::work(work),
         })
     };
-    words::counted(report).enumerate().map(one).collect()
+    words::counted(report).map(one).collect()
 }
 
 fn profiles(report: &Report) -> Vec<Value> {
