@@ -3,9 +3,16 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use tempfile::NamedTempFile;
+
+/// A place in this program's part of the user's cache, `$XDG_CACHE_HOME/tinyllama-tutor`; `None` where there is no home.
+pub fn cached(name: &str) -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.cache_dir().join("tinyllama-tutor").join(name))
+}
 
 /// Replaces a file in one step: readers see the old content or the new one, also after a power cut.
 ///

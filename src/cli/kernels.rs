@@ -219,7 +219,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
         writeln!(
             out,
             "kernels on {} in {dtype:?}, input seed {seed}",
-            open.name
+            open.facts.device
         )?;
     }
     let mut rows = Vec::new();
@@ -251,7 +251,7 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
         bail!(DeviceError::NeedsGpu {
             what: "a kernel",
-            device: open.name,
+            device: open.facts.device,
         });
     }
     Ok(open)
@@ -328,7 +328,7 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         out,
         "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
         args.config,
-        open.name,
+        open.facts.device,
         ceilings.bytes_per_s / 1e9,
         ceilings.flops_per_s / 1e9
     )?;

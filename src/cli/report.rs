@@ -192,7 +192,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
         ("class.html", class::html::render(&class)),
         ("class.json", serde_json::to_string_pretty(&class)?),
     ];
-    files.extend(class::csv::render(&class)?);
+    files.extend(class::csv::render(&class));
     let mut written = Vec::new();
     for (name, text) in files {
         let path = output.join(name);

@@ -184,12 +184,7 @@ fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
 fn verify(place: &Place, as_json: bool) -> Result<Exit> {
     let scan = scan(&place.events())?;
     if scan.records.is_empty() && scan.damage.is_empty() {
-        let why = "it has no events".into();
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why,
-        }
-        .into());
+        return Err(SessionError::no_events(&place.folder).into());
     }
     let intact = scan.damage.is_empty() && scan.torn_bytes == 0;
     if as_json {

@@ -24,10 +24,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     let inbox = place.inbox();
     let io = |action| SessionError::io(action, &inbox);
     if !place.events().exists() {
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why: "it has no events".into(),
-        });
+        return Err(SessionError::no_events(&place.folder));
     }
     place.create_inbox()?;
     let name = new_name();
@@ -134,52 +131,39 @@ impl Session {
     /// Does what an order asks, recorded as one event.
     pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
         let by = order.by.clone();
-        let (events, notice) = match &order.action {
+        let mut events = Vec::new();
+        let done = match &order.action {
             Action::Reset { scope, workbench } => {
-                let (event, backup) = self.prepare_reset(scope.clone(), workbench, &by)?;
-                let scope = scope.clone();
-                (vec![event], Notice::Reset { by, scope, backup })
+                self.prepare_reset(scope.clone(), workbench, &by)?.0
             }
-            Action::Restore { backup } => {
-                let event = self.prepare_restore(backup, &by)?;
-                let backup = backup.clone();
-                (vec![event], Notice::Restored { by, backup })
-            }
-            Action::Unlock { lesson } => {
-                let event = Event::Unlocked {
-                    lesson: lesson.clone(),
-                    by: by.clone(),
-                };
-                let lesson = lesson.clone();
-                (vec![event], Notice::Unlocked { by, lesson })
-            }
-            Action::Message { text } => {
-                let event = Event::Message {
-                    from: by.clone(),
-                    text: text.clone(),
-                };
-                let text = text.clone();
-                (vec![event], Notice::Message { by, text })
-            }
-            Action::Solve { at, events, run } => {
+            Action::Restore { backup } => self.prepare_restore(backup, &by)?,
+            Action::Unlock { lesson } => Event::Unlocked {
+                lesson: lesson.clone(),
+                by,
+            },
+            Action::Message { text } => Event::Message {
+                from: by,
+                text: text.clone(),
+            },
+            Action::Solve {
+                at,
+                events: before,
+                run,
+            } => {
                 if let Some(run) = run {
                     keep_run(&self.place.runs(), run)?;
                 }
-                let solved = Event::Solved {
-                    at: at.clone(),
-                    by: by.clone(),
-                };
-                let events = events.iter().cloned().chain([solved]).collect();
-                let at = at.clone();
-                (events, Notice::Solved { by, at })
+                events.clone_from(before);
+                Event::Solved { at: at.clone(), by }
             }
         };
+        events.push(done.clone());
         self.record(Event::Ordered {
             order: name.into(),
             events,
         })?;
         self.finish_order(order)?;
-        Ok(notice)
+        Ok(Notice::Done(done))
     }
 
     /// What follows the record of an order; doing it twice does no harm.
@@ -197,12 +181,12 @@ impl Session {
         if pin.lesson == self.state().pinned {
             return Ok(None);
         }
-        let (lesson, by) = (pin.lesson, pin.by);
-        self.record(Event::Pinned {
-            lesson: lesson.clone(),
-            by: by.clone(),
-        })?;
-        Ok(Some(Notice::Pinned { by, lesson }))
+        let pinned = Event::Pinned {
+            lesson: pin.lesson,
+            by: pin.by,
+        };
+        self.record(pinned.clone())?;
+        Ok(Some(Notice::Done(pinned)))
     }
 }
 
