@@ -2,7 +2,6 @@
 
 mod peers;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -14,7 +13,7 @@ use super::Exit;
 use super::analysis::{
     Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
 };
-use super::json::print_json;
+use super::say::say_page;
 use crate::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
 use crate::analysis::relative::USUAL_CONFIDENCE;
 use crate::analysis::workshop::{self, Confronted};
@@ -122,11 +121,7 @@ pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
         peers: &[],
         workshop: None,
     };
-    match as_json {
-        true => print_json(&document)?,
-        false => write!(io::stdout(), "{}", page(&document))?,
-    }
-    Ok(Exit::Ok)
+    say_page(as_json, &document, &page(&document))
 }
 
 fn kept(run: MeasuredRun) -> Side {

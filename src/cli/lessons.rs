@@ -4,14 +4,14 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
 use super::analysis::Page;
-use super::json::print_json;
 use super::lessons_verify::{self, VerifyArgs};
+use super::say::{print_json, say, say_text};
 use crate::base::foreign::{Terminal, plain};
 use crate::base::locale;
 use crate::base::table::Columns;
@@ -21,7 +21,7 @@ use crate::lesson::quiz::Quiz;
 use crate::lesson::{
     Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
 };
-use crate::run::RunSpec;
+use crate::run::{RunSpec, UsageError};
 use crate::tutor::Job;
 use crate::tutor::job::own_flags;
 
@@ -137,22 +137,13 @@ pub(super) fn error_style() -> Style {
 }
 
 fn list(course: &Course, as_json: bool) -> Result<Exit> {
-    if as_json {
-        let sessions = course.sessions.iter().map(|session| {
-            let lessons: Vec<_> = session
-                .lessons
-                .iter()
-                .filter_map(|id| course.lesson(id))
-                .map(lesson_json)
-                .collect();
-            json!({ "session": session, "lessons": lessons })
-        });
-        let sessions: Vec<_> = sessions.collect();
-        print_json(
-            &json!({ "title": course.title, "version": course.version, "sessions": sessions }),
-        )?;
-        return Ok(Exit::Ok);
-    }
+    let sessions = course.sessions.iter().map(|session| {
+        let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
+        json!({ "session": session, "lessons": lessons.map(lesson_json).collect::<Vec<_>>() })
+    });
+    let sessions: Vec<_> = sessions.collect();
+    let document =
+        json!({ "title": course.title, "version": course.version, "sessions": sessions });
     let mut page = Page::default();
     page.line(format_args!("{} ({})", course.title, course.version));
     for session in &course.sessions {
@@ -184,24 +175,23 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
                 .left("title", |row| row[2].clone()),
         );
     }
-    write!(Terminal(io::stdout().lock()), "{page}")?;
-    Ok(Exit::Ok)
+    say(as_json, &document, |out| write!(Terminal(out), "{page}"))
+}
+
+/// # Errors
+/// When the course has none of this name.
+pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, UsageError> {
+    course.lesson(id).ok_or_else(|| {
+        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+        let ids = ids.join(", ");
+        UsageError(format!("there is no lesson `{id}`; there are: {ids}"))
+    })
 }
 
 fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
-    let Some(lesson) = course.lesson(id) else {
-        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
-        eprintln!(
-            "error: there is no lesson `{id}`; there are: {}",
-            ids.join(", ")
-        );
-        return Ok(Exit::Usage);
-    };
-    if as_json {
-        print_json(&lesson_json(lesson))?;
-        return Ok(Exit::Ok);
-    }
-    let mut out = Terminal(io::stdout().lock());
+    let lesson = named(course, id)?;
+    say(as_json, &lesson_json(lesson), |out| {
+    let mut out = Terminal(out);
     writeln!(out, "# {}\n", lesson.title)?;
     writeln!(
         out,
@@ -223,7 +213,8 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
         )?;
         write_task(&mut out, step)?;
     }
-    Ok(Exit::Ok)
+    Ok::<_, io::Error>(())
+    })
 }
 
 /// What is asked for, without giving the answer away.
@@ -256,10 +247,10 @@ fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
 
 fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -> Result<Exit> {
     let Source::Folder(folder) = source else {
-        eprintln!(
-            "error: the built-in course cannot be changed; name the folder of yours with --lessons DIR"
-        );
-        return Ok(Exit::Usage);
+        bail!(UsageError(
+            "the built-in course cannot be changed; name the folder of yours with --lessons DIR"
+                .into()
+        ));
     };
     if course.session(session).is_none() || !is_id(id) {
         let ids: Vec<&str> = course
@@ -267,11 +258,10 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
             .iter()
             .map(|session| session.id.as_str())
             .collect();
-        eprintln!(
-            "error: it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
+        bail!(UsageError(format!(
+            "it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
             ids.join(", ")
-        );
-        return Ok(Exit::Usage);
+        )));
     }
     let path = folder.join(session).join(format!("{id}.yaml"));
     fs::create_dir_all(folder.join(session))
@@ -301,16 +291,11 @@ fn sound(course: &Course, as_json: bool) -> Result<Exit> {
         .iter()
         .map(|session| session.planned.len())
         .sum();
-    if as_json {
-        let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
-        print_json(&counts)?;
-    } else {
-        writeln!(
-            io::stdout(),
-            "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
-        )?;
-    }
-    Ok(Exit::Ok)
+    let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
+    let text = format!(
+        "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
+    );
+    say_text(as_json, &counts, &text)
 }
 
 fn lesson_json(lesson: &Lesson) -> serde_json::Value {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::lesson::{Case, Course, Lesson, RunName, Step, StepKind};
+use crate::lesson::{Case, Course, Lesson, Step, StepKind};
 use crate::session::event::{Scope, StepRef};
 
 /// What an instructor names.
@@ -104,12 +104,9 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
             .lessons()
             .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
     };
-    let runs: BTreeSet<RunName> = steps()
+    let runs: BTreeSet<StepRef> = steps()
         .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } | StepKind::Investigate(Case { target: of, .. }) if *of == target))
-        .map(|(lesson, step)| RunName {
-            lesson: lesson.id.clone(),
-            step: step.id.clone(),
-        })
+        .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect();
     if runs.is_empty() {
         return Err(ScopeError::NoStage(target));
@@ -120,7 +117,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
         .collect())
 }
 
-fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<RunName>) -> bool {
+fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<StepRef>) -> bool {
     match &step.kind {
         StepKind::Run { .. } | StepKind::Investigate(_) => runs
             .iter()

@@ -8,7 +8,7 @@ use super::dialogue::{Dialogue, Then};
 use super::show::Page;
 use crate::lesson::case::Deed;
 use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Case, Outputs, RunName, Runs, Step, StepKind, live};
+use crate::lesson::{Case, Outputs, Runs, Step, StepKind, live};
 use crate::recording::label;
 use crate::session::event::StepRef;
 use crate::session::kernel::{self, Tried};
@@ -57,11 +57,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// The choices of the open question in the order this learner sees them.
     fn order(&self, quiz: &Quiz) -> Result<Vec<usize>, TutorError> {
         let at = self.at.clone().unwrap_or_else(|| StepRef::new("", ""));
-        let name = RunName {
-            lesson: at.lesson,
-            step: at.step,
-        };
-        self.state(|state| quiz.order(&state.identity, &name))
+        self.state(|state| quiz.order(&state.identity, &at))
     }
 
     /// What is known of a case, and what can be done about it.
@@ -89,15 +85,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let Some(at) = &self.at else {
             return Ok(String::new());
         };
-        let name = RunName {
-            lesson: at.lesson.clone(),
-            step: at.step.clone(),
-        };
         let measured = self.measured()?;
-        let lines = measured
-            .document(&name)
-            .map(|document| output::lines(document, 78));
-        let origin = measured.recorded(&name).map(label);
+        let document = measured.document(at);
+        let lines = document.map(|document| output::lines(document, 78));
+        let origin = measured.recorded(at).map(label);
         let origin = origin.map_or(String::new(), |origin| format!(" ({origin})"));
         Ok(lines.map_or(String::new(), |lines| {
             format!("It says{origin}:\n{}\n", lines.join("\n"))

@@ -6,6 +6,7 @@ use serde::de::value::Error as Unread;
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 
+pub use crate::lesson::RunName as StepRef;
 use crate::lesson::Verdict;
 pub use crate::run::RunExit;
 
@@ -73,22 +74,6 @@ fn is_known(kind: &str) -> bool {
     // It fails as it should: nothing is read.
     let _ = Event::deserialize(Kinds(&mut kinds));
     kinds.contains(&kind)
-}
-
-/// A step of a lesson.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct StepRef {
-    pub lesson: String,
-    pub step: String,
-}
-
-impl StepRef {
-    pub fn new(lesson: impl Into<String>, step: impl Into<String>) -> Self {
-        Self {
-            lesson: lesson.into(),
-            step: step.into(),
-        }
-    }
 }
 
 /// What happened.

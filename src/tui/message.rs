@@ -11,10 +11,9 @@ use super::panel::Panel;
 use super::run_view::RunView;
 use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::live::GpuStatus;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
-use crate::run::Line;
+use crate::run::Told;
 use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
@@ -36,30 +35,8 @@ pub enum Message {
     Input(Event),
     /// The session answered a [`Request`], or was told of something from outside.
     Session(Box<Reply>),
-    RunStarted {
-        id: RunId,
-        /// The run's id in the session.
-        run: String,
-        command: Vec<String>,
-    },
-    RunLine {
-        id: RunId,
-        line: Line,
-    },
-    /// Seconds since the run was started, and since its last word where that is long ago; once a second.
-    RunClock {
-        id: RunId,
-        seconds: f64,
-        silent: Option<f64>,
-    },
-    /// The machine's GPUs beside a run.
-    RunGpu {
-        id: RunId,
-        seconds: f64,
-        gpus: Vec<GpuStatus>,
-        /// What the figures come from.
-        source: &'static str,
-    },
+    /// What a run did.
+    Run(RunId, Told),
     RunEnded {
         id: RunId,
         /// None where it was never started.

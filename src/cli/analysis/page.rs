@@ -42,6 +42,12 @@ impl Page {
         self.line(format_args!("\n{}", text.trim_end()));
     }
 
+    /// A table that nothing stands above.
+    pub fn first_table(&mut self, table: impl Into<TextTable>) {
+        let text = table.into().render(self.width);
+        self.line(text.trim_end());
+    }
+
     /// Indented, in as many lines as it takes.
     pub fn paragraph(&mut self, text: &str) {
         push_wrapped(&mut self.text, text, self.width);

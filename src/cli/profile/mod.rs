@@ -10,17 +10,14 @@ mod print;
 mod tools;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::profiler::commands::{Task, Tool};
-use crate::profiler::read::ImportError;
-use crate::profiler::run::RunError;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::report::ReportOptions;
-use crate::run::UsageError;
+use super::Exit;
 use crate::targets::{self, Target};
 
 #[derive(Debug, Args)]
@@ -195,24 +192,8 @@ enum ExportFormat {
     Perfetto,
 }
 
-pub fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
-    let error = match run_command(args.command) {
-        Ok(code) => return Ok(code),
-        Err(error) => error,
-    };
-    let code = if error.is::<ImportError>() || error.is::<UsageError>() {
-        print::USAGE
-    } else if matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. })) {
-        print::ENVIRONMENT
-    } else {
-        return Err(error);
-    };
-    eprintln!("error: {error:#}");
-    Ok(ExitCode::from(code))
-}
-
-fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
-    match command {
+pub fn run(args: ProfileArgs) -> anyhow::Result<Exit> {
+    match args.command {
         ProfileCommand::Rocprofv3 {
             kind,
             counters,

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,8 +25,9 @@ use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
 use super::{Kind, Launcher, wrap};
+use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
-use crate::run::supervise::{STOPPED, ends_with_this};
+use crate::run::supervise::STOPPED;
 use crate::train::event::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
@@ -469,7 +470,7 @@ fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
         .stderr(Stdio::piped())
         // Ended in order, by this process.
         .process_group(0);
-    ends_with_this(&mut command);
+    ends_with_this(&mut command, SIGTERM);
     command
         .spawn()
         .map_err(|_| Trouble::NotInstalled(program.to_string_lossy().into_owned()))
@@ -488,14 +489,9 @@ fn listen(child: &mut Child) -> Receiver<Heard> {
 
 fn hear(from: impl Read + Send + 'static, to: Sender<Heard>, of: fn(Vec<u8>) -> Heard) {
     thread::spawn(move || {
-        let mut from = BufReader::new(from);
-        loop {
-            let mut line = Vec::new();
-            let read = from.read_until(b'\n', &mut line);
-            if !matches!(read, Ok(1..)) || to.send(of(line)).is_err() {
-                return;
-            }
-        }
+        each_line(from, |line| {
+            line.is_ok_and(|line| to.send(of(line)).is_ok())
+        });
     });
 }
 

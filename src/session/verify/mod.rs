@@ -119,10 +119,7 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
     steps
         .filter(|(lesson, step)| {
             let is_named = |suffix: &str| {
-                named.contains(&RunName {
-                    lesson: lesson.id.clone(),
-                    step: format!("{}{suffix}", step.id),
-                })
+                named.contains(&RunName::new(&lesson.id, format!("{}{suffix}", step.id)))
             };
             is_named("") || is_named(FIXED)
         })

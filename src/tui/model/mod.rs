@@ -22,7 +22,7 @@ use super::message::{Effect, Message, RunId};
 use super::panel::Panel;
 use super::theme::Theme;
 use crate::lesson::case::Deed;
-use crate::lesson::{Course, Lesson, RunName, Step, StepKind};
+use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::recording::Library;
 use crate::session::State;
 use crate::session::case::{Item, Standing};
@@ -293,12 +293,8 @@ impl Model {
 
     /// The choices of a step's question in the order this learner sees them.
     pub fn order_at(&self, at: &StepRef) -> Vec<usize> {
-        let name = RunName {
-            lesson: at.lesson.clone(),
-            step: at.step.clone(),
-        };
         match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
-            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, &name),
+            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, at),
             _ => Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
-use crate::run::Line;
+use crate::run::Told;
 use crate::session::event::{RunExit, StepRef};
 use crate::tui::desk::Work;
 use crate::tui::message::{Effect, Message, ReadRun, Request, RunId};
@@ -163,9 +163,7 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
         let StepKind::Predict { measure } = &step.kind else {
             return None;
         };
-        let is_about =
-            |name: &crate::lesson::RunName| name.lesson == at.lesson && name.step == at.step;
-        if !measure.runs().any(is_about) {
+        if !measure.runs().any(|name| name == at) {
             return None;
         }
         let value = model.state.step(&at.lesson, &step.id)?.prediction?;
@@ -223,35 +221,38 @@ fn earlier(
     earlier
 }
 
-pub fn started(model: &mut Model, id: RunId, run: String, command: Vec<String>) -> Vec<Effect> {
+pub fn told(model: &mut Model, id: RunId, told: Told) -> Vec<Effect> {
+    let is_shown = shown(model) == Some(id);
     let Some(asked) = model.run_mut(id) else {
         return Vec::new();
     };
-    asked.run = Some(run.clone());
-    let request = Request::RunStarted {
-        run,
-        at: asked.at.clone(),
-        target: asked.job.name().to_string(),
-        command,
-        recording: asked.played.as_ref().map(|played| played.origin.clone()),
-    };
-    vec![Effect::Session(request)]
-}
-
-pub fn line(model: &mut Model, id: RunId, line: &Line) -> Vec<Effect> {
-    let is_shown = shown(model) == Some(id);
-    if let Some(run) = model.run_mut(id) {
-        run.view.line(line);
-    }
-    // A run in the background shows as one word in the status line, which the clock keeps up to date.
-    model.dirty = is_shown;
-    Vec::new()
-}
-
-/// Lets a run's view know something.
-pub fn with_view(model: &mut Model, id: RunId, tell: impl FnOnce(&mut RunView)) -> Vec<Effect> {
-    if let Some(run) = model.run_mut(id) {
-        tell(&mut run.view);
+    match told {
+        Told::Started { run, command } => {
+            asked.run = Some(run.clone());
+            let request = Request::RunStarted {
+                run,
+                at: asked.at.clone(),
+                target: asked.job.name().to_string(),
+                command,
+                recording: asked.played.as_ref().map(|played| played.origin.clone()),
+            };
+            return vec![Effect::Session(request)];
+        }
+        Told::Line(line) => {
+            asked.view.line(&line);
+            // A run in the background shows as one word in the status line, which the clock keeps up to date.
+            model.dirty = is_shown;
+        }
+        Told::Clock {
+            seconds,
+            silent,
+            gpus,
+        } => {
+            asked.view.clock(seconds, silent);
+            if let Some((gpus, source)) = gpus {
+                asked.view.gpu(seconds, &gpus, source);
+            }
+        }
     }
     Vec::new()
 }

@@ -7,7 +7,7 @@ use ratatui::text::Span;
 use super::Writer;
 use crate::analysis::Unit;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
-use crate::lesson::{Case, Outputs, RunName, Runs, StepKind};
+use crate::lesson::{Case, Outputs, Runs, StepKind};
 use crate::recording::label;
 use crate::session::case::Standing;
 use crate::session::event::RunExit;
@@ -127,7 +127,7 @@ impl Writer<'_> {
         self.flags(editable);
         self.offer();
         self.phase();
-        let name = RunName::parse(&self.here.step.id, &self.here.lesson.id);
+        let name = self.here.at.clone();
         let measured = Arc::clone(&self.model.measured);
         let Some(document) = measured.document(&name) else {
             return;
