@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::say::say;
+use crate::base::clock::since_1970;
 use crate::device::{self, Backend, CacheSettings, Tuning};
 use crate::model::{Backward, Initialisation, LibraryKernels};
 use crate::run::UsageError;
@@ -216,9 +217,7 @@ impl CheckArgs {
 
 /// Different every time: the seed is printed, so that a failure can be repeated.
 pub fn fresh_seed() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_nanos() as u64)
+    since_1970().as_nanos() as u64
 }
 
 fn verdict(ok: bool) -> &'static str {

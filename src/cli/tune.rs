@@ -1,7 +1,6 @@
 //! `tune`: the block sizes and types a target runs fastest with on this device.
 
 use std::slice;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -17,6 +16,7 @@ use crate::analysis::tuning::{
 };
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
 use crate::base::statistics::Finding;
+use crate::base::clock::since_1970;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::run::{RunSpec, UsageError, folder};
@@ -261,10 +261,7 @@ impl TuneArgs {
             dtype: dtype.unwrap_or(&hello.dtype).to_string(),
             flags,
             speedup: interval.map(|time| [1.0 / time.value, 1.0 / time.high, 1.0 / time.low]),
-            found: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default()
-                .as_secs(),
+            found: since_1970().as_secs(),
             program: env!("CARGO_PKG_VERSION").into(),
             driver: hello.driver.clone(),
         });

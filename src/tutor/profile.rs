@@ -15,6 +15,7 @@ use crate::run::folder::RunRecord;
 use crate::run::{FinishedRuns, RunExit, RunFolder, RunSpec, UsageError};
 use crate::session::event::StepRef;
 use crate::session::{Session, SessionError};
+use crate::base::file::inside;
 
 /// Lines of each table of an import.
 const TABLE_ROWS: usize = 15;
@@ -81,12 +82,8 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 /// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
 /// there is none. Kernels are called the same in every run of a target on a machine.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
-    let folders = std::fs::read_dir(runs.folder());
-    let mut folders: Vec<PathBuf> = folders
-        .map(|folders| folders.flatten().map(|folder| folder.path()).collect())
-        .unwrap_or_default();
     // Their names begin with the time.
-    folders.sort();
+    let folders = inside(runs.folder()).unwrap_or_default();
     let told = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -29,6 +29,7 @@ use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
 use crate::run::supervise::STOPPED;
 use crate::train::event::{Body, Event, Phase, PhaseName};
+use crate::base::clock::since_1970;
 
 const TICK: Duration = Duration::from_millis(200);
 /// What an end that was asked for may take before the line itself is cut.
@@ -227,8 +228,7 @@ pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
 
 /// A stream's name that no other launch has.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_nanos();
+    let now = since_1970().as_nanos();
     let node = rustix::system::uname();
     let node = node.nodename().to_string_lossy().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
