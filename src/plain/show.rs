@@ -12,20 +12,9 @@ use crate::tutor::{Options, say};
 /// Columns of the text.
 const WIDTH: u16 = 78;
 
-/// How texts are written for this learner.
-pub struct Page {
-    theme: Theme,
-}
-
-impl Page {
-    pub fn new(options: &Options) -> Self {
-        Self {
-            theme: Theme::of(true, options.ascii),
-        }
-    }
-
-    pub fn markdown(&self, text: &str) -> String {
-        let lines = markdown::render(text, WIDTH, &self.theme, None);
+pub fn markdown(options: &Options, text: &str) -> String {
+    let theme = Theme::of(true, options.ascii);
+    let lines = markdown::render(text, WIDTH, &theme, None);
         let lines: Vec<String> = lines
             .iter()
             .map(|line| line.to_string().trim_end().to_string())
@@ -33,8 +22,8 @@ impl Page {
         lines.join("\n")
     }
 
-    /// Sessions and lessons, numbered, with their state in words.
-    pub fn outline(&self, course: &Course, state: &State) -> String {
+/// Sessions and lessons, numbered, with their state in words.
+pub fn outline(course: &Course, state: &State) -> String {
         let mut text = String::new();
         let mut number = 0;
         for session in &course.sessions {
@@ -67,4 +56,3 @@ impl Page {
         }
         text.trim_end().to_string()
     }
-}

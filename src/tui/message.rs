@@ -20,7 +20,7 @@ use crate::session::event::{RunExit, StepRef};
 use crate::session::kernel::Tried;
 use crate::session::learning::HintStage;
 use crate::session::runs::MeasuredRuns;
-use crate::tutor::outcome::Shown;
+use crate::session::learning::Checked;
 use crate::tutor::profile::Prepared;
 use crate::tutor::{Ending, Job};
 
@@ -149,11 +149,11 @@ pub enum News {
     Marked(StepRef, Option<Marked>),
     Checked {
         at: StepRef,
-        outcomes: Vec<Shown>,
+        outcomes: Vec<Checked>,
     },
     Looked {
         at: StepRef,
-        outcomes: Vec<Shown>,
+        outcomes: Vec<Checked>,
     },
     Hint {
         at: StepRef,

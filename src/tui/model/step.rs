@@ -8,7 +8,7 @@ use crate::profiler::commands::line::CommandLine;
 use crate::session::event::StepRef;
 use crate::session::learning::HintStage;
 use crate::tui::panel::{Panel, Scroll};
-use crate::tutor::outcome::Shown;
+use crate::session::learning::Checked;
 use crate::tutor::profile::Prepared;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct StepView {
     pub marked: Option<Marked>,
     pub hints: Vec<HintStage>,
     /// Verdicts of this step's checks, as far as they were asked for since it was opened.
-    pub outcomes: Vec<Shown>,
+    pub outcomes: Vec<Checked>,
     /// Flags the learner gave last; none as long as they are the step's own.
     pub flags: Option<Vec<String>>,
     pub search: Option<String>,

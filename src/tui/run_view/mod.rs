@@ -31,7 +31,7 @@ use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::profiler::live::GpuStatus;
 use crate::run::Line as RunLine;
 use crate::tutor::Ending;
-use crate::tutor::outcome::Shown;
+use crate::session::learning::Checked;
 
 /// How a section draws its part of the screen.
 type Draw = fn(&RunView, Pane);
@@ -105,7 +105,7 @@ impl RunView {
     }
 
     /// What the checks of its step say.
-    pub fn judged(&mut self, verdicts: Vec<Shown>) {
+    pub fn judged(&mut self, verdicts: Vec<Checked>) {
         self.state.verdicts = verdicts;
     }
 

@@ -12,7 +12,7 @@ use crate::train::event::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
 use crate::tutor::Ending;
-use crate::tutor::outcome::Shown;
+use crate::session::learning::Checked;
 
 /// Where the measured steps began.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub struct RunState {
     pub failure: Option<Failure>,
     pub ended: Option<Ending>,
     /// Of the checks of its step, as far as they were evaluated.
-    pub verdicts: Vec<Shown>,
+    pub verdicts: Vec<Checked>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.

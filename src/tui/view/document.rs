@@ -14,7 +14,7 @@ use crate::tui::markdown::wrap::{hanging, wrap_plain};
 use crate::tui::model::step::StepView;
 use crate::tui::model::{Here, Model};
 use crate::tui::theme::Theme;
-use crate::tutor::outcome::Shown;
+use crate::session::learning::Checked;
 
 /// Lines of a step's text, and where in them things are.
 #[derive(Debug, Default)]
@@ -189,7 +189,7 @@ impl Writer<'_> {
 }
 
 /// The glyph and the look of a verdict.
-pub fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
+pub fn mark(outcome: &Checked, theme: &Theme) -> (&'static str, Style) {
     match outcome.verdict {
         Verdict::Passed => (theme.glyphs.check, theme.good()),
         Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
