@@ -74,7 +74,8 @@ impl Calibration {
             ("architecture", then.arch.as_ref(), now.arch.as_ref()),
         ] {
             if then != now {
-                let text = |value: Option<&String>| value.map_or("not reported".into(), String::clone);
+                let text =
+                    |value: Option<&String>| value.map_or("not reported".into(), String::clone);
                 changes.push(format!("{what}: {} then, {} now", text(then), text(now)));
             }
         }
@@ -158,7 +159,8 @@ impl Calibration {
     /// When the folder cannot be read.
     pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
         let folder = root.join(KIND);
-        let entries = inside(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let entries =
+            inside(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
         let mut found: Vec<Self> = Vec::new();
         let mut damaged = Vec::new();
         for path in entries {
@@ -184,6 +186,8 @@ fn spread(sampled: &Sampled, scale: f64) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::fs;
+
     use super::*;
 
     pub fn example() -> Calibration {

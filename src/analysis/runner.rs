@@ -10,7 +10,8 @@ pub use crate::run::Control as Stop;
 use crate::run::energy::RunEnergy;
 use crate::run::finished::stream_of;
 use crate::run::{
-    Ended, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, Told, UsageError, supervise,
+    Ended, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, Start, Told, UsageError,
+    supervise,
 };
 use crate::train::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
 

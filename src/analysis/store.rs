@@ -35,7 +35,10 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 }
 
 pub(super) fn not_understood(path: &Path) -> String {
-    format!("{} cannot be understood; remove it to start anew", path.display())
+    format!(
+        "{} cannot be understood; remove it to start anew",
+        path.display()
+    )
 }
 
 /// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.

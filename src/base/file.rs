@@ -50,7 +50,9 @@ pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 /// Any other answer of the file system.
 pub fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = if_there(fs::read_dir(folder))?.into_iter().flatten();
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
 }

@@ -312,31 +312,31 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         })
         .collect();
     say(args.json, &rows, |out| {
-    writeln!(
-        out,
-        "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
-        args.config,
-        open.name,
-        ceilings.bytes_per_s / 1e9,
-        ceilings.flops_per_s / 1e9
-    )?;
-    writeln!(
-        out,
-        "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
-        "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
-    )?;
-    for row in &rows {
         writeln!(
             out,
-            "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
-            row.kernel,
-            row.pass,
-            row.milliseconds,
-            row.gigabytes_per_s,
-            row.gigaflops_per_s,
-            row.of_ceiling * 100.0
+            "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
+            args.config,
+            open.name,
+            ceilings.bytes_per_s / 1e9,
+            ceilings.flops_per_s / 1e9
         )?;
-    }
-    Ok::<_, io::Error>(())
+        writeln!(
+            out,
+            "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
+            "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
+        )?;
+        for row in &rows {
+            writeln!(
+                out,
+                "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
+                row.kernel,
+                row.pass,
+                row.milliseconds,
+                row.gigabytes_per_s,
+                row.gigaflops_per_s,
+                row.of_ceiling * 100.0
+            )?;
+        }
+        Ok::<_, io::Error>(())
     })
 }

@@ -191,29 +191,29 @@ pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, Usag
 fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
     let lesson = named(course, id)?;
     say(as_json, &lesson_json(lesson), |out| {
-    let mut out = Terminal(out);
-    writeln!(out, "# {}\n", lesson.title)?;
-    writeln!(
-        out,
-        "{} minutes, {}. Afterwards you can:\n",
-        lesson.minutes,
-        lesson.level.name()
-    )?;
-    for objective in &lesson.objectives {
-        writeln!(out, "- {objective}")?;
-    }
-    for (number, step) in lesson.steps.iter().enumerate() {
-        let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+        let mut out = Terminal(out);
+        writeln!(out, "# {}\n", lesson.title)?;
         writeln!(
             out,
-            "\n## {} ({kind}, step {} of {of})\n\n{}",
-            step.title,
-            number + 1,
-            step.text.trim_end()
+            "{} minutes, {}. Afterwards you can:\n",
+            lesson.minutes,
+            lesson.level.name()
         )?;
-        write_task(&mut out, step)?;
-    }
-    Ok::<_, io::Error>(())
+        for objective in &lesson.objectives {
+            writeln!(out, "- {objective}")?;
+        }
+        for (number, step) in lesson.steps.iter().enumerate() {
+            let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+            writeln!(
+                out,
+                "\n## {} ({kind}, step {} of {of})\n\n{}",
+                step.title,
+                number + 1,
+                step.text.trim_end()
+            )?;
+            write_task(&mut out, step)?;
+        }
+        Ok::<_, io::Error>(())
     })
 }
 

@@ -313,9 +313,7 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
     let mut child = command.spawn().context("cannot start a rank")?;
     if let Some(stderr) = child.stderr.take() {
         thread::spawn(move || {
-            each_line(stderr, |line| {
-                line.map(|line| pass_on(rank, &line)).is_ok()
-            });
+            each_line(stderr, |line| line.map(|line| pass_on(rank, &line)).is_ok());
         });
     }
     if let Some(stdout) = child.stdout.take() {

@@ -156,12 +156,7 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
     say_page(as_json, &document, &page)
 }
 
-fn play(
-    library: &Library,
-    recording: &Recording,
-    speed: Speed,
-    as_events: bool,
-) -> Result<Exit> {
+fn play(library: &Library, recording: &Recording, speed: Speed, as_events: bool) -> Result<Exit> {
     let mut out = io::stdout().lock();
     let tape = library.tape(recording)?;
     if !as_events {

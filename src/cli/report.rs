@@ -10,12 +10,12 @@ use serde_json::json;
 use super::Exit;
 use super::say::say;
 use super::session::SessionPlace;
-use crate::run::UsageError;
 use crate::base::foreign::plain;
 use crate::lesson::{Course, Source};
 use crate::report::class::{self, sources};
 use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
 use crate::report::{Options, collect, export};
+use crate::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -140,27 +140,27 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
     let intact = (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
     let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
     say(as_json, &value, |out| {
-    let who = findings
-        .learner
-        .as_deref()
-        .unwrap_or("a learner whose name was left out");
-    writeln!(
-        out,
-        "{} of {}, {} records",
-        findings.kind,
-        plain(who),
-        findings.records
-    )?;
-    for (label, list) in [
-        ("wrong", &findings.problems),
-        ("unusual", &findings.unusual),
-        ("not checked", &findings.unchecked),
-    ] {
-        for text in list {
-            writeln!(out, "  {label}: {}", plain(text))?;
+        let who = findings
+            .learner
+            .as_deref()
+            .unwrap_or("a learner whose name was left out");
+        writeln!(
+            out,
+            "{} of {}, {} records",
+            findings.kind,
+            plain(who),
+            findings.records
+        )?;
+        for (label, list) in [
+            ("wrong", &findings.problems),
+            ("unusual", &findings.unusual),
+            ("not checked", &findings.unchecked),
+        ] {
+            for text in list {
+                writeln!(out, "  {label}: {}", plain(text))?;
+            }
         }
-    }
-    writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())
+        writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())
     })?;
     Ok(exit)
 }

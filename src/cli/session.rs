@@ -187,38 +187,38 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
     let value =
         json!({ "path": place.folder, "open_in": holder, "damage": damage, "state": state });
     say(as_json, &value, |out| {
-    let mut out = Terminal(out);
-    writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
-    if let Some((title, version)) = &state.course {
-        writeln!(out, "course: {title} ({version})")?;
-    }
-    if let Some(at) = &state.position {
-        writeln!(out, "position: {}, step {}", at.lesson, at.step)?;
-    }
-    if let Some(holder) = holder {
-        writeln!(out, "open in {holder}")?;
-    }
-    write_lessons(&mut out, &state)?;
-    writeln!(
-        out,
-        "\n{} runs, {} records, the last one from {}",
-        state.runs.len(),
-        state.records,
-        state.last_time
-    )?;
-    for (name, backup) in &state.backups {
-        let restored = if backup.restored { ", restored" } else { "" };
+        let mut out = Terminal(out);
+        writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
+        if let Some((title, version)) = &state.course {
+            writeln!(out, "course: {title} ({version})")?;
+        }
+        if let Some(at) = &state.position {
+            writeln!(out, "position: {}, step {}", at.lesson, at.step)?;
+        }
+        if let Some(holder) = holder {
+            writeln!(out, "open in {holder}")?;
+        }
+        write_lessons(&mut out, &state)?;
         writeln!(
             out,
-            "backup {name}: from {} by {}{restored}",
-            backup.time, backup.by
+            "\n{} runs, {} records, the last one from {}",
+            state.runs.len(),
+            state.records,
+            state.last_time
         )?;
-    }
-    if !damage.is_empty() {
-        writeln!(out, "\nDamaged lines, everything else was kept:")?;
-        write_damage(&mut out, &damage)?;
-    }
-    Ok::<_, io::Error>(())
+        for (name, backup) in &state.backups {
+            let restored = if backup.restored { ", restored" } else { "" };
+            writeln!(
+                out,
+                "backup {name}: from {} by {}{restored}",
+                backup.time, backup.by
+            )?;
+        }
+        if !damage.is_empty() {
+            writeln!(out, "\nDamaged lines, everything else was kept:")?;
+            write_damage(&mut out, &damage)?;
+        }
+        Ok::<_, io::Error>(())
     })
 }
 

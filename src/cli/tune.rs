@@ -15,8 +15,8 @@ use crate::analysis::tuning::{
     finalists,
 };
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
-use crate::base::statistics::Finding;
 use crate::base::clock::since_1970;
+use crate::base::statistics::Finding;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::run::{RunSpec, UsageError, folder};

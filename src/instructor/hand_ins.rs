@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::class::{Class, ClassError};
-use crate::session::{archive, scan};
 use crate::base::file::if_there;
+use crate::session::{archive, scan};
 
 /// What was collected of one learner.
 #[derive(Debug)]

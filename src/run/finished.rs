@@ -1,9 +1,9 @@
 //! What a run reported: heard while it went, or read once from its files.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::io;
 
 use sha2::{Digest, Sha256};
 
@@ -13,9 +13,9 @@ use super::line::{Line, read_line};
 use super::measurements::Measurements;
 use super::metric::{Metric, Statistic};
 use crate::base::file::hexadecimal;
+use crate::base::file::if_there;
 use crate::base::foreign::Lines;
 use crate::train::event::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
-use crate::base::file::if_there;
 
 /// A run's event stream, in its folder.
 pub const EVENTS: &str = "events.jsonl";

@@ -207,7 +207,9 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
 
 fn remove(path: &Path) -> Result<(), SessionError> {
     let removed = if_there(fs::remove_file(path));
-    removed.map(drop).map_err(SessionError::io("removing", path))
+    removed
+        .map(drop)
+        .map_err(SessionError::io("removing", path))
 }
 
 /// Renames what is no order, so that it is told of once and kept.

@@ -18,9 +18,9 @@ use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
 use crate::session::kernel::Tried;
+use crate::session::learning::Checked;
 use crate::session::learning::HintStage;
 use crate::session::runs::MeasuredRuns;
-use crate::session::learning::Checked;
 use crate::tutor::profile::Prepared;
 use crate::tutor::{Ending, Job};
 

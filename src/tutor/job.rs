@@ -106,7 +106,9 @@ pub fn recorded(
         origin: recording.origin(),
     };
     match &step.kind {
-        StepKind::Run { target, flags: own, .. } => {
+        StepKind::Run {
+            target, flags: own, ..
+        } => {
             // The one that the lesson names, as long as the flags are the step's own; else one of the same switches.
             let named = step.recording.as_deref().filter(|_| flags == own);
             let named = named.and_then(|id| library.find(id).ok());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::Options;
+use crate::base::file::inside;
 use crate::profiler::commands::installed::{Installed, find};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Tool, build};
@@ -15,7 +16,6 @@ use crate::run::folder::RunRecord;
 use crate::run::{FinishedRuns, RunExit, RunFolder, RunSpec, UsageError};
 use crate::session::event::StepRef;
 use crate::session::{Session, SessionError};
-use crate::base::file::inside;
 
 /// Lines of each table of an import.
 const TABLE_ROWS: usize = 15;

@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_file_of_an_older_version_counts_as_none_and_a_damaged_one_is_named() {
         let root = tempfile::tempdir().unwrap();
-        let path = Tuned::path(root.path(), "cuda", "a GPU");
+        let path = device_file(root.path(), KIND, "cuda", "a GPU");
         write_json(&path, &json!({"version": 1, "targets": [{"old": true}]})).unwrap();
         let tuned = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
         assert!(tuned.targets.is_empty());

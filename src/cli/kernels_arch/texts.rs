@@ -92,16 +92,16 @@ pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>
 
 fn print_texts(texts: &[Text], comment: &str, json: bool) -> Result<Exit> {
     say(json, &texts, |out| {
-    for text in texts {
-        let [x, y, z] = text.threads;
-        writeln!(
-            out,
-            "{comment} {} in {}, {} configuration, for {}: {x} x {y} x {z} threads, {} bytes of dynamic local memory",
-            text.kernel, text.dtype, text.case, text.architecture, text.shared_memory_bytes
-        )?;
-        writeln!(out, "{}\n", text.text)?;
-    }
-    Ok::<_, io::Error>(())
+        for text in texts {
+            let [x, y, z] = text.threads;
+            writeln!(
+                out,
+                "{comment} {} in {}, {} configuration, for {}: {x} x {y} x {z} threads, {} bytes of dynamic local memory",
+                text.kernel, text.dtype, text.case, text.architecture, text.shared_memory_bytes
+            )?;
+            writeln!(out, "{}\n", text.text)?;
+        }
+        Ok::<_, io::Error>(())
     })
 }
 

@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::Exit;
 use crate::profiler::commands::{Task, Tool};
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::report::ReportOptions;
-use super::Exit;
 use crate::targets::{self, Target};
 
 #[derive(Debug, Args)]

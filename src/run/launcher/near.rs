@@ -25,11 +25,11 @@ use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
 use super::{Kind, Launcher, wrap};
+use crate::base::clock::since_1970;
 use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
 use crate::run::supervise::STOPPED;
 use crate::train::event::{Body, Event, Phase, PhaseName};
-use crate::base::clock::since_1970;
 
 const TICK: Duration = Duration::from_millis(200);
 /// What an end that was asked for may take before the line itself is cut.

@@ -6,9 +6,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::UsageError;
+use crate::device::Tuning;
 use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
 use crate::targets::fixes::Fix;
 use crate::targets::{Kind, Target};
+use crate::train::{BlockForm, Gemm, MatmulPrecision};
 
 /// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -162,18 +164,15 @@ fn projection(switch: Switch) -> Projection {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
     use crate::targets::{stage4, v1, v2, v3};
 
     fn none() -> Switches {
-        Switches {
-            qkv_fusion: None,
-            flash_attention: None,
-            swiglu_fusion: None,
-            graph_fusion: None,
-            block_size: vec![],
-            fix: None,
-        }
+        let command = Switches::augment_args(clap::Command::new("run"));
+        let given = command.get_matches_from(["run"]);
+        Switches::from_arg_matches(&given).unwrap()
     }
 
     #[test]

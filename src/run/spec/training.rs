@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 
 use super::UsageError;
 use super::switches::{Switch, Switches};
-use crate::device::{BackendChoice, Tuning};
+use crate::device::BackendChoice;
 use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
 use crate::targets::Target;
-use crate::train::{BlockForm, Gemm, MatmulPrecision, Options, Synchronize};
+use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

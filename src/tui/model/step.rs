@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::lesson::quiz::Marked;
 use crate::profiler::commands::line::CommandLine;
 use crate::session::event::StepRef;
+use crate::session::learning::Checked;
 use crate::session::learning::HintStage;
 use crate::tui::panel::{Panel, Scroll};
-use crate::session::learning::Checked;
 use crate::tutor::profile::Prepared;
 
 #[derive(Debug)]

@@ -30,8 +30,8 @@ use super::pane::Pane;
 use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::profiler::live::GpuStatus;
 use crate::run::Line as RunLine;
-use crate::tutor::Ending;
 use crate::session::learning::Checked;
+use crate::tutor::Ending;
 
 /// How a section draws its part of the screen.
 type Draw = fn(&RunView, Pane);

@@ -8,11 +8,11 @@ use super::history::History;
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
 use crate::run::Line;
+use crate::session::learning::Checked;
 use crate::train::event::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
 use crate::tutor::Ending;
-use crate::session::learning::Checked;
 
 /// Where the measured steps began.
 #[derive(Clone, Copy, Debug)]

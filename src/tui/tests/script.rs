@@ -366,7 +366,13 @@ impl Script {
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
         let command = vec!["tinyllama-tutor".into(), "run".into(), "v1".into()];
-        self.send(Message::Run(id, Told::Started { run: run.clone(), command }));
+        self.send(Message::Run(
+            id,
+            Told::Started {
+                run: run.clone(),
+                command,
+            },
+        ));
         run
     }
 }

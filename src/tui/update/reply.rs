@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
 use crate::session::event::StepRef;
+use crate::session::learning::Checked;
 use crate::tui::keys::Area;
 use crate::tui::message::{Effect, News, Reply};
 use crate::tui::model::Model;
 use crate::tui::model::run::Phase;
 use crate::tui::model::step::Reveal;
 use crate::tui::panels::messages;
-use crate::session::learning::Checked;
 use crate::tutor::turns::{self, Turn};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {

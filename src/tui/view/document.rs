@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::layout::text_area;
 use crate::lesson::{Verdict, live};
+use crate::session::learning::Checked;
 use crate::session::state::{Status, StepProgress};
 use crate::tui::keys::{Action, Area};
 use crate::tui::markdown;
@@ -14,7 +15,6 @@ use crate::tui::markdown::wrap::{hanging, wrap_plain};
 use crate::tui::model::step::StepView;
 use crate::tui::model::{Here, Model};
 use crate::tui::theme::Theme;
-use crate::session::learning::Checked;
 
 /// Lines of a step's text, and where in them things are.
 #[derive(Debug, Default)]

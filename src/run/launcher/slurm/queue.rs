@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::base::clock::since_1970;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
-use crate::base::clock::since_1970;
 
 /// A job as the queue has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
