@@ -86,29 +86,23 @@ impl Calibration {
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ceiling in &self.compute {
-            let unit = match ceiling.unit {
-                Unit::Vector => "vector",
-                Unit::Matrix => "matrix",
-            };
             let (scale, name) = match ceiling.flops_per_s.median {
                 rate if rate < 1e12 => (1e9, "GFLOP/s"),
                 _ => (1e12, "TFLOP/s"),
             };
             lines.push(format!(
-                "{} {unit}: {:.1} {name}{} ({})",
+                "{} {}: {:.1} {name}{} ({})",
                 ceiling.dtype,
+                ceiling.unit,
                 ceiling.flops_per_s.median / scale,
                 spread(&ceiling.flops_per_s, scale),
                 ceiling.how
             ));
         }
         for ceiling in &self.bandwidth {
-            let level = match ceiling.level {
-                Level::Cold => "memory",
-                Level::Warm => "cache",
-            };
             lines.push(format!(
-                "{level}: {:.0} GB/s{} ({})",
+                "{}: {:.0} GB/s{} ({})",
+                ceiling.level,
                 ceiling.bytes_per_s.median / 1e9,
                 spread(&ceiling.bytes_per_s, 1e9),
                 ceiling.how

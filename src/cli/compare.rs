@@ -199,7 +199,8 @@ fn page(found: &Document<'_>) -> Page {
 }
 
 fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
-    let table = Columns::of("Step time", rows)
+    let peers: &[&str] = if has_peers { &[peers::NOTE] } else { &[] };
+    Columns::of("Step time", rows)
         .left("", |row| row.name.clone())
         .right("step ms", |row| number(row.step_ms, 3))
         .right("range of runs", |row| range(&row.step_ms_of_runs).unwrap_or("one run".into()))
@@ -215,11 +216,9 @@ fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
             "step ms: median of the runs' medians; speed-up: over the first row, with its {:.0} % interval; a difference under {:.0} % counts as none",
             100.0 * comparison.confidence,
             100.0 * comparison.margin
-        ));
-    match has_peers {
-        true => table.note(peers::NOTE).into(),
-        false => table.into(),
-    }
+        ))
+        .notes(peers)
+        .into()
 }
 
 fn figures(rows: &[Row]) -> TextTable {

@@ -280,17 +280,10 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
 
 fn sound(course: &Course, as_json: bool) -> Result<Exit> {
     let lessons = course.lessons().count();
-    let steps: usize = course.lessons().map(|lesson| lesson.steps.len()).sum();
-    let checks: usize = course
-        .lessons()
-        .flat_map(|lesson| &lesson.steps)
-        .map(|step| step.checks.len())
-        .sum();
-    let planned: usize = course
-        .sessions
-        .iter()
-        .map(|session| session.planned.len())
-        .sum();
+    let steps = course.steps().count();
+    let checks: usize = course.steps().map(|(_, step)| step.checks.len()).sum();
+    let planned = course.sessions.iter().map(|session| session.planned.len());
+    let planned: usize = planned.sum();
     let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
     let text = format!(
         "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"

@@ -246,15 +246,8 @@ impl RegressArgs {
         page.table(
             Columns::of(format!("Against {}", self.source()), outcomes)
                 .left("target", |row| row.target.clone())
-                .left("figure", |row| row.figure.name().to_string())
-                .left("verdict", |row| {
-                    String::from(match row.verdict {
-                        Verdict::Passed => "passed",
-                        Verdict::Regression => "REGRESSION",
-                        Verdict::Inconclusive => "inconclusive",
-                        Verdict::NotCompared => "not compared",
-                    })
-                })
+                .left("figure", |row| row.figure.to_string())
+                .left("verdict", |row| row.verdict.to_string())
                 .left("", |row| row.message.clone()),
         );
         page

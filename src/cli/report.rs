@@ -1,6 +1,6 @@
 //! `report`: a session as a document, checked hand-ins, and a class on one page.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -74,9 +74,7 @@ enum ReportCommand {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Exit> {
-    let Some(course) = args.course.load()? else {
-        return Ok(Exit::Usage);
-    };
+    let course = args.course.load()?;
     match &args.command {
         None => write(args, &course),
         Some(ReportCommand::Verify { file, against }) => {
@@ -90,17 +88,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
 
 impl CourseArgs {
     /// The course; none when it has problems, which are printed then.
-    pub fn load(&self) -> Result<Option<Course>> {
-        match Course::load(&Source::new(self.lessons.clone())) {
-            Ok(course) => Ok(Some(course)),
-            Err(problems) => {
-                writeln!(
-                    io::stderr(),
-                    "error: the course has problems; `lessons lint` shows them all\n       {problems}"
-                )?;
-                Ok(None)
-            }
-        }
+    pub fn load(&self) -> Result<Course, UsageError> {
+        let course = Course::load(&Source::new(self.lessons.clone()));
+        course.map_err(|problems| {
+            UsageError(format!(
+                "the course has problems; `lessons lint` shows them all\n       {problems}"
+            ))
+        })
     }
 }
 

@@ -231,7 +231,7 @@ fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
 
 fn workshop(stages: &[StageRow]) -> TextTable {
     let stated = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let table = Columns::of("The workshop's figures beside them", stages)
+    Columns::of("The workshop's figures beside them", stages)
         .left("", |stage| stage.row.name.clone())
         .right("loss: workshop", |stage| stated(&stage.workshop.loss))
         .right("here", |stage| number(stage.row.first_loss, 1))
@@ -244,9 +244,7 @@ fn workshop(stages: &[StageRow]) -> TextTable {
             let time = stage.row.relative_time.as_ref();
             time.map_or("1x".into(), |time| format!("{}x", factor(1.0 / time.ratio)))
         })
-        .left("what is wrong", |stage| stage.issue.to_string());
-    WORKSHOP_NOTES
-        .iter()
-        .fold(table, |table, note| table.note(*note))
+        .left("what is wrong", |stage| stage.issue.to_string())
+        .notes(&WORKSHOP_NOTES)
         .into()
 }

@@ -43,8 +43,7 @@ pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), S
         Named::All => Scope::All,
     };
     let files = course
-        .lessons()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+        .steps()
         .filter(|(lesson, step)| scope.covers(&lesson.id, &step.id))
         .filter_map(|(_, step)| match &step.kind {
             StepKind::Kernel { exercise } => Some(exercise.file_name()),
@@ -99,19 +98,15 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
         true => name.to_string(),
         false => format!("stage{name}"),
     };
-    let steps = || {
-        course
-            .lessons()
-            .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
-    };
-    let runs: BTreeSet<StepRef> = steps()
+    let runs: BTreeSet<StepRef> = course
+        .steps()
         .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } | StepKind::Investigate(Case { target: of, .. }) if *of == target))
         .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect();
     if runs.is_empty() {
         return Err(ScopeError::NoStage(target));
     }
-    let about_it = steps().filter(|(lesson, step)| is_about(lesson, step, &runs));
+    let about_it = course.steps().filter(|(lesson, step)| is_about(lesson, step, &runs));
     Ok(about_it
         .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect())

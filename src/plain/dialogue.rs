@@ -174,9 +174,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
 
     /// The step that is open.
     pub(super) fn current(&self) -> Option<(&'c Lesson, &'c Step)> {
-        let at = self.at.as_ref()?;
-        let lesson = self.course.lesson(&at.lesson)?;
-        Some((lesson, lesson.step(&at.step)?))
+        self.course.at(self.at.as_ref()?)
     }
 
     pub(super) fn progress(&self) -> Result<StepProgress, TutorError> {

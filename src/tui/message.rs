@@ -8,7 +8,7 @@ use crossterm::event::Event;
 use super::desk::{Desk, Work};
 use super::highlight::Highlighter;
 use super::panel::Panel;
-use super::run_view::RunView;
+use super::model::run::Run;
 use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
@@ -18,11 +18,10 @@ use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
 use crate::session::kernel::Tried;
-use crate::session::learning::Checked;
-use crate::session::learning::HintStage;
 use crate::session::runs::MeasuredRuns;
 use crate::tutor::profile::Prepared;
 use crate::tutor::{Ending, Job};
+use crate::session::learning::{Checked, HintStage};
 
 /// A run of this tutor, from when it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,7 +43,7 @@ pub enum Message {
         ending: Ending,
     },
     /// The last run of a step, read from its files.
-    RunRead(Box<ReadRun>),
+    RunRead(Box<Run>),
     Profile(StepRef, ProfileMessage),
     /// A learner's kernel was saved and checked, or could not be.
     Kernel(StepRef, Result<Box<Tried>, String>),
@@ -59,17 +58,6 @@ pub enum Message {
     Continued,
     /// The program that had the terminal has ended.
     Back,
-}
-
-/// A run of an earlier day.
-#[derive(Debug)]
-pub struct ReadRun {
-    pub at: StepRef,
-    /// Its id in the session.
-    pub run: String,
-    pub target: String,
-    pub view: RunView,
-    pub ending: Ending,
 }
 
 /// From the profiler of a profile step.

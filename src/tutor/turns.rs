@@ -50,11 +50,7 @@ pub fn next(
     }
     course.step(&against.lesson, &against.step)?;
     let last = state.progress(against).runs.last().cloned()?;
-    let command = &state.runs.get(&last)?.command;
-    let flags = command
-        .iter()
-        .skip_while(|word| *word != "--events")
-        .skip(1);
+    let flags = state.runs.get(&last)?.flags();
     Some(Turn::Again {
         at: against.clone(),
         flags: flags.cloned().collect(),

@@ -31,16 +31,12 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
             "which class? Give its folder with --class DIR or TINYLLAMA_CLASS".into()
         ));
     };
-    let Some(course) = args.course.load()? else {
-        return Ok(Exit::Usage);
-    };
-    let class = Class::open(folder)?;
-    Instructor {
+    let instructor = Instructor {
         args,
-        class,
-        course,
-    }
-    .execute()
+        course: args.course.load()?,
+        class: Class::open(folder)?,
+    };
+    instructor.execute()
 }
 
 struct Instructor<'a> {

@@ -135,7 +135,7 @@ struct LaunchArgs {
 struct ViewArgs {
     /// What counts as one kernel.
     #[arg(long, value_enum, default_value = "name")]
-    by: By,
+    by: GroupBy,
     /// Lines of each table.
     #[arg(long, default_value_t = 15)]
     rows: usize,
@@ -147,24 +147,10 @@ struct ViewArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The bare function name.
-    Name,
-    /// The full name with template arguments.
-    Full,
-    /// The full name with workgroup, grid and registers.
-    Variant,
-}
-
 impl ViewArgs {
     fn options(&self) -> ReportOptions {
         ReportOptions {
-            group: match self.by {
-                By::Name => GroupBy::ShortName,
-                By::Full => GroupBy::FullName,
-                By::Variant => GroupBy::Variant,
-            },
+            group: self.by,
             rows: self.rows,
         }
     }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGURG};
 use signal_hook::iterator::Signals;
 
@@ -36,13 +37,16 @@ pub(super) fn stream(name: &Path) -> Result<Stream> {
 }
 
 /// A run to start.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub struct Far {
     pub stream: PathBuf,
     /// Taken where this machine has it.
+    #[arg(long)]
     pub folder: Option<PathBuf>,
     /// Whether the standard input is a line to the near end.
+    #[arg(long)]
     pub attended: bool,
+    #[arg(last = true, required = true)]
     pub words: Vec<OsString>,
 }
 

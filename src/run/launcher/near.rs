@@ -24,7 +24,7 @@ use super::slurm::array::take_errors;
 use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
-use super::{Kind, Launcher, wrap};
+use super::{Kind, Launcher, launch, wrap};
 use crate::base::clock::since_1970;
 use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
@@ -312,11 +312,7 @@ impl<'a> Near<'a> {
             );
             self.teller.wait(pause);
             pause = (2 * pause).min(Duration::from_secs(10));
-            let mut follow = vec![
-                launcher.program_there().into(),
-                "launch".into(),
-                "follow".into(),
-            ];
+            let mut follow = launch(&launcher.program_there(), "follow");
             follow.extend([name.into(), format!("--from={}", self.got).into()]);
             match self.way.again(&follow, name, &said) {
                 Again::With(words) => line = words,
@@ -439,12 +435,8 @@ impl<'a> Near<'a> {
 /// The far end's command line.
 fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> Vec<OsString> {
     let mut far = wrap(&launcher.settings);
-    far.extend([
-        launcher.program_there().into(),
-        "launch".into(),
-        "far".into(),
-        name.into(),
-    ]);
+    far.extend(launch(&launcher.program_there(), "far"));
+    far.push(name.into());
     if let Ok(folder) = env::current_dir() {
         far.extend(["--folder".into(), folder.into()]);
     }

@@ -153,8 +153,7 @@ impl Model {
     /// The step that is open.
     pub fn here<'a>(&self, course: &'a Course) -> Option<Here<'a>> {
         let at = self.step.as_ref()?.at.clone();
-        let lesson = course.lesson(&at.lesson)?;
-        let step = lesson.step(&at.step)?;
+        let (lesson, step) = course.at(&at)?;
         Some(Here { lesson, step, at })
     }
 

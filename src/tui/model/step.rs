@@ -11,7 +11,7 @@ use crate::session::learning::HintStage;
 use crate::tui::panel::{Panel, Scroll};
 use crate::tutor::profile::Prepared;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StepView {
     pub at: StepRef,
     pub scroll: Scroll,
@@ -73,18 +73,7 @@ impl StepView {
     pub fn new(at: StepRef) -> Self {
         Self {
             at,
-            scroll: Scroll::default(),
-            reveal: Cell::default(),
-            panel_open: false,
-            choice: None,
-            marked: None,
-            hints: Vec::new(),
-            outcomes: Vec::new(),
-            flags: None,
-            search: None,
-            panel: None,
-            profile: ProfileView::default(),
-            watched: None,
+            ..Self::default()
         }
     }
 }

@@ -176,7 +176,7 @@ impl Drawn {
             middle: value,
         };
         let history = curve.history;
-        let steps = history.steps() as usize;
+        let steps = history.steps as usize;
         let (buckets, first, shown): (Vec<(f64, Bucket)>, f64, usize) = match span {
             Span::Recent => {
                 let shown: Vec<(f64, Option<f64>)> = history.recent(room).collect();

@@ -64,9 +64,9 @@ pub struct History {
     filled: Option<Bucket>,
     filled_steps: u64,
     pending: Vec<Option<f64>>,
-    steps: u64,
-    reported: u64,
-    latest: Option<f64>,
+    pub steps: u64,
+    pub reported: u64,
+    pub latest: Option<f64>,
 }
 
 impl Default for History {
@@ -125,21 +125,6 @@ impl History {
         }
         self.buckets.push(self.filled.take());
         self.filled_steps = 0;
-    }
-
-    /// Steps seen.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// Steps that reported the figure.
-    pub fn reported(&self) -> u64 {
-        self.reported
-    }
-
-    /// The last value that was reported.
-    pub fn latest(&self) -> Option<f64> {
-        self.latest
     }
 
     /// The last `count` steps, at most [`RECENT`], each with its number counted from 1.
@@ -210,7 +195,7 @@ mod tests {
             }
         });
         let history = history(run);
-        assert_eq!((history.steps(), history.reported()), (100_000, 100_000));
+        assert_eq!((history.steps, history.reported), (100_000, 100_000));
         assert!(history.buckets.len() <= BUCKETS && history.recent.len() == RECENT);
         assert!(history.pending.len() <= EXACT);
         let whole = history.whole(60);
@@ -252,8 +237,8 @@ mod tests {
         history.push(None);
         history.push(Some(f64::NAN));
         history.push(Some(7.0));
-        assert_eq!((history.steps(), history.reported()), (4, 2));
-        assert_eq!(history.latest(), Some(7.0));
+        assert_eq!((history.steps, history.reported), (4, 2));
+        assert_eq!(history.latest, Some(7.0));
         let recent: Vec<_> = history.recent(3).collect();
         assert_eq!(recent, [(2.0, None), (3.0, None), (4.0, Some(7.0))]);
         assert_eq!(history.recent_quantile(0.5), Some(6.0));

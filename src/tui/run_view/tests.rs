@@ -255,7 +255,7 @@ fn a_run_of_a_hundred_thousand_steps_is_drawn_whole_and_in_its_latest() {
         }
         view.line(&RunLine::Event(event.clone()));
     }
-    assert_eq!(view.state.times[&Metric::TotalMs].steps(), 99_997);
+    assert_eq!(view.state.times[&Metric::TotalMs].steps, 99_997);
     view.act(PanelAction::NextSection);
     assert!(view.act(PanelAction::Toggle));
     insta::assert_snapshot!("hundred_thousand_steps", sheet_of(&view));

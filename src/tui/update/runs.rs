@@ -6,7 +6,7 @@ use crate::recording::label;
 use crate::run::Told;
 use crate::session::event::{RunExit, StepRef};
 use crate::tui::desk::Work;
-use crate::tui::message::{Effect, Message, ReadRun, Request, RunId};
+use crate::tui::message::{Effect, Message, Request, RunId};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Confirm, Overlay};
 use crate::tui::model::run::{Phase, Played, Run};
@@ -103,12 +103,15 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
         job: Box::new(move |desk| {
             // What cannot be read is as good as gone: the text says how often it ran.
             if let Ok((view, ending)) = RunView::read(&desk.runs.folder().join(&run), context) {
-                let read = ReadRun {
+                let read = Run {
+                    id: RunId(0),
                     at,
-                    run,
-                    target,
+                    job: Job::Run(target),
+                    flags: Vec::new(),
+                    played: None,
+                    phase: Phase::Over(ending),
+                    run: Some(run),
                     view,
-                    ending,
                 };
                 desk.tell(Message::RunRead(Box::new(read)));
             }
@@ -117,25 +120,14 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
 }
 
 /// A run of an earlier day stands where it was made.
-pub fn read(model: &mut Model, read: ReadRun) -> Vec<Effect> {
-    if model.run_at(&read.at).is_some() {
+pub fn read(model: &mut Model, mut run: Run) -> Vec<Effect> {
+    if model.run_at(&run.at).is_some() {
         return Vec::new();
     }
-    let flags = model.flags_at(&read.at);
-    let mut view = read.view;
-    if let Some(open) = model.view_at(&read.at) {
-        view.judged(open.outcomes.clone());
+    (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
+    if let Some(open) = model.view_at(&run.at) {
+        run.view.judged(open.outcomes.clone());
     }
-    let run = Run {
-        id: model.next_run(),
-        at: read.at,
-        job: Job::Run(read.target),
-        flags,
-        played: None,
-        phase: Phase::Over(read.ending),
-        run: Some(read.run),
-        view,
-    };
     model.runs.insert(0, run);
     Vec::new()
 }
