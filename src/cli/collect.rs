@@ -35,10 +35,7 @@ const FACTS: [(&str, &str); 19] = [
         "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops",
     ),
     ("gradcheck-f32", "gradcheck --config tiny"),
-    (
-        "gradcheck-bf16",
-        "gradcheck --config tiny --dtype bf16",
-    ),
+    ("gradcheck-bf16", "gradcheck --config tiny --dtype bf16"),
     ("verify", "verify --config tiny"),
     ("calibrate", "calibrate"),
     (

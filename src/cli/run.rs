@@ -269,7 +269,9 @@ fn code(error: &anyhow::Error) -> FailureCode {
             None if matches!(cause.downcast_ref(), Some(ConfigError::OutOfMemory { .. })) => {
                 FailureCode::OutOfMemory
             }
-            None if refusal == Some(Refusal::Fault) || cause.is::<Panicked>() => FailureCode::Device,
+            None if refusal == Some(Refusal::Fault) || cause.is::<Panicked>() => {
+                FailureCode::Device
+            }
             None => return None,
         })
     };

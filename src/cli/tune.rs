@@ -115,9 +115,9 @@ impl Analysis for TuneArgs {
 /// to be slow.
 fn of_target(spec: &RunSpec) -> Vec<Tunable> {
     let launched = spec.target.kernels(&spec.target.recipe);
-    let kernels = KERNELS.iter().filter(|kernel| {
-        kernel.role != Role::NaiveActivation && launched.contains(&kernel.name)
-    });
+    let kernels = KERNELS
+        .iter()
+        .filter(|kernel| kernel.role != Role::NaiveActivation && launched.contains(&kernel.name));
     let tunable = |kernel: &&Kernel| Some((kernel.name, kernel.block_size?.sizes));
     kernels.filter_map(tunable).collect()
 }

@@ -106,7 +106,9 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
     if runs.is_empty() {
         return Err(ScopeError::NoStage(target));
     }
-    let about_it = course.steps().filter(|(lesson, step)| is_about(lesson, step, &runs));
+    let about_it = course
+        .steps()
+        .filter(|(lesson, step)| is_about(lesson, step, &runs));
     Ok(about_it
         .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect())

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::{Metric, Statistic, Unit};
 
 /// A step of a lesson; its run is called so too.
-#[derive(
-    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunName {
     pub lesson: String,
     pub step: String,

@@ -7,8 +7,8 @@ use crossterm::event::Event;
 
 use super::desk::{Desk, Work};
 use super::highlight::Highlighter;
-use super::panel::Panel;
 use super::model::run::Run;
+use super::panel::Panel;
 use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
@@ -18,10 +18,10 @@ use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
 use crate::session::kernel::Tried;
+use crate::session::learning::{Checked, HintStage};
 use crate::session::runs::MeasuredRuns;
 use crate::tutor::profile::Prepared;
 use crate::tutor::{Ending, Job};
-use crate::session::learning::{Checked, HintStage};
 
 /// A run of this tutor, from when it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -284,9 +284,7 @@ impl Kind {
             name => match name.strip_prefix("ssh:") {
                 Some(host) => Kind::Ssh(host.into()).checked(),
                 None => shlex::split(name).map(Kind::Command).ok_or_else(|| {
-                    UsageError(format!(
-                        "--launcher {name}: a quotation mark is not closed"
-                    ))
+                    UsageError(format!("--launcher {name}: a quotation mark is not closed"))
                 }),
             },
         }

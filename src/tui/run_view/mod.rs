@@ -134,7 +134,11 @@ impl RunView {
     fn device(&self, mut pane: Pane) {
         let state = &self.state;
         pane.put(figures::device_lines(state, pane.area.width, pane.theme));
-        let has_power = state.gpu.readings.iter().any(|(_, gpu)| gpu.power.is_some());
+        let has_power = state
+            .gpu
+            .readings
+            .iter()
+            .any(|(_, gpu)| gpu.power.is_some());
         let places = if pane.area.width < 76 {
             // One below the other, as many as can be read.
             let fitting = pane.area.height / LEAST_CHART;

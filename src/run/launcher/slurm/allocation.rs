@@ -103,6 +103,9 @@ fn is_alive(job: &str) -> bool {
 }
 
 fn flags(asked: &[OsString]) -> Vec<OsString> {
-    let own = SUBMITTED.into_iter().chain(["--chdir=/"]).map(OsString::from);
+    let own = SUBMITTED
+        .into_iter()
+        .chain(["--chdir=/"])
+        .map(OsString::from);
     own.chain(asked.iter().cloned()).collect()
 }
