@@ -18,9 +18,7 @@ use crate::base::table::Columns;
 use crate::lesson;
 use crate::lesson::lint::lint;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{
-    Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
-};
+use crate::lesson::{Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold};
 use crate::run::{RunSpec, UsageError};
 use crate::tutor::Job;
 use crate::tutor::job::own_flags;
@@ -103,8 +101,7 @@ fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
 
 fn report(problems: &Problems, as_json: bool) -> Result<()> {
     if as_json {
-        let list: Vec<_> = problems.0.iter().map(problem_json).collect();
-        return print_json(&json!({ "problems": list }));
+        return print_json(&json!({ "problems": problems.0 }));
     }
     let style = error_style();
     let mut out = io::stderr().lock();
@@ -114,16 +111,6 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
     let count = problems.0.len();
     writeln!(out, "{count} problem{}", if count == 1 { "" } else { "s" })?;
     Ok(())
-}
-
-pub(super) fn problem_json(problem: &Problem) -> serde_json::Value {
-    json!({
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-        "help": problem.help,
-    })
 }
 
 /// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.

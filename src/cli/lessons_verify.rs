@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Exit;
-use super::lessons::{error_style, named, problem_json};
+use super::lessons::{error_style, named};
 use super::say::say;
 use crate::lesson::{Course, Source};
 use crate::run::Launcher;
@@ -106,7 +106,7 @@ fn as_document(report: &Report) -> serde_json::Value {
             "seconds": step.seconds,
             "checks": step.checks,
             "notes": step.notes,
-            "problems": step.problems.iter().map(problem_json).collect::<Vec<_>>(),
+            "problems": step.problems,
         })
     };
     let lessons: Vec<_> = report
@@ -115,7 +115,7 @@ fn as_document(report: &Report) -> serde_json::Value {
         .map(|lesson| {
             json!({
                 "id": lesson.id,
-                "problems": lesson.problems.iter().map(problem_json).collect::<Vec<_>>(),
+                "problems": lesson.problems,
                 "steps": lesson.steps.iter().map(step).collect::<Vec<_>>(),
             })
         })

@@ -123,13 +123,10 @@ fn statistic(name: &str, metric: Metric) -> Result<Statistic, String> {
             "{metric} is one number for a whole run: it has no `{name}`"
         ));
     }
-    Statistic::ALL
-        .into_iter()
-        .find(|statistic| statistic.name() == name)
-        .ok_or_else(|| {
-            let names = Statistic::ALL.map(Statistic::name).join(", ");
-            format!("`{name}` is no statistic; there are: {names}")
-        })
+    Statistic::of_name(name).ok_or_else(|| {
+        let names = Statistic::ALL.map(Statistic::name).join(", ");
+        format!("`{name}` is no statistic; there are: {names}")
+    })
 }
 
 impl fmt::Display for Term {

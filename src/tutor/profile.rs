@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::options::Options;
 use crate::base::file::inside;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Tool, build};
 use crate::profiler::live::sysfs;
@@ -45,9 +45,7 @@ pub fn prepare(
     folder: PathBuf,
 ) -> Result<Prepared, UsageError> {
     let task = tool.usual_task();
-    let found = find(tool);
-    let is_installed = found.is_some();
-    let installed = found.unwrap_or_else(|| Installed::assumed(tool));
+    let (installed, is_installed) = find_or_assume(tool);
     let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
     let launcher = &options.launcher;
     let request = Request {

@@ -12,7 +12,7 @@ use super::launch::{output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Task, build};
 use crate::profiler::run::RunError;
@@ -30,9 +30,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     ];
     let mut lines = Vec::new();
     for (name, task) in tasks {
-        let found = find(task.tool());
-        let is_installed = found.is_some();
-        let installed = found.unwrap_or_else(|| Installed::assumed(task.tool()));
+        let (installed, is_installed) = find_or_assume(task.tool());
         let request = request(task.clone(), args, folder.join(name))?;
         lines.push((name, task, is_installed, build(&request, &installed)));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print, tools};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
@@ -20,14 +20,13 @@ use crate::run::{Launcher, UsageError};
 
 pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();
-    let found = find(tool);
-    let installed = found.clone().unwrap_or_else(|| Installed::assumed(tool));
+    let (installed, is_installed) = find_or_assume(tool);
     let folder = output_folder(args, tool.name())?;
     let line = build(&request(task.clone(), args, folder)?, &installed);
     if args.print {
         return show(&line, &task, args.view.json);
     }
-    if found.is_none() {
+    if !is_installed {
         return not_installed(&line, &task, args.view.json);
     }
     let parts = args.view.parts(&[])?;
@@ -53,9 +52,7 @@ pub fn analyze(
         );
         return Err(UsageError(problem).into());
     }
-    let found = find(Tool::RocprofCompute);
-    let assumed = || Installed::assumed(Tool::RocprofCompute);
-    let installed = found.clone().unwrap_or_else(assumed);
+    let (installed, is_installed) = find_or_assume(Tool::RocprofCompute);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
@@ -68,7 +65,7 @@ pub fn analyze(
     if print_only {
         return show(&line, &task, as_json);
     }
-    if found.is_none() {
+    if !is_installed {
         return not_installed(&line, &task, as_json);
     }
     let finished = run(&line, Output::Terminal)?;

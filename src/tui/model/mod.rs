@@ -180,18 +180,15 @@ impl Model {
 
     /// Says something to the learner; nothing else is to be done.
     pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
-        self.notice = Some(Notice {
-            text: text.into(),
-            is_trouble: false,
-        });
-        Vec::new()
+        self.note(text.into(), false)
     }
 
     pub fn warn(&mut self, text: impl Into<String>) -> Vec<Effect> {
-        self.notice = Some(Notice {
-            text: text.into(),
-            is_trouble: true,
-        });
+        self.note(text.into(), true)
+    }
+
+    fn note(&mut self, text: String, is_trouble: bool) -> Vec<Effect> {
+        self.notice = Some(Notice { text, is_trouble });
         Vec::new()
     }
 

@@ -162,8 +162,7 @@ impl KernelsPanel {
             (first + room).min(lines.len()),
             lines.len()
         );
-        let title = cut(&title, pane.width(), theme);
-        pane.put([Line::styled(title, theme.emphasis())]);
+        pane.heading(&title);
         let digits = lines.len().to_string().len();
         let numbered = lines.into_iter().enumerate().skip(first).map(|(at, line)| {
             let mut spans = vec![Span::styled(format!("{:>digits$} ", at + 1), theme.muted())];

@@ -9,6 +9,7 @@ use crate::analysis::Unit;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
 use crate::lesson::{Case, Outputs, Runs, StepKind};
 use crate::recording::label;
+use crate::report::words::plural;
 use crate::session::case::Standing;
 use crate::session::event::RunExit;
 use crate::tui::keys::Action;
@@ -159,15 +160,9 @@ impl Writer<'_> {
             }
         }
         self.blank();
-        let many = if standing.measurements == 1 { "" } else { "s" };
-        self.line(
-            format!(
-                "{} measurement{many} taken. {}",
-                standing.measurements,
-                standing.missing(case)
-            ),
-            theme.emphasis(),
-        );
+        let taken = plural(standing.measurements, "measurement");
+        let missing = standing.missing(case);
+        self.line(format!("{taken} taken. {missing}"), theme.emphasis());
         for (place, item) in standing.menu(case).iter().enumerate() {
             let from = self.document.lines.len();
             let (glyph, style) = match item.done {
