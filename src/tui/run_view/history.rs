@@ -25,7 +25,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    fn of(values: &[f64]) -> Option<Self> {
+    pub fn of(values: &[f64]) -> Option<Self> {
         Some(Bucket {
             count: values.len() as u64,
             min: values.iter().copied().reduce(f64::min)?,
@@ -54,12 +54,12 @@ fn merge(a: Option<Bucket>, b: Option<Bucket>) -> Option<Bucket> {
 }
 
 /// One figure of every step. A step that did not report it leaves a gap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     recent: VecDeque<Option<f64>>,
     buckets: Vec<Option<Bucket>>,
-    /// Steps in each of `buckets`.
-    width: u64,
+    /// How often neighbouring buckets were merged.
+    doublings: u32,
     /// The bucket being filled, and how many steps of it are in `filled` and `pending`.
     filled: Option<Bucket>,
     filled_steps: u64,
@@ -69,23 +69,12 @@ pub struct History {
     pub latest: Option<f64>,
 }
 
-impl Default for History {
-    fn default() -> Self {
-        History {
-            recent: VecDeque::new(),
-            buckets: Vec::new(),
-            width: 1,
-            filled: None,
-            filled_steps: 0,
-            pending: Vec::new(),
-            steps: 0,
-            reported: 0,
-            latest: None,
-        }
-    }
-}
-
 impl History {
+    /// Steps in each of the buckets.
+    fn width(&self) -> u64 {
+        1 << self.doublings
+    }
+
     /// Adds the value of the next step. What is not finite counts as not reported.
     pub fn push(&mut self, value: Option<f64>) {
         let value = value.filter(|value| value.is_finite());
@@ -97,7 +86,7 @@ impl History {
         }
         self.recent.push_back(value);
         self.pending.push(value);
-        let complete = self.filled_steps + self.pending.len() as u64 >= self.width;
+        let complete = self.filled_steps + self.pending.len() as u64 >= self.width();
         if complete || self.pending.len() >= EXACT {
             self.settle();
         }
@@ -119,7 +108,7 @@ impl History {
             self.buckets = pairs
                 .map(|pair| merge(pair[0], pair.get(1).copied().flatten()))
                 .collect();
-            self.width *= 2;
+            self.doublings += 1;
             // The bucket just filled is now the first half of a wider one.
             return;
         }
@@ -146,7 +135,7 @@ impl History {
             buckets.push(open);
         }
         let together = buckets.len().div_ceil(most.max(1)).max(1);
-        let width = (self.width * together as u64) as f64;
+        let width = (self.width() * together as u64) as f64;
         buckets
             .chunks(together)
             .enumerate()

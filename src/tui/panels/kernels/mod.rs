@@ -4,7 +4,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Rect;
+use ratatui::layout::Constraint;
 use ratatui::text::{Line, Span};
 use tinyllama_kernels::Kernel;
 
@@ -211,12 +211,10 @@ impl Panel for KernelsPanel {
         }
         let mut body = area;
         if area.width >= 100 {
-            self.names(pane.at(Rect {
-                width: LIST,
-                ..area
-            }));
-            body.x += LIST + 1;
-            body.width -= LIST + 1;
+            let columns = [LIST, 1, area.width - LIST - 1].map(Constraint::Length);
+            let [names, _, rest] = pane.columns(columns);
+            self.names(pane.at(names));
+            body = rest;
         }
         let mut pane = pane.at(body);
         if section == SOURCE {

@@ -1,4 +1,5 @@
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use tinyllama_kernels::{KERNELS, Pass};
 
 use super::*;
