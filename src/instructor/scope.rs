@@ -61,35 +61,35 @@ pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
     let lesson = lesson(of, course)?;
     match lesson.step(id) {
         Some(step) => Ok(StepRef::new(&lesson.id, &step.id)),
-        None => Err(ScopeError::Unknown {
-            what: "step",
-            name: name.into(),
-            known: list(lesson.steps.iter().map(|step| step.id.as_str())),
-        }),
+        None => Err(unknown(
+            "step",
+            name,
+            lesson.steps.iter().map(|step| &step.id),
+        )),
     }
 }
 
 pub fn lesson<'a>(id: &str, course: &'a Course) -> Result<&'a Lesson, ScopeError> {
-    course.lesson(id).ok_or_else(|| ScopeError::Unknown {
-        what: "lesson",
-        name: id.into(),
-        known: list(course.lessons().map(|lesson| lesson.id.as_str())),
-    })
+    let known = || course.lessons().map(|lesson| &lesson.id);
+    course
+        .lesson(id)
+        .ok_or_else(|| unknown("lesson", id, known()))
 }
 
 fn session(id: &str, course: &Course) -> Result<Vec<String>, ScopeError> {
-    course
-        .session(id)
-        .map(|session| session.lessons.clone())
-        .ok_or_else(|| ScopeError::Unknown {
-            what: "session",
-            name: id.into(),
-            known: list(course.sessions.iter().map(|session| session.id.as_str())),
-        })
+    let known = || course.sessions.iter().map(|session| &session.id);
+    let lessons = course.session(id).map(|session| session.lessons.clone());
+    lessons.ok_or_else(|| unknown("session", id, known()))
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
+fn unknown<'a>(
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> ScopeError {
+    let known = known.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let name = name.into();
+    ScopeError::Unknown { what, name, known }
 }
 
 /// The steps that run a stage, with the guesses and checks that are about those runs.

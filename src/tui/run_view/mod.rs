@@ -60,7 +60,7 @@ const LOG: usize = 5;
 const LEAST_CHART: u16 = 5;
 
 /// The panel of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunView {
     state: RunState,
     section: Tabs,
@@ -74,10 +74,7 @@ impl RunView {
     pub fn new(context: RunContext) -> Self {
         RunView {
             state: RunState::new(context),
-            section: Tabs::default(),
-            span: Span::default(),
-            look: Look::default(),
-            back: Cursor::default(),
+            ..RunView::default()
         }
     }
 

@@ -38,7 +38,7 @@ const ABOUT: usize = 1;
 const SOURCE: usize = 2;
 const SECTIONS: usize = 3;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KernelsPanel {
     kernels: Vec<KernelEntry>,
     section: Tabs,
@@ -51,10 +51,7 @@ impl KernelsPanel {
     pub fn new(kernels: Vec<KernelEntry>) -> Self {
         KernelsPanel {
             kernels,
-            section: Tabs::default(),
-            cursor: Cursor::default(),
-            file: 0,
-            scroll: Scroll::default(),
+            ..KernelsPanel::default()
         }
     }
 
