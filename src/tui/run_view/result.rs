@@ -165,11 +165,10 @@ fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
     use crate::analysis::Unit;
-    use crate::tui::theme::{Glyphs, Palette};
 
     #[test]
     fn large_figures_are_those_of_the_text_and_its_unit_is_small() {
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         let rows = big("17.5 ms", &theme);
         assert_eq!(rows[0], " #  ###     ### ");
         assert_eq!(rows[4], "###  #   #  ### ms");

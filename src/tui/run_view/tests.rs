@@ -9,7 +9,7 @@ use crate::run::read_line;
 use crate::session::event::RunExit;
 use crate::train::event::Body;
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 
 /// A run on a GPU with launches, memory, kernels; `steps` of it, the times of a generator without chance.
 fn gpu_run(steps: usize) -> Vec<String> {
@@ -277,7 +277,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
                 (12, 60),
             ] {
                 let area = Rect::new(0, 0, width, height);
-                for theme in [Theme::default(), Theme::new(Palette::Mono, Glyphs::ASCII)] {
+                for theme in [Theme::default(), Theme::of(true, true)] {
                     let mut buffer = Buffer::empty(area);
                     view.draw(Pane::new(area, &mut buffer, &theme));
                 }
