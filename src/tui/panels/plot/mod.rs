@@ -236,14 +236,10 @@ fn marker(series: &Series, theme: &Theme) -> Marker {
         let shade = theme.glyphs.bar[1].chars().next().unwrap_or('.');
         return Marker::Custom(shade);
     }
-    let ascii = Theme {
-        glyphs: crate::tui::theme::Glyphs::ASCII,
-        ..*theme
-    };
-    if theme.is_mono && series.look > 0 {
-        return ascii.marker(series.look);
+    match theme.is_mono && series.look > 0 {
+        true => Theme::of(true, true).marker(series.look),
+        false => theme.marker(series.look),
     }
-    theme.marker(series.look)
 }
 
 #[cfg(test)]
