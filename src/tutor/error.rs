@@ -47,7 +47,7 @@ impl TutorError {
         }
     }
 
-    /// Status to end with: 2 where the command line or a file it names is wrong, 3 where this machine lacks something.
+    /// Whether the command line or a file it names is wrong; else this machine lacks something.
     pub fn is_usage(&self) -> bool {
         !matches!(self, TutorError::Session(_) | TutorError::Io { .. })
             || matches!(self, TutorError::Session(SessionError::Name { .. }))
