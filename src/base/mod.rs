@@ -1,5 +1,6 @@
 //! What every layer uses: files, tables, units, statistics, the locale, what is known of a device. Knows of nothing above it.
 
+pub mod clock;
 pub mod device_facts;
 pub mod file;
 pub mod foreign;

@@ -13,6 +13,10 @@ macro_rules! named {
             pub const fn name(self) -> &'static str {
                 match self { $($enum::$variant => $name),+ }
             }
+
+            pub fn of_name(name: &str) -> Option<$enum> {
+                Self::ALL.into_iter().find(|known| known.name() == name)
+            }
         }
 
         impl std::fmt::Display for $enum {

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
+pub use crate::lesson::RunName as StepRef;
 use crate::lesson::Verdict;
 pub use crate::run::RunExit;
 
@@ -43,22 +44,6 @@ impl Record {
             }
             _ => Err(error),
         })
-    }
-}
-
-/// A step of a lesson.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct StepRef {
-    pub lesson: String,
-    pub step: String,
-}
-
-impl StepRef {
-    pub fn new(lesson: impl Into<String>, step: impl Into<String>) -> Self {
-        Self {
-            lesson: lesson.into(),
-            step: step.into(),
-        }
     }
 }
 

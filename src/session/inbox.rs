@@ -1,10 +1,9 @@
 //! Orders on their way: files in a session's `inbox`, each written whole and taken once.
 
 use std::fs::{self, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::class_file;
 use super::error::SessionError;
@@ -13,6 +12,8 @@ use super::order::{Action, FORMAT, Notice, Order, SolvedRun};
 use super::place::{Place, check_name, create_folder};
 use super::runs::events_file;
 use super::store::Session;
+use crate::base::clock::since_1970;
+use crate::base::file::{if_there, inside};
 use crate::base::foreign;
 
 /// A larger file is no order.
@@ -43,9 +44,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
 
 /// A name for an order or a session. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
 pub fn new_name() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = since_1970();
     format!(
         "{:012}-{:09}-{}",
         now.as_secs(),
@@ -57,19 +56,12 @@ pub fn new_name() -> String {
 /// Names of the orders that wait, oldest first.
 pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
     let inbox = place.inbox();
-    let entries = match fs::read_dir(&inbox) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(SessionError::io("reading", &inbox)(error)),
-    };
-    let names = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let name = name.strip_suffix(".json")?;
+    let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
+    let names = files.iter().filter_map(|file| {
+        let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
         check_name(name).is_ok().then(|| name.to_string())
     });
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    Ok(names)
+    Ok(names.collect())
 }
 
 /// Reads an order; the error says in words why it is none.
@@ -198,12 +190,10 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
 }
 
 fn remove(path: &Path) -> Result<(), SessionError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(SessionError::io("removing", path)(error))
-        }
-        _ => Ok(()),
-    }
+    let removed = if_there(fs::remove_file(path));
+    removed
+        .map(drop)
+        .map_err(SessionError::io("removing", path))
 }
 
 /// Renames what is no order, so that it is told of once and kept.

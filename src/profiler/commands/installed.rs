@@ -91,6 +91,16 @@ pub fn find(tool: Tool) -> Option<Installed> {
     })
 }
 
+/// The same, or what a program to come is taken for, and whether it is there.
+pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
+    let found = find(tool);
+    let is_installed = found.is_some();
+    (
+        found.unwrap_or_else(|| Installed::assumed(tool)),
+        is_installed,
+    )
+}
+
 /// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
 pub fn locate(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
