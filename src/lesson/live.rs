@@ -160,30 +160,106 @@ enum Piece<'a> {
     Value(&'a str),
 }
 
-/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from.
+/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from. Figures of
+/// recordings say so; within a table only with a mark, which is explained below.
 pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
-    let mut sources: Vec<String> = Vec::new();
-    let mut filled = String::new();
+    let mut filled = Filled::default();
     for piece in pieces(text) {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
+            Piece::Text(text) => filled.text.push_str(text),
             Piece::Value(expression) => match Value::parse(expression, lesson) {
-                Ok(Value::Known(known)) => {
-                    filled.push_str(&known.text);
-                    sources.extend(known.source.filter(|source| !sources.contains(source)));
-                }
-                Ok(value) => filled.push_str(&measured(&value, runs, outputs)),
-                Err(_) => drop(write!(filled, "{{{{ {expression} }}}}")),
+                Ok(Value::Known(known)) => filled.known(known),
+                Ok(value) => filled.measured(measured(&value, runs, outputs)),
+                Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
             },
         }
     }
-    if !sources.is_empty() {
-        let many = if sources.len() == 1 { "" } else { "s" };
-        let sources = sources.join("; ");
-        // Writing to a string cannot fail.
-        let _ = write!(filled, "\n\n*Source{many} of the figures: {sources}.*\n");
+    filled.end()
+}
+
+/// `text` with its figures filled in, where all of them are the same for every learner.
+///
+/// # Errors
+/// Which one is not, or what is wrong with it.
+pub fn settle(text: &str) -> Result<String, String> {
+    let mut filled = Filled::default();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.text.push_str(text),
+            Piece::Value(expression) => match Value::parse(expression, "")? {
+                Value::Known(known) => filled.known(known),
+                _ => {
+                    let why = "is a learner's own, which only the text of a step can show";
+                    return Err(format!("`{{{{ {expression} }}}}` {why}"));
+                }
+            },
+        }
     }
-    filled
+    Ok(filled.end())
+}
+
+/// A text as far as it is filled in.
+#[derive(Default)]
+struct Filled {
+    text: String,
+    /// Where the known figures come from.
+    sources: Vec<String>,
+    /// Of which recordings figures stand in tables.
+    marked: Vec<String>,
+}
+
+/// Behind a recorded figure in a table.
+const MARK: &str = "(r)";
+
+impl Filled {
+    fn known(&mut self, known: Known) {
+        self.text.push_str(&known.text);
+        let new = known.source.filter(|source| !self.sources.contains(source));
+        self.sources.extend(new);
+    }
+
+    fn measured(&mut self, (shown, recorded): (String, Option<String>)) {
+        self.text.push_str(&shown);
+        let Some(label) = recorded else {
+            return;
+        };
+        let line = self.text.lines().next_back().unwrap_or_default();
+        if line.trim_start().starts_with('|') {
+            let _ = write!(self.text, " {MARK}");
+            if !self.marked.contains(&label) {
+                self.marked.push(label);
+            }
+        } else {
+            let _ = write!(self.text, " ({label})");
+        }
+    }
+
+    fn end(mut self) -> String {
+        let mut below = Vec::new();
+        if !self.marked.is_empty() {
+            below.push(format!("{MARK}: {}", self.marked.join("; ")));
+        }
+        if !self.sources.is_empty() {
+            let many = if self.sources.len() == 1 { "" } else { "s" };
+            below.push(format!(
+                "Source{many} of the figures: {}",
+                self.sources.join("; ")
+            ));
+        }
+        if below.is_empty() {
+            return self.text;
+        }
+        let below = below.join(". ");
+        match ["\n\n", "\n|"]
+            .iter()
+            .any(|several| self.text.contains(several))
+        {
+            // Writing to a string cannot fail.
+            true => drop(write!(self.text, "\n\n*{below}.*\n")),
+            false => self.text = format!("{} ({below})", self.text.trim_end()),
+        }
+        self.text
+    }
 }
 
 /// Every run that the live values of `text` name, for a step of `lesson`.
@@ -229,23 +305,21 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     pieces.into_iter()
 }
 
-fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
+/// As it is shown, and the recording it is of.
+fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> (String, Option<String>) {
     let (shown, origin) = match value {
         Value::Known(known) => (known.text.clone(), None),
         Value::Output(figure, unit) => match figure.value(outputs) {
             Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
-            None if outputs.document(&figure.step).is_none() => return "(not run yet)".into(),
-            None => return "(not reported)".into(),
+            None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
+            None => ("(not reported)".into(), None),
         },
         Value::Run(quantity) => match exact(quantity, runs) {
             Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
-            Err(undecided) => return why_not(&undecided).into(),
+            Err(undecided) => (why_not(&undecided).into(), None),
         },
     };
-    match origin {
-        Some(origin) => format!("{shown} ({})", label(origin)),
-        None => shown,
-    }
+    (shown, origin.map(label))
 }
 
 fn why_not(undecided: &Undecided) -> &'static str {

@@ -57,6 +57,7 @@ fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
         at_most,
         confidence,
         required: true,
+        on_gpu: false,
         passed: "It holds.".into(),
         not_yet: "It does not hold.".into(),
     }
@@ -207,6 +208,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
         at_most: None,
         confidence: Some(USUAL_CONFIDENCE),
         required: true,
+        on_gpu: false,
         passed: "So it is.".into(),
         not_yet: "It is not.".into(),
     };

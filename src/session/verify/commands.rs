@@ -143,7 +143,7 @@ impl Walk<'_> {
             visit.checks.push(checked.into());
             let said = checked.text.replace('\n', " ");
             match checked.verdict {
-                Verdict::Passed => {}
+                Verdict::Passed | Verdict::NotEvaluated => {}
                 _ if checked.required && !self.options.fast => {
                     let place = Place::Check(visit.index, index, "measure");
                     visit.problem(

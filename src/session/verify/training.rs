@@ -165,6 +165,10 @@ fn judge(visit: &mut Visit, index: usize, check: &Check, outcome: &Checked) {
     if outcome.verdict == Verdict::Passed {
         return;
     }
+    if outcome.verdict == Verdict::NotEvaluated {
+        visit.notes.push(format!("`{}` needs a GPU", check.id));
+        return;
+    }
     let said = outcome
         .text
         .split_whitespace()
