@@ -192,6 +192,26 @@ fn is_reported(home: &Path, course: &Path) {
     let ladder = asked(home, course, &["instructor", "--json", "ladder"]);
     let ladder: Value = serde_json::from_slice(&ladder.stdout).unwrap();
     assert_eq!(ladder["ladder"][0]["learner"], "ada", "{ladder}");
+    // The same once more, where the instructor says; behind a command several may go at a time.
+    let again = [
+        "instructor",
+        "--json",
+        "run",
+        "--jobs",
+        "2",
+        "--launcher",
+        "env A=b",
+    ];
+    let again = asked(home, course, &again);
+    assert!(again.status.success(), "{}", stderr(&again));
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["again"][0]["learner"], "ada", "{again}");
+    assert!(
+        again["again"][0]["samples_per_s"].as_f64() > Some(0.0),
+        "{again}"
+    );
+    let alone = asked(home, course, &["instructor", "run", "--jobs", "2"]);
+    assert_eq!(alone.status.code(), Some(2), "they would share a device");
 }
 
 #[test]

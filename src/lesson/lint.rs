@@ -29,7 +29,7 @@ const UNITS: [&str; 11] = [
 ];
 
 /// Words to avoid, each with what to write instead.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 20] = [
     ("mend", "fix"),
     ("mends", "fixes"),
     ("mended", "fixed"),
@@ -44,7 +44,6 @@ const WORDS: [(&str, &str); 21] = [
     ("many a", "many"),
     ("the like of", "the same as"),
     ("as it comes", "by default"),
-    ("as version", "the version's default"),
     ("for ever", "forever"),
     ("all is lost", "what is lost"),
     ("plane", "wavefront"),
@@ -178,16 +177,24 @@ fn is_longest(choices: &[Choice]) -> bool {
 }
 
 /// What is wrong with the words and figures of a text.
-fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> {
+fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> + use<> {
     let figure = bare_figure(text).filter(|_| asks_for_sources);
     let figure = figure.map(|figure| {
         format!(
             "`{figure}` is typed: name where it comes from, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
         )
     });
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '-');
-    let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
-    let said = format!(" {} ", words.collect::<Vec<_>>().join(" "));
+    // Words with single blanks between them, and what stands between parts of a sentence as a word of its own.
+    let mut said = String::from(" ");
+    for c in text.chars() {
+        match c {
+            c if c.is_alphanumeric() || c == '-' => said.extend(c.to_lowercase()),
+            c if !c.is_whitespace() => said.push_str(" . "),
+            _ if !said.ends_with(' ') => said.push(' '),
+            _ => {}
+        }
+    }
+    said.push(' ');
     let explained = text.contains(WHOSE);
     let avoided = WORDS.into_iter().filter(move |(word, better)| {
         let is_of_kernels = better.starts_with("wave") || better.starts_with("work");

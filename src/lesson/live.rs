@@ -331,3 +331,69 @@ fn why_not(undecided: &Undecided) -> &'static str {
         _ => "(not measured yet)",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Measurements;
+
+    struct Played(Measurements, Option<&'static str>);
+
+    impl Runs for Played {
+        fn of(&self, _: &RunName) -> Vec<&Measurements> {
+            vec![&self.0]
+        }
+        fn recorded(&self, _: &RunName) -> Option<&str> {
+            self.1
+        }
+    }
+
+    impl Outputs for Played {
+        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_recorded_figure_names_its_recording_and_within_a_table_all_do_once() {
+        let (v1, origin) = Library::built_in("v1").unwrap();
+        let origin: &'static str = origin.leak();
+        let row = "| step | {{ a.total_ms }} |\n| loss | {{ a.first_loss }} |\n\n{{ a.first_loss }} at first.";
+        let shown = fill(
+            row,
+            "l",
+            &Played(v1.clone(), Some(origin)),
+            &Played(v1.clone(), None),
+        );
+        assert_eq!(shown.matches(" (r) |").count(), 2, "{shown}");
+        assert_eq!(
+            shown.matches("(r): recording: NVIDIA H200").count(),
+            1,
+            "{shown}"
+        );
+        assert_eq!(shown.matches(" (recording: NVIDIA").count(), 1, "{shown}");
+        let own = fill(row, "l", &Played(v1.clone(), None), &Played(v1, None));
+        assert!(!own.contains("(r)") && !own.contains("recording"), "{own}");
+    }
+
+    #[test]
+    fn a_text_for_all_learners_takes_figures_that_are_the_same_for_all() {
+        let settled = settle("It took {{ known: v1 }}.").unwrap();
+        assert!(
+            settled.starts_with(
+                "It took 42.4 ms. (Source of the figures: measured on one NVIDIA H200"
+            ),
+            "{settled}"
+        );
+        let page = settle("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
+        assert_eq!(page.matches("Source").count(), 1, "{page}");
+        assert_eq!(settle("As it is."), Ok("As it is.".into()));
+        for (text, why) in [
+            ("{{ own.total_ms }}", "a learner's own"),
+            ("{{ known: nobody }}", "no figure `nobody`"),
+            ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
+        ] {
+            assert!(settle(text).unwrap_err().contains(why), "{text}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Instructor;
 use super::args::AgainArgs;
-use crate::analysis::{MeasuredRun, Variant};
+use crate::analysis::{MeasuredRun, RunFailure, Variant};
 use crate::base::foreign::plain;
 use crate::base::statistics::median;
 use crate::cli::Exit;
@@ -35,7 +35,7 @@ impl Instructor<'_> {
         let mut complete = true;
         let runs = lab.take_turns_without(&variants, args.measure.rounds, |failed| {
             complete = false;
-            eprintln!("{}", plain(&failed.to_string()));
+            eprintln!("{}", plain(&RunFailure::Failed(failed).to_string()));
             Ok(())
         })?;
         let rate = |runs: &[MeasuredRun]| {

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::analysis::Metric;
-use crate::train::event::Event;
+use crate::train::event::{Body, Event};
 
 struct Fixed(HashMap<RunName, Vec<Measurements>>);
 
@@ -276,5 +276,41 @@ fn runs_of_different_devices_are_not_compared() {
         };
         assert_eq!((above.as_str(), below.as_str()), ("another", "this one"));
         assert!(outcome.explain(&check).contains("another and this one"));
+    }
+}
+
+/// Only a GPU can show it: a run on a CPU is not judged by it, however it went, and one elsewhere is.
+#[test]
+fn what_only_a_gpu_shows_is_not_asked_of_a_cpu() {
+    let on = |backend: &str| {
+        let mut run = noisy(20.0, 0.01);
+        let Body::Hello(mut hello) = hello("It").body else {
+            panic!("no hello")
+        };
+        hello.backend = backend.into();
+        run.add(&Body::Hello(hello));
+        runs(vec![("goal", run)])
+    };
+    for most in [10.0, 30.0] {
+        let check = Check {
+            on_gpu: true,
+            ..check("goal.total_ms", None, Some(most))
+        };
+        let outcome = check.evaluate(&on("cpu"));
+        assert_eq!(
+            (outcome.verdict, outcome.value),
+            (Verdict::NotEvaluated, None)
+        );
+        assert!(outcome.explain(&check).starts_with("Only a GPU"));
+        let expected = match most > 20.0 {
+            true => Verdict::Passed,
+            false => Verdict::NotYet,
+        };
+        assert_eq!(check.evaluate(&on("rocm")).verdict, expected);
+        let usual = Check {
+            on_gpu: false,
+            ..check
+        };
+        assert_eq!(usual.evaluate(&on("cpu")).verdict, expected);
     }
 }
