@@ -576,5 +576,9 @@ fn a_file_of_nothing_but_names_of_columns_and_one_in_utf_16_are_told_apart() {
     std::fs::write(&path, [b"\xff\xfe", &wide[..]].concat()).unwrap();
     let found = import(&path).unwrap();
     assert!(found.taken.is_empty());
-    assert!(found.passed_over[0].reason.contains("UTF-16"), "{}", found.passed_over[0].reason);
+    assert!(
+        found.passed_over[0].reason.contains("UTF-16"),
+        "{}",
+        found.passed_over[0].reason
+    );
 }

@@ -97,7 +97,10 @@ mod tests {
     #[test]
     fn a_row_is_known_by_its_name_where_the_file_does_not_say() {
         for (name, kind) in [
-            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", StatisticKind::Kernel),
+            (
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                StatisticKind::Kernel,
+            ),
             ("ncclAllReduce", StatisticKind::Api),
             ("hipLaunchKernel", StatisticKind::Api),
             ("hiprand_kernel", StatisticKind::Kernel),
