@@ -11,10 +11,11 @@ use super::say::say;
 use crate::base::clock::since_1970;
 use crate::device::{self, Backend, CacheSettings, Tuning};
 use crate::model::{Backward, Initialisation, LibraryKernels};
-use crate::run::UsageError;
 use crate::run::spec::TrainingArgs;
+use crate::run::{Control, Launcher, Line, RunExit, RunSpec, Told, UsageError, supervise};
 use crate::targets::gradient_check::{self, Comparison};
-use crate::targets::{ALL, Kind, Target, v1};
+use crate::targets::{ALL, Kind, Target, v1, v4};
+use crate::train::event::{Body, RankCheck};
 use crate::train::{Options, dtype_name};
 
 #[derive(Debug, Args)]
@@ -22,6 +23,9 @@ pub struct GradcheckArgs {
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
+    /// Check the gradients that v4 sums over so many GPUs, against those of one with the whole batch
+    #[arg(long, value_name = "N", conflicts_with = "input_seed")]
+    gpus: Option<usize>,
     #[command(flatten)]
     common: CheckArgs,
 }
@@ -84,6 +88,9 @@ struct Checked {
 }
 
 pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
+    if args.gpus.is_some() {
+        return over_ranks(args);
+    }
     let (entrants, checked) = args
         .common
         .entrants(every_gradient(), gradient_check::tolerance)?;
@@ -101,6 +108,56 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         print_gradients(out, &report)
     })?;
     Ok(Exit::of(report.passed))
+}
+
+/// What a run over several GPUs checks before its first step.
+fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
+    let name = v4::TARGET.name;
+    if args.common.targets != [v4::TARGET] {
+        bail!(UsageError(format!(
+            "--gpus checks {name} alone: gradcheck {name} --gpus N"
+        )));
+    }
+    // The run takes the flags of this command as they were given.
+    let words = std::env::args()
+        .skip_while(|word| word != "gradcheck")
+        .skip(1);
+    let words: Vec<String> = words
+        .filter(|word| word != name && word != "--json")
+        .collect();
+    let once = ["--num-steps=1", "--warmup=0", "--repeatability=off"].map(str::to_owned);
+    let spec = RunSpec::parse(name, &words)?.within(&[], &once)?;
+    let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
+    let start = Launcher::of_this_program().run(&spec);
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
+        if let Told::Line(Line::Event(event)) = told
+            && let Body::Summary(summary) = event.body
+        {
+            found = summary.rank_check;
+        }
+        Ok(())
+    })?;
+    let Some(check) = found else {
+        eprintln!("{}", ended.stderr.trim_end());
+        return Ok(match ended.exit {
+            RunExit::Status(2) => Exit::Usage,
+            RunExit::Status(3) => Exit::Environment,
+            _ => Exit::Failed,
+        });
+    };
+    say(args.common.json, &check, |out| {
+        writeln!(
+            out,
+            "{name} {} gradients of {} tensors, summed over {} GPUs, beside those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
+            verdict(check.passed),
+            check.tensors,
+            args.gpus.unwrap_or_default(),
+            check.gradient_difference,
+            check.worst_parameter.as_deref().unwrap_or("none differs"),
+            check.tolerance
+        )
+    })?;
+    Ok(Exit::of(check.passed))
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {

@@ -20,7 +20,7 @@ pub struct Lab {
     pub runner: Runner,
     pub(super) watch: Console,
     /// How many runs of a series are made at a time; none where each waits for the one before.
-    pub(super) jobs: Option<usize>,
+    pub jobs: Option<usize>,
     /// Machines and devices that runs were made on, as far as a launcher named them.
     pub places: BTreeSet<(String, String)>,
 }

@@ -1,5 +1,6 @@
 //! `instructor`: look after a class through its folder.
 
+mod again;
 mod args;
 mod list;
 
@@ -54,6 +55,7 @@ impl Instructor<'_> {
             InstructorCommand::List { watch: false } => self.list(),
             InstructorCommand::List { watch: true } => self.watch(),
             InstructorCommand::Ladder => self.ladder(),
+            InstructorCommand::Run(args) => self.run_again(args),
             InstructorCommand::Show { learner } => self.show(learner),
             InstructorCommand::Reset(reset) => {
                 let (scope, workbench) = scope::resolve(&reset.named(), &self.course)?;

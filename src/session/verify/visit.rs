@@ -39,6 +39,7 @@ impl Visit<'_> {
         let said = said.join(" ");
         match checked.verdict {
             Verdict::Passed => {}
+            Verdict::NotEvaluated => self.notes.push(format!("`{}` needs a GPU", checked.check)),
             _ if needed => {
                 let place = Place::Check(self.index, index, key);
                 self.problem(
