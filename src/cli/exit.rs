@@ -8,6 +8,7 @@ use crate::device::{self, BackendFailure, DeviceError};
 use crate::model::ConfigError;
 use crate::run::UsageError;
 use crate::train::DataError;
+use crate::workbench::ToolchainError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl From<Exit> for ExitCode {
 /// What kind of error this is, judged by the first typed error in its chain.
 pub fn classify(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
-        if cause.is::<DeviceError>() {
+        if cause.is::<DeviceError>() || cause.is::<ToolchainError>() {
             return Exit::Environment;
         }
         match cause.downcast_ref::<BackendFailure>() {

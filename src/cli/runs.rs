@@ -18,11 +18,11 @@ use super::session::{SessionPlace, say_error};
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::recording::label;
-use crate::run::{FinishedRun, UsageError};
+use crate::run::{FinishedRun, UsageError, steps};
 use crate::session::kept::{KeptRun, kept, prunable};
 use crate::session::{Place, SessionError, State, read_only};
 use crate::train::EventSink;
-use crate::train::event::Body;
+use crate::train::event::{Body, Event};
 
 /// Runs listed where nobody says how many.
 const USUAL: usize = 20;
@@ -57,6 +57,9 @@ enum RunsCommand {
     Show {
         /// Id of the run, or `last`
         run: String,
+        /// Add every step: loss, times, memory
+        #[arg(long)]
+        steps: bool,
     },
     /// Set two runs side by side
     Compare {
@@ -90,7 +93,7 @@ impl RunsArgs {
         let place = self.place.find()?;
         match &self.command {
             RunsCommand::List { all } => self.list(&place, *all),
-            RunsCommand::Show { run } => self.show(&place, run),
+            RunsCommand::Show { run, steps } => self.show(&place, run, *steps),
             RunsCommand::Compare { base, other } => {
                 let paths = [path(&place, base)?, path(&place, other)?];
                 of_runs(&paths, self.json)
@@ -143,13 +146,20 @@ impl RunsArgs {
         Ok(Exit::Ok)
     }
 
-    fn show(&self, place: &Place, name: &str) -> Result<Exit> {
+    fn show(&self, place: &Place, name: &str, with_steps: bool) -> Result<Exit> {
         let path = path(place, name)?;
         let known = all(place)?.into_iter().find(|run| run.path == path);
         let cannot = || format!("cannot read {}", path.display());
+        let mut steps = Vec::new();
+        let mut keep = |event: &Event| {
+            if let (Body::Step(step), true) = (&event.body, with_steps) {
+                steps.push(step.clone());
+            }
+        };
         if self.json {
-            let run = FinishedRun::read(&path).with_context(cannot)?;
+            let run = FinishedRun::read_with(&path, &mut keep).with_context(cannot)?;
             print_json(&json!({
+                "steps": with_steps.then_some(&steps),
                 "run": known,
                 "hello": run.hello,
                 "summary": run.summary,
@@ -177,16 +187,21 @@ impl RunsArgs {
             }
         }
         drop(out);
-        // Single steps are for pictures and for programs.
         let mut lines = Lines::new(io::stdout());
         let mut result = Ok(());
         let run = FinishedRun::read_with(&path, |event| {
+            keep(event);
             if result.is_ok() && !matches!(event.body, Body::Step(_) | Body::Phase(_)) {
                 result = lines.event(event);
             }
         });
         let run = run.with_context(cannot)?;
         result?;
+        if with_steps {
+            let mut page = Page::default();
+            page.table(steps::table(plural(steps.len(), "step"), &steps));
+            write!(io::stdout(), "{page}")?;
+        }
         if let Some(failure) = run.failure {
             writeln!(
                 io::stdout(),

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -16,13 +16,13 @@ use super::json::print_json;
 use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
-use crate::device::{BackendChoice, open_driver_of};
+use crate::device::{BackendChoice, DeviceError, open_driver_of};
 use crate::run::UsageError;
 use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
 use crate::session::{Event, Session, store};
 use crate::workbench::check::{self, WAVES};
-use crate::workbench::{Exercise, ToolchainError, amd, exercises, find, gpu, place, words};
+use crate::workbench::{Exercise, amd, exercises, find, gpu, place, words};
 
 /// How often `watch` looks at the file. By its time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
@@ -116,23 +116,12 @@ struct DeviceArgs {
 impl DeviceArgs {
     fn open(&self) -> Result<crate::device::driver::Driver> {
         let driver = open_driver_of(self.backend, self.device.as_deref())?;
-        driver.ok_or_else(|| {
-            anyhow!(UsageError(
-                "no AMD or NVIDIA GPU is reached from here (`doctor` says why); `workbench check` without --gpu needs none".into()
-            ))
-        })
+        Ok(driver.ok_or(DeviceError::NoGpu)?)
     }
 }
 
 pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
-    match execute(args) {
-        Err(error) if error.is::<ToolchainError>() => {
-            eprintln!("error: {error}");
-            Ok(Exit::Environment)
-        }
-        Err(error) => super::session::say_error(error),
-        done => done,
-    }
+    execute(args).or_else(super::session::say_error)
 }
 
 fn execute(args: &WorkbenchArgs) -> Result<Exit> {

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use ratatui::layout::Constraint;
 use ratatui::text::Line;
 
+use crate::base::table::push_wrapped;
 use crate::session::kernel::Tried;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Panel, PanelAction, Scroll, Tabs};
 use crate::tui::theme::Theme;
-use crate::workbench::words;
+use crate::workbench::{find, words};
 
 /// Columns from which file and results stand side by side.
 const SIDE_BY_SIDE: usize = 130;
@@ -50,6 +51,13 @@ impl KernelPanel {
     pub fn take(&mut self, tried: &Tried) {
         self.results = tried.lines();
         self.passed = tried.checked.passed;
+        if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
+            let mut question = String::new();
+            push_wrapped(&mut question, &exercise.question, 80);
+            let asks = "To be answered by measuring, where there is a GPU:";
+            self.results.extend([String::new(), asks.into()]);
+            self.results.extend(question.lines().map(str::to_owned));
+        }
         let numbered = tried.file.text.lines().zip(1..);
         self.file = numbered
             .map(|(text, number)| format!("{number:>4} {}", text.replace('\t', "    ")))
@@ -120,7 +128,7 @@ impl Panel for KernelPanel {
     }
 
     fn commands(&self) -> Vec<Command> {
-        vec![(PanelAction::NextSection, "results, file, memory")]
+        vec![(PanelAction::NextSection, "file, memory")]
     }
 
     fn hidden(&self) -> (usize, usize) {

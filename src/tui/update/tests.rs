@@ -694,3 +694,78 @@ fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
     script.keys("enter");
     assert_eq!(script.step(), "again");
 }
+
+#[test]
+fn a_palette_without_a_match_stays_and_help_begins_with_where_one_is() {
+    let mut script = in_the_first_lesson();
+    script.keys(": x q x q enter");
+    assert!(matches!(script.model.overlay, Some(Overlay::Palette(_))));
+    script.keys("esc");
+    assert_eq!(script.model.screen, Screen::Step);
+    for (keys, first, second) in [
+        ("?", "At a step", "In the outline"),
+        ("esc o ?", "In the outline", "At a step"),
+    ] {
+        script.keys(keys);
+        script.event(Event::Resize(100, 150));
+        let help = script.look();
+        assert!(help.find(first) < help.find(second), "{help}");
+        assert!(help.contains(second), "{help}");
+    }
+}
+
+#[test]
+fn words_of_checks_are_markdown_and_a_bar_names_no_key_twice() {
+    let mut script = in_the_first_lesson();
+    script.open(StepRef::new("first", "baseline"));
+    script.keys("c");
+    let text = unwrapped(&script);
+    assert!(text.contains("and nobody minds"), "{text}");
+    script.open(StepRef::new("first", "thoughts"));
+    let screen = script.look();
+    let bar = screen.lines().last().expect("a bar");
+    assert_eq!(bar.matches("enter").count(), 1, "{bar}");
+    // A word that does not fit stands whole on the next line.
+    script.keys("enter");
+    script.type_text(&"word ".repeat(30));
+    let screen = script.look();
+    assert_eq!(screen.matches("word").count(), 30, "{screen}");
+}
+
+#[test]
+fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
+    let mut script = Script::in_new_folder();
+    let folder = tempfile::tempdir().expect("a folder");
+    script.model.workbench = folder.path().to_path_buf();
+    script.open(StepRef::new("kinds", "kernel"));
+    script.event(Event::Resize(120, 30));
+    let screen = script.look();
+    for key in ["h hint", "S solution", "N begin anew", "B time it"] {
+        assert!(screen.contains(key), "{key}: {screen}");
+    }
+    script.keys("h");
+    assert!(
+        unwrapped(&script).contains("Hint 1 of "),
+        "{}",
+        script.text()
+    );
+    script.keys("S");
+    assert!(script.look().contains("scale_add"), "{}", script.look());
+    script.keys("esc");
+    let file = folder.path().join("elementwise.hip");
+    std::fs::write(&file, "mine").expect("a file");
+    script.keys("N");
+    let kept = std::fs::read_to_string(file.with_extension("1.hip"));
+    assert_eq!(kept.expect("what was written"), "mine");
+    assert!(
+        std::fs::read_to_string(&file)
+            .expect("a file")
+            .contains("scale_add")
+    );
+    script.keys("B");
+    let asked = script.hands.handed_over.last();
+    let Some(HandOver::Command(words)) = asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(words[..3], ["workbench", "bench", "elementwise"]);
+}
