@@ -303,6 +303,8 @@ fn recordings_are_told_apart_in_their_list() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = tutor(home.path()).args(["recordings", "list"]).output();
     let listed = stdout(&output.expect("the program starts"));
+    // What does not fit a line goes on below it.
+    let listed = listed.replace("\n  ", " ");
     let of_v2 = listed.lines().filter_map(|line| {
         let (_, rest) = line.split_once("v2 small ")?;
         Some(rest)

@@ -448,7 +448,7 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
 }
 
 /// Version 4 on the CPU, small, with kernels in place: losses and all that it said.
-fn trained(home: &Path, kernels: &[(&str, &str)], more: &[&str]) -> std::process::Output {
+fn trained(home: &Path, kernels: &[(&str, &str)]) -> std::process::Output {
     let mut command = tutor(home);
     command
         .env("XDG_CACHE_HOME", shared_cache())
@@ -484,8 +484,7 @@ fn trained(home: &Path, kernels: &[(&str, &str)], more: &[&str]) -> std::process
             "--repeatability",
             "off",
             "--json",
-        ])
-        .args(more);
+        ]);
     for (operation, text) in kernels {
         let path = home.join(format!("{operation}.hip"));
         std::fs::write(&path, text).unwrap();
@@ -508,7 +507,7 @@ fn kernels_of_a_learners_train_version_4_without_a_gpu() {
     let home = tempfile::tempdir().unwrap();
     let all = ["rmsnorm", "swiglu", "cross-entropy", "adamw"].map(|name| (name, solution(name)));
     let documents = [&[][..], &all].map(|kernels| {
-        let output = trained(home.path(), kernels, &[]);
+        let output = trained(home.path(), kernels);
         assert!(output.status.success(), "{}", stderr(&output));
         serde_json::from_slice::<Value>(&output.stdout).expect("one JSON document")
     });
@@ -573,7 +572,7 @@ fn a_kernel_that_is_wrong_in_the_model_only_is_found_before_it_trains() {
             &["wrong result"],
         ),
     ] {
-        let output = trained(home.path(), &[(name, text)], &[]);
+        let output = trained(home.path(), &[(name, text)]);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         for words in words {
@@ -585,12 +584,19 @@ fn a_kernel_that_is_wrong_in_the_model_only_is_found_before_it_trains() {
 #[test]
 fn what_a_cpu_cannot_do_is_refused_with_a_way_out() {
     let home = tempfile::tempdir().unwrap();
-    let kernel = [("adamw", solution("adamw"))];
-    let large = trained(
-        home.path(),
-        &kernel,
-        &["--hidden", "256", "--vocab", "8000"],
-    );
+    std::fs::write(home.path().join("adamw.hip"), solution("adamw")).unwrap();
+    let mut large = tutor(home.path());
+    large.args([
+        "run",
+        "v4",
+        "--backend",
+        "cpu",
+        "--config",
+        "tiny",
+        "--kernel",
+    ]);
+    large.arg(format!("adamw={}", home.path().join("adamw.hip").display()));
+    let large = large.output().unwrap();
     assert_eq!(large.status.code(), Some(2), "{}", stderr(&large));
     assert!(
         stderr(&large).contains("take --config tiny"),

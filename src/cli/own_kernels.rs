@@ -15,7 +15,7 @@ use crate::workbench::{File, check, find, gpu, in_model, words};
 const ALLOWED: f64 = 1e-4;
 
 /// Of a model whose step the stand-in carries out in seconds.
-const MOST_PARAMETERS: u64 = 500_000;
+const MOST_PARAMETERS: u64 = 1_000_000;
 const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
 
 /// The kernels that were named, read.

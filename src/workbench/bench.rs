@@ -59,7 +59,13 @@ pub struct Benched {
 enum Racer<'a> {
     File(Compiled<'a>),
     /// A kernel of V4, with arrays that the exercise does not have.
-    Own(Kernel, Launch, Vec<Argument<'static>>, Vec<Buffer>),
+    Own {
+        kernel: Kernel,
+        shape: Launch,
+        arguments: Vec<Argument<'static>>,
+        /// To which arguments point.
+        _arrays: Vec<Buffer>,
+    },
     Product(GemmPlan, GemmOperands),
 }
 
@@ -73,9 +79,12 @@ impl Racer<'_> {
         match self {
             Racer::File(compiled) => launch(stream, compiled, placed, problem),
             // SAFETY: arguments of the kernel's signature for the exercise's sizes; all buffers outlive the stream's work.
-            Racer::Own(kernel, shape, arguments, _) => unsafe {
-                stream.launch(kernel, shape, arguments)
-            },
+            Racer::Own {
+                kernel,
+                shape,
+                arguments,
+                ..
+            } => unsafe { stream.launch(kernel, shape, arguments) },
             // SAFETY: the exercise's matrices, of the sizes that the plan was made for.
             Racer::Product(plan, operands) => unsafe { plan.run(stream, operands) },
         }
@@ -84,7 +93,7 @@ impl Racer<'_> {
     fn kernels(&self) -> Vec<&Kernel> {
         match self {
             Racer::File(compiled) => compiled.kernels.iter().map(|(_, kernel)| kernel).collect(),
-            Racer::Own(kernel, ..) => vec![kernel],
+            Racer::Own { kernel, .. } => vec![kernel],
             Racer::Product(..) => vec![],
         }
     }
@@ -144,7 +153,12 @@ fn own(
         });
     }
     stream.synchronize()?;
-    let racer = Racer::Own(kernel, alone.launch, arguments, arrays);
+    let racer = Racer::Own {
+        kernel,
+        shape: alone.launch,
+        arguments,
+        _arrays: arrays,
+    };
     Ok(Some(("v4's own".into(), racer, alone.remark)))
 }
 

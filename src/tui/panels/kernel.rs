@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ratatui::layout::Constraint;
 use ratatui::text::Line;
 
-use crate::base::table::push_wrapped;
+use crate::base::table::{push_wrapped, wrapped};
 use crate::session::kernel::Tried;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Panel, PanelAction, Scroll, Tabs};
@@ -70,8 +70,8 @@ impl KernelPanel {
             [false, true].map(|unicode| words::pictures(&tried.checked, &tried.file, unicode));
     }
 
-    fn lines(&self, tab: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let styled = |(index, text): (usize, &String)| {
+    fn lines(&self, tab: usize, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let styled = |(index, text): (usize, &String)| -> Vec<Line<'static>> {
             let named = tab == FILE && self.named.iter().any(|line| *line as usize == index + 1);
             let style = match (tab, index) {
                 _ if named => theme.bad(),
@@ -79,18 +79,24 @@ impl KernelPanel {
                 (RESULTS, 0) => theme.emphasis(),
                 _ => theme.text(),
             };
-            Line::styled(text.clone(), style)
+            // What to do stands in the results; a file and a picture keep their columns.
+            let parts = match tab {
+                RESULTS if !text.contains(" | ") => wrapped(text, wide),
+                _ => vec![text.clone()],
+            };
+            let parts = parts.into_iter();
+            parts.map(|part| Line::styled(part, style)).collect()
         };
         let lines = match tab {
             RESULTS => &self.results,
             FILE => &self.file,
             _ => &self.picture[usize::from(theme.glyphs.unicode)],
         };
-        lines.iter().enumerate().map(styled).collect()
+        lines.iter().enumerate().flat_map(styled).collect()
     }
 
     fn put(&self, tab: usize, pane: &mut Pane) {
-        let lines = self.lines(tab, pane.theme);
+        let lines = self.lines(tab, pane.width(), pane.theme);
         if lines.is_empty() {
             return pane.remark("Nothing to see yet: it comes once the kernel compiles.");
         }

@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::lesson::StepKind;
+use crate::lesson::quiz::Quiz;
 use crate::tui::keys::{Action, Area};
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
@@ -115,7 +116,6 @@ fn step(list: &mut List) {
     let Some(here) = model.here(&model.course) else {
         return;
     };
-    let mut add = |action, does| list.add(Area::Step, action, does);
     let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, Phase::Over(_)));
     let is_kernel = matches!(here.step.kind, StepKind::Kernel { .. });
@@ -156,12 +156,19 @@ fn step(list: &mut List) {
         .as_ref()
         .is_some_and(|view| view.scroll.hidden().1 > 0);
     if is_longer {
-        add(Action::Forward, "read on");
+        list.add(Area::Step, Action::Forward, "read on");
     }
     let primary = primary(model, &here);
-    if let Some(primary) = &primary {
-        add(Action::Act, primary.does());
+    let chosen = model.step.as_ref().and_then(|view| view.choice).is_some();
+    match (&here.step.kind, &primary) {
+        // Enter does nothing yet.
+        (StepKind::Quiz(Quiz::Choices(_)), Some(Primary::Do(..))) if !chosen => {
+            list.1.push(("1-9".into(), "choose"));
+        }
+        (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.does()),
+        _ => {}
     }
+    let mut add = |action, does| list.add(Area::Step, action, does);
     if is_alive {
         add(Action::Stop, "stop");
     }

@@ -1,5 +1,7 @@
 //! Every screen at every size, with colours, without, and in ASCII.
 
+use std::sync::Arc;
+
 use crossterm::event::Event;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -136,6 +138,8 @@ fn further_steps_and_what_lies_over_them() {
         let shown = at_sizes(|script| {
             script.model.lift_all();
             script.model.workbench = "workbench".into();
+            let state = Arc::make_mut(&mut script.model.state);
+            state.unlocked.insert("second".into(), "a picture".into());
             script.open(StepRef::new(lesson, step));
             script.keys(keys);
         });
