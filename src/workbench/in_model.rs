@@ -57,27 +57,27 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
                 .map_or(64, |(_, wave)| *wave);
             Problem::launch_shape(exercise, named(sizes), wave as u32)
         }),
-        on_host: {
-            let compiled = OnceLock::new();
-            Arc::new(
-                move |sizes: &[(&str, usize)], number: Option<(&str, f32)>, arrays: Arrays| {
-                    let compiled = compiled.get_or_init(|| {
-                        compile(exercise, &file).map_err(|error| format!("{error:#}"))
-                    });
-                    let (toolchain, module) =
-                        compiled.as_ref().map_err(|error| anyhow!("{error}"))?;
-                    let mut problem = Problem::shape(exercise, &named(sizes), WAVE)?;
-                    if let Some((name, value)) = number {
-                        problem.set_number(name, value);
-                    }
-                    let made = on_stand_in(toolchain, module, problem, arrays, &file);
-                    made.with_context(|| {
-                        format!("your {} in the model, on the stand-in", exercise.name)
-                    })
-                },
-            )
-        },
+        on_host: Arc::new(on_host(exercise, file)),
     })
+}
+
+/// The kernel on the stand-in, compiled when it is first asked for.
+fn on_host(
+    exercise: &'static Exercise,
+    file: File,
+) -> impl Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> Result<Arrays> {
+    let compiled = OnceLock::new();
+    move |sizes, number, arrays| {
+        let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));
+        let compiled = compiled.get_or_init(compile).as_ref();
+        let (toolchain, module) = compiled.map_err(|error| anyhow!("{error}"))?;
+        let mut problem = Problem::shape(exercise, &named(sizes), WAVE)?;
+        if let Some((name, value)) = number {
+            problem.set_number(name, value);
+        }
+        let made = on_stand_in(toolchain, module, problem, arrays, &file);
+        made.with_context(|| format!("your {} in the model, on the stand-in", exercise.name))
+    }
 }
 
 fn named(sizes: &[(&str, usize)]) -> Sizes {
@@ -89,15 +89,9 @@ fn named(sizes: &[(&str, usize)]) -> Sizes {
 
 fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
     let toolchain = Toolchain::ready(&mut |_| {})?;
-    match compile::compile(&toolchain, exercise, file)? {
-        Ok(module) => Ok((toolchain, module)),
-        Err(findings) => bail!(
-            "{}",
-            findings
-                .first()
-                .map_or("it does not compile", |finding| &finding.message)
-        ),
-    }
+    let module = compile::compile(&toolchain, exercise, file)?;
+    let module = module.map_err(|_| anyhow!("it does not compile"))?;
+    Ok((toolchain, module))
 }
 
 /// One launch in a process of its own, with the limits of a check.

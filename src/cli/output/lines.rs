@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
@@ -17,52 +17,8 @@ pub fn spinner() -> Option<ProgressBar> {
         let style = ProgressStyle::with_template("{spinner} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner())
             .tick_chars("|/-\\ ");
-        let target = ProgressDrawTarget::term_like(Box::new(Narrow(Term::stderr())));
-        ProgressBar::with_draw_target(None, target).with_style(style)
+        ProgressBar::new_spinner().with_style(style)
     })
-}
-
-/// The terminal without its last columns: the bar fills its line, and the `^C` that a terminal shows would begin another, which
-/// would be cleared in its stead.
-#[derive(Debug)]
-struct Narrow(Term);
-
-impl TermLike for Narrow {
-    fn width(&self) -> u16 {
-        self.0.size().1.saturating_sub(3)
-    }
-
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_up(n)
-    }
-
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_down(n)
-    }
-
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_right(n)
-    }
-
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_left(n)
-    }
-
-    fn write_line(&self, text: &str) -> io::Result<()> {
-        self.0.write_line(text)
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        self.0.write_str(text)
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.0.clear_line()
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// Lines for people: progress on the terminal's error stream, results on its output.
@@ -87,7 +43,16 @@ impl<W: Write + Send> Lines<W> {
         progress.suspend(|| {
             writeln!(out, "{text}")?;
             out.flush()
-        })
+        })?;
+        self.home()
+    }
+
+    /// The bar ends at the right edge, where the `^C` of a terminal would begin another line, to be cleared in its stead.
+    fn home(&self) -> io::Result<()> {
+        match self.progress.is_hidden() {
+            true => Ok(()),
+            false => Term::stderr().write_str("\r"),
+        }
     }
 }
 
@@ -102,7 +67,7 @@ impl<W: Write + Send> EventSink for Lines<W> {
                     .unwrap_or_default();
                 self.progress.set_message(format!("{}{eta}", phase.message));
                 self.progress.tick();
-                Ok(())
+                self.home()
             }
             Body::Step(step) => {
                 self.progress
