@@ -6,13 +6,14 @@ FROM rocm/dev-ubuntu-24.04:${ROCM}-complete AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential ca-certificates curl zlib1g-dev libzstd-dev \
     && rm -rf /var/lib/apt/lists/*
 RUN curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain 1.95
-ENV PATH=/root/.cargo/bin:$PATH
+# The checkout asks for the newest Rust there is, which would be downloaded as well.
+ENV PATH=/root/.cargo/bin:$PATH RUSTUP_TOOLCHAIN=1.95
 WORKDIR /source
 COPY . .
 RUN cargo build --release --locked --features rocm
 
 FROM rocm/dev-ubuntu-24.04:${ROCM}
-RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rocprofiler-sdk \
+RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rccl rocprofiler-sdk \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /source/target/release/tinyllama-tutor /usr/local/bin/
 ENTRYPOINT ["tinyllama-tutor"]

@@ -118,6 +118,12 @@ const SAID: &[Said] = &[
     ),
     (&["session", "verify"], 2, &["begins one"], "session verify"),
     (
+        &["session", "show", "--class", "/no/such/class"],
+        3,
+        &["/no/such/class does not exist", "--class DIR"],
+        "HOME",
+    ),
+    (
         &["session", "import", "/no/such.tar.gz"],
         2,
         &["/no/such.tar.gz", "No such file"],

@@ -160,3 +160,32 @@ fn a_full_disk_is_told_and_an_existing_session_still_opens() {
     assert_eq!(status, Some(0), "{said}{errors}");
     assert!(said.contains(FAREWELL), "{said}");
 }
+
+#[test]
+fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: this process may not mount a small disk");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let place = Place {
+        folder: folder.path().join("ada"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place.clone()).unwrap();
+    let mut state = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+        char::from(b'a' + (state >> 59) as u8 % 26)
+    });
+    let text: String = noise.take(400_000).collect();
+    session.record_all(vec![Event::Note { text }]).unwrap();
+    drop(session);
+    let archive = disk.path().join("ada.tar.gz");
+    let export = || tinyllama_tutor::inside::session::archive::export(&place, &archive);
+    assert!(export().is_err(), "128 KiB do not hold it");
+    assert!(!archive.exists());
+    fs::remove_dir_all(&place.folder).unwrap();
+    drop(Session::open(place.clone()).unwrap());
+    export().unwrap();
+}

@@ -561,3 +561,24 @@ fn a_missing_path_is_an_error() {
     let error = import(&fixture("no-such-file")).unwrap_err();
     assert!(error.to_string().contains("no-such-file"), "{error}");
 }
+
+#[test]
+fn a_file_of_nothing_but_names_of_columns_and_one_in_utf_16_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = std::fs::read_to_string(fixture("rocprofv3/kernel_trace.csv")).unwrap();
+    let head = folder.path().join("a_kernel_trace.csv");
+    std::fs::write(&head, table.lines().next().unwrap()).unwrap();
+    let found = import(&head).unwrap();
+    assert_eq!((found.taken.len(), found.taken[0].rows), (1, 0));
+    assert_eq!(found.damage, []);
+    let wide: Vec<u8> = table.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let path = folder.path().join("b_kernel_trace.csv");
+    std::fs::write(&path, [b"\xff\xfe", &wide[..]].concat()).unwrap();
+    let found = import(&path).unwrap();
+    assert!(found.taken.is_empty());
+    assert!(
+        found.passed_over[0].reason.contains("UTF-16"),
+        "{}",
+        found.passed_over[0].reason
+    );
+}

@@ -158,9 +158,31 @@ fn lint_refuses_questions_that_give_themselves_away_or_leave_one_alone() {
             "`42.4 ms` is typed",
         ),
         ("A right one.", HINT, "Please mend it.", "write fix"),
+        ("It is 7 ms.", HINT, "How many?", "`7 ms` is typed"),
+        (
+            "A right one.",
+            "    hints: [{ text: It takes 5 milliseconds. }]\n",
+            "How many?",
+            "`5 milliseconds` is typed",
+        ),
     ] {
         write("first/one.yaml", &lesson(right, hints, text));
         let found = found();
         assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+    }
+    // Pages as well, but for the one on which figures are written down.
+    write("first/one.yaml", &lesson("A right one.", HINT, "How many?"));
+    std::fs::create_dir(folder.path().join("reference")).unwrap();
+    let page = "# A page\n\nThe best of many | a winner.\n\nIt took 3 us, and many a plane.\n";
+    for (name, expected) in [
+        ("other.md", &["`3 us` is typed", "`many a`", "`plane`"][..]),
+        ("measured.md", &["`many a`", "`plane`"]),
+    ] {
+        write(&format!("reference/{name}"), page);
+        let found = found();
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        let told = |words: &&str| found.iter().any(|problem| problem.contains(words));
+        assert!(expected.iter().all(told), "{found:?}");
+        std::fs::remove_file(folder.path().join(format!("reference/{name}"))).unwrap();
     }
 }

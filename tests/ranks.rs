@@ -182,6 +182,40 @@ fn a_missing_sum_is_found() {
 }
 
 #[test]
+fn gradients_over_ranks_are_checked_by_themselves() {
+    let Some(rocm) = stand_in::built() else {
+        return;
+    };
+    let check = |plant: &str, more: &[&str]| {
+        let home = tempfile::tempdir().unwrap();
+        let model = MODEL.iter().filter(|flag| **flag != "--events");
+        tutor(home.path())
+            .args(["gradcheck", "v4"])
+            .args(model)
+            .args(more)
+            .env("ROCM_PATH", rocm)
+            .env("HIP_PATH", rocm)
+            .env("HIP_STAND_IN_CACHE", rocm.join("cache"))
+            .env("HIP_STAND_IN_DEVICES", "2")
+            .env("HIP_STAND_IN_SUM", plant)
+            .output()
+            .unwrap()
+    };
+    let good = check("on", &["--gpus=2"]);
+    assert!(good.status.success(), "{}", stderr(&good));
+    assert!(
+        stdout(&good).contains("summed over 2 GPUs"),
+        "{}",
+        stdout(&good)
+    );
+    let bad = check("off", &["--gpus=2", "--json"]);
+    assert_eq!(bad.status.code(), Some(1), "{}", stderr(&bad));
+    let document: Value = serde_json::from_str(&stdout(&bad)).unwrap();
+    assert_eq!(document["passed"], false);
+    assert_eq!(check("on", &["--gpus=2", "v1"]).status.code(), Some(2));
+}
+
+#[test]
 fn a_rank_that_dies_ends_the_run_with_its_name() {
     let Some(rocm) = stand_in::built() else {
         return;

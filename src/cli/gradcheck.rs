@@ -7,13 +7,15 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::json::print_json;
+use super::say::say;
+use crate::base::clock::since_1970;
 use crate::device::{self, Backend, CacheSettings, Tuning};
 use crate::model::{Backward, Initialisation, LibraryKernels};
-use crate::run::UsageError;
 use crate::run::spec::TrainingArgs;
+use crate::run::{Control, Launcher, Line, RunExit, RunSpec, Told, UsageError, supervise};
 use crate::targets::gradient_check::{self, Comparison};
-use crate::targets::{ALL, Kind, Target, v1};
+use crate::targets::{ALL, Kind, Target, v1, v4};
+use crate::train::event::{Body, RankCheck};
 use crate::train::{Options, dtype_name};
 
 #[derive(Debug, Args)]
@@ -21,6 +23,9 @@ pub struct GradcheckArgs {
     /// Draw the input from this seed instead of a fresh one
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
+    /// Check the gradients that v4 sums over so many GPUs, against those of one with the whole batch
+    #[arg(long, value_name = "N", conflicts_with = "input_seed")]
+    gpus: Option<usize>,
     #[command(flatten)]
     common: CheckArgs,
 }
@@ -83,6 +88,9 @@ struct Checked {
 }
 
 pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
+    if args.gpus.is_some() {
+        return over_ranks(args);
+    }
     let (entrants, checked) = args
         .common
         .entrants(every_gradient(), gradient_check::tolerance)?;
@@ -96,12 +104,60 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         checked,
         comparisons,
     };
-    if args.common.json {
-        print_json(&report)?;
-    } else {
-        print_gradients(&mut io::stdout().lock(), &report)?;
-    }
+    say(args.common.json, &report, |out| {
+        print_gradients(out, &report)
+    })?;
     Ok(Exit::of(report.passed))
+}
+
+/// What a run over several GPUs checks before its first step.
+fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
+    let name = v4::TARGET.name;
+    if args.common.targets != [v4::TARGET] {
+        bail!(UsageError(format!(
+            "--gpus checks {name} alone: gradcheck {name} --gpus N"
+        )));
+    }
+    // The run takes the flags of this command as they were given.
+    let words = std::env::args()
+        .skip_while(|word| word != "gradcheck")
+        .skip(1);
+    let words: Vec<String> = words
+        .filter(|word| word != name && word != "--json")
+        .collect();
+    let once = ["--num-steps=1", "--warmup=0", "--repeatability=off"].map(str::to_owned);
+    let spec = RunSpec::parse(name, &words)?.within(&[], &once)?;
+    let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
+    let start = Launcher::of_this_program().run(&spec);
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
+        if let Told::Line(Line::Event(event)) = told
+            && let Body::Summary(summary) = event.body
+        {
+            found = summary.rank_check;
+        }
+        Ok(())
+    })?;
+    let Some(check) = found else {
+        eprintln!("{}", ended.stderr.trim_end());
+        return Ok(match ended.exit {
+            RunExit::Status(2) => Exit::Usage,
+            RunExit::Status(3) => Exit::Environment,
+            _ => Exit::Failed,
+        });
+    };
+    say(args.common.json, &check, |out| {
+        writeln!(
+            out,
+            "{name} {} gradients of {} tensors, summed over {} GPUs, beside those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
+            verdict(check.passed),
+            check.tensors,
+            args.gpus.unwrap_or_default(),
+            check.gradient_difference,
+            check.worst_parameter.as_deref().unwrap_or("none differs"),
+            check.tolerance
+        )
+    })?;
+    Ok(Exit::of(check.passed))
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
@@ -132,11 +188,9 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
         checked,
         targets,
     };
-    if args.common.json {
-        print_json(&report)?;
-    } else {
-        print_trainings(&mut io::stdout().lock(), &report)?;
-    }
+    say(args.common.json, &report, |out| {
+        print_trainings(out, &report)
+    })?;
     Ok(Exit::of(report.passed))
 }
 
@@ -183,12 +237,12 @@ impl CheckArgs {
         let fusion = training.switches.graph_fusion;
         device::configure_runtime(CacheSettings {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
-            tuning: training.tuning.unwrap_or(Tuning::Off),
+            tuning: training.switches.tuning.unwrap_or(Tuning::Off),
         });
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match training.tuning {
+        let library = match training.switches.tuning {
             Some(tuning) => tuning.into(),
             None if backend.is_asynchronous() => LibraryKernels::Plain,
             None => LibraryKernels::Tuned,
@@ -220,9 +274,7 @@ impl CheckArgs {
 
 /// Different every time: the seed is printed, so that a failure can be repeated.
 pub fn fresh_seed() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_nanos() as u64)
+    since_1970().as_nanos() as u64
 }
 
 fn verdict(ok: bool) -> &'static str {

@@ -3,17 +3,16 @@
 use serde::Serialize;
 
 use super::class::{Class, ClassError};
-use crate::lesson::{Course, StepKind};
+use crate::lesson::quantity::Term;
+use crate::lesson::{Check, Course, RunName, StepKind};
 use crate::session::State;
 use crate::session::state::Run;
-
-/// A loss that fell by less is not learning.
-const LEARNS: f64 = 0.99;
 
 /// A learner's best.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rung {
     pub learner: String,
+    pub target: String,
     pub samples_per_s: f64,
     pub step_ms: Option<f64>,
     /// Flags of the run.
@@ -38,29 +37,29 @@ pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<Rung>, ClassErro
 }
 
 fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
-    let steps = course
-        .lessons()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
+    let steps = course.steps();
     let contests =
         steps.filter(|(_, step)| matches!(step.kind, StepKind::Run { contest: true, .. }));
-    let runs = contests.flat_map(|(lesson, step)| {
-        let progress = state.step(&lesson.id, &step.id);
-        progress.map_or(&[][..], |progress| &progress.runs)
-    });
-    let correct: Vec<(f64, &Run)> = runs
-        .filter_map(|id| state.runs.get(id))
-        .filter(|run| is_correct(run))
-        .filter_map(|run| Some((*run.values.get("samples_per_s")?, run)))
-        .collect();
+    let mut correct: Vec<(f64, &Run)> = Vec::new();
+    for (lesson, step) in contests {
+        let name = RunName::parse(&step.id, &lesson.id);
+        let required = || step.checks.iter().filter(|check| check.required);
+        let Some(progress) = state.step(&lesson.id, &step.id) else {
+            continue;
+        };
+        let runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
+        let runs = runs.filter(|run| {
+            run.recording.is_none()
+                && run.exit.is_some_and(|exit| exit.is_success())
+                && required().all(|check| holds(check, &name, run, state))
+        });
+        correct.extend(runs.filter_map(|run| Some((*run.values.get("samples_per_s")?, run))));
+    }
     let (samples_per_s, run) = correct.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let flags = run
-        .command
-        .iter()
-        .skip_while(|word| *word != "--events")
-        .skip(1);
-    let flags: Vec<&str> = flags.map(String::as_str).collect();
+    let flags: Vec<&str> = run.flags().map(String::as_str).collect();
     Some(Rung {
         learner: learner.into(),
+        target: run.target.clone(),
         samples_per_s: *samples_per_s,
         step_ms: run.values.get("total_ms").copied(),
         flags: flags.join(" ").replace(char::is_control, " "),
@@ -68,15 +67,26 @@ fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
     })
 }
 
-/// Made here, to its end, with every gradient, and it learned.
-fn is_correct(run: &Run) -> bool {
-    let value = |name: &str| run.values.get(name).copied();
-    let fell = value("final_loss").zip(value("first_loss"));
-    let gradients = value("parameters_with_gradient").zip(value("parameter_tensors"));
-    run.recording.is_none()
-        && run.exit.is_some_and(|exit| exit.is_success())
-        && fell.is_some_and(|(last, first)| last <= LEARNS * first)
-        && gradients.is_some_and(|(with, of)| with == of)
+/// Whether a run of the contest meets a check of it, by the figures in the records.
+fn holds(check: &Check, contest: &RunName, run: &Run, state: &State) -> bool {
+    let value = |term: &Term| {
+        let other = || {
+            let progress = state.step(&term.run.lesson, &term.run.step)?;
+            state.runs.get(progress.runs.last()?)
+        };
+        let run = if term.run == *contest {
+            Some(run)
+        } else {
+            other()
+        };
+        run?.values.get(term.metric.name()).copied()
+    };
+    let above = value(&check.measure.numerator);
+    let found = match &check.measure.denominator {
+        Some(below) => above.zip(value(below)).map(|(above, below)| above / below),
+        None => above,
+    };
+    found.is_some_and(|value| check.accepts(value))
 }
 
 #[cfg(test)]
@@ -91,14 +101,14 @@ mod tests {
         let class = tempfile::tempdir().unwrap();
         let course = Course::load(&Source::BuiltIn).unwrap();
         let at = StepRef::new("regression-and-wrap-up", "contest");
-        let run = |learner: &str, id: &str, rate: f64, gradients: f64| {
+        let run = |learner: &str, id: &str, rate: f64, gradients: f64, size: f64| {
             let place = Place {
                 folder: class.path().join(learner),
                 learner: learner.into(),
             };
             let mut session = Session::open(place).unwrap();
             let command = ["tutor", "run", "v4", "--events", "--dtype", "bf16"];
-            let started = Event::RunStarted {
+            let begun = |id: &str, at: &StepRef| Event::RunStarted {
                 run: id.into(),
                 at: Some(at.clone()),
                 target: "v4".into(),
@@ -113,17 +123,30 @@ mod tests {
                 ("parameter_tensors", 38.0),
                 ("parameters_with_gradient", gradients),
             ];
-            let finished = Event::RunFinished {
+            let ended = |id: &str, size: f64| Event::RunFinished {
                 run: id.into(),
                 exit: RunExit::SUCCESS,
-                values: values.map(|(name, value)| (name.to_string(), value)).into(),
+                values: values
+                    .into_iter()
+                    .chain([("parameters", size)])
+                    .map(|(name, value)| (name.to_string(), value))
+                    .collect(),
             };
-            session.record_all(vec![started, finished]).unwrap();
+            let before = StepRef::new("fusing-a-block", "ultra");
+            let usual = format!("usual-{id}");
+            let events = vec![
+                begun(&usual, &before),
+                ended(&usual, 1e6),
+                begun(id, &at),
+                ended(id, size),
+            ];
+            session.record_all(events).unwrap();
         };
-        run("ada", "1", 500.0, 38.0);
-        run("ada", "2", 900.0, 38.0);
-        run("bob", "3", 700.0, 38.0);
-        run("eve", "4", 9000.0, 1.0);
+        run("ada", "1", 500.0, 38.0, 1e6);
+        run("ada", "2", 900.0, 38.0, 1e6);
+        run("bob", "3", 700.0, 38.0, 1e6);
+        run("eve", "4", 9000.0, 1.0, 1e6);
+        run("mallory", "5", 8000.0, 38.0, 1e4);
         let mut class = Class::open(class.path()).unwrap();
         let rungs = ladder(&mut class, &course).unwrap();
         let order: Vec<(&str, f64)> = rungs

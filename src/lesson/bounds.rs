@@ -54,7 +54,7 @@ const DEEPEST: usize = 500;
 const MOST_ALIASES: usize = 100;
 
 /// Why a course may not give these flags to a run; none where it may.
-pub(super) fn refused_flag(flags: &[String]) -> Option<String> {
+pub fn refused_flag(flags: &[String]) -> Option<String> {
     let flags = split(flags);
     let flag = flags.iter().find(|flag| !FLAGS.contains(&flag.name()))?;
     Some(format!(

@@ -29,6 +29,8 @@ pub struct Check {
     pub confidence: Option<f64>,
     /// Whether missing it keeps the step open. An effect that a machine may not show is not required.
     pub required: bool,
+    /// Whether only a GPU can show it: a run on a CPU is not asked.
+    pub on_gpu: bool,
     pub passed: String,
     pub not_yet: String,
 }
@@ -103,6 +105,15 @@ pub struct Outcome {
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
+        if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
+            return Outcome {
+                verdict: Verdict::NotEvaluated,
+                undecided: None,
+                value: None,
+                interval: None,
+                recorded: None,
+            };
+        }
         let (judged, value, interval) = match self.measured(runs) {
             Err(undecided) => (Err(undecided), None, None),
             Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),
@@ -239,6 +250,10 @@ fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> 
     }
 }
 
+fn on_cpu(run: &RunName, runs: &dyn Runs) -> bool {
+    runs.of(run).last().is_some_and(|run| run.is_of_cpu())
+}
+
 fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
     newest_run(term, runs)?
         .value(term.metric, term.statistic)
@@ -289,6 +304,9 @@ impl Outcome {
         let numbers = self.numbers(check);
         match &self.undecided {
             Some(undecided) => format!("{}{numbers}", undecided.explain()),
+            None if self.verdict == Verdict::NotEvaluated => {
+                "Only a GPU can show this, and this run was made on a CPU: nothing is asked of it here.".into()
+            }
             None if self.verdict == Verdict::Passed => {
                 format!("{}\n{numbers}", check.passed.trim())
             }

@@ -263,6 +263,8 @@ pub struct CheckDocument {
     pub confidence: Option<f64>,
     /// False for an effect that this machine may not show: missing it holds nobody up
     pub required: Option<bool>,
+    /// Only a GPU can show it: nothing is asked of a run on a CPU
+    pub on_gpu: Option<bool>,
     /// Said when it is met
     pub passed: String,
     /// Said when it is missed: what that means and what to do

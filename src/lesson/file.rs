@@ -56,6 +56,12 @@ impl File {
         }
     }
 
+    /// From 1.
+    pub(super) fn problem_in_line(&self, line: usize, message: String) -> Problem {
+        let position = Some(Position { line, column: 1 });
+        Problem::new(&self.name, &self.text, position, message)
+    }
+
     pub(super) fn problem(&self, path: &[Part], message: impl Into<String>) -> Problem {
         Problem::new(
             &self.name,

@@ -1,15 +1,20 @@
 //! What makes a course worse without making it wrong: questions that give themselves away, numbers without help, figures
 //! that nobody can trace, words that a plain text does without.
 
-use super::course::{Course, Lesson, Step, StepKind};
+use serde_yaml::Value;
+
+use super::course::{Course, Lesson, StepKind};
+use super::file::File;
 use super::live;
+use super::load::WORKSHOP;
+use super::locate::Part;
 use super::place::{Place, problem};
 use super::problem::Problem;
 use super::quiz::{Choice, Quiz};
 use super::source::Source;
 
 /// Units that a figure is measured in.
-const UNITS: [&str; 9] = [
+const UNITS: [&str; 11] = [
     "ms",
     "us",
     "GB/s",
@@ -19,10 +24,12 @@ const UNITS: [&str; 9] = [
     "samples/s",
     "samples a second",
     "tokens/s",
+    "milliseconds",
+    "microseconds",
 ];
 
 /// Words to avoid, each with what to write instead.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 20] = [
     ("mend", "fix"),
     ("mends", "fixes"),
     ("mended", "fixed"),
@@ -31,7 +38,37 @@ const WORDS: [(&str, &str); 8] = [
     ("quotient", "ratio"),
     ("bethink", "think of"),
     ("so-called", "nothing"),
+    ("lives from", "what it depends on"),
+    ("live from", "what they depend on"),
+    ("a few ten", "a few tens of"),
+    ("many a", "many"),
+    ("the like of", "the same as"),
+    ("as it comes", "by default"),
+    ("for ever", "forever"),
+    ("all is lost", "what is lost"),
+    ("plane", "wavefront"),
+    ("planes", "wavefronts"),
+    ("cube", "workgroup"),
+    ("cubes", "workgroups"),
 ];
+
+/// A paragraph that says whose words these are may use them.
+const WHOSE: &str = "CubeCL";
+
+/// Keys of a course file whose text is read by learners.
+const TEXTS: [&str; 8] = [
+    "title",
+    "text",
+    "because",
+    "passed",
+    "not_yet",
+    "shows",
+    "objectives",
+    "summary",
+];
+
+/// The page on which figures are written down, which texts then name.
+const RECORD: &str = "measured.md";
 
 /// Everything that is not as good as it should be.
 pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
@@ -47,10 +84,66 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
                 let message = "a number needs a hint: whoever gets it wrong is told it";
                 refuse(Place::Step(index, None), message.into());
             }
-            texts(index, step, &mut refuse);
+        }
+    }
+    let lessons = course.lessons();
+    let lessons = lessons.map(|lesson| format!("{}/{}.yaml", lesson.session, lesson.id));
+    for path in lessons.chain([WORKSHOP.to_string()]) {
+        if let Ok(file) = File::open(source, &path)
+            && let Ok(document) = serde_yaml::from_str(&file.text)
+        {
+            texts(&document, &mut Vec::new(), false, &mut |path, text| {
+                let found = wording(&prose(&live::typed(text)), true);
+                problems.extend(found.map(|message| file.problem(path, message)));
+            });
+        }
+    }
+    for name in course.reference.keys() {
+        if let Ok(file) = File::open(source, &format!("reference/{name}")) {
+            page(&file, name != RECORD, &mut problems);
         }
     }
     problems
+}
+
+/// Every text of a course file, with the way to it.
+fn texts<'a>(
+    value: &'a Value,
+    path: &mut Vec<Part<'a>>,
+    is_text: bool,
+    found: &mut dyn FnMut(&[Part], &str),
+) {
+    let mut below = |part, value, is_text| {
+        path.push(part);
+        texts(value, path, is_text, found);
+        path.pop();
+    };
+    match value {
+        Value::Mapping(entries) => {
+            for (key, value) in entries {
+                let key = key.as_str().unwrap_or_default();
+                below(Part::Key(key), value, TEXTS.contains(&key));
+            }
+        }
+        Value::Sequence(items) => {
+            for (index, value) in items.iter().enumerate() {
+                below(Part::Index(index), value, is_text);
+            }
+        }
+        Value::String(text) if is_text => found(path, text),
+        _ => {}
+    }
+}
+
+/// A reference page, paragraph by paragraph.
+fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
+    let text = prose(&live::typed(&file.text));
+    let mut line = 1;
+    for paragraph in text.split("\n\n") {
+        let found = wording(paragraph, asks_for_sources);
+        problems.extend(found.map(|message| file.problem_in_line(line, message)));
+        line += paragraph.matches('\n').count() + 2;
+    }
 }
 
 /// The longest choice is the right one too often.
@@ -83,28 +176,36 @@ fn is_longest(choices: &[Choice]) -> bool {
     right > wrong.max()
 }
 
-fn texts(index: usize, step: &Step, refuse: &mut dyn FnMut(Place, String)) {
-    let place = Place::Step(index, Some("text"));
-    let text = prose(&live::typed(&step.text));
-    if let Some(figure) = bare_figure(&text) {
-        let message = format!(
+/// What is wrong with the words and figures of a text.
+fn wording(text: &str, asks_for_sources: bool) -> impl Iterator<Item = String> + use<> {
+    let figure = bare_figure(text).filter(|_| asks_for_sources);
+    let figure = figure.map(|figure| {
+        format!(
             "`{figure}` is typed: name where it comes from, as `{{{{ known: ID }}}}`, a recording or a document, or mark a made-up one as `{{{{ = {figure} }}}}`"
-        );
-        refuse(place, message);
-    }
-    let said = [&step.title, &text];
-    for (word, better) in WORDS {
-        let is_word = |part: &str| part.eq_ignore_ascii_case(word);
-        let mut words = said
-            .iter()
-            .flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '-'));
-        if words.any(is_word) {
-            refuse(place, format!("`{word}`: write {better}"));
+        )
+    });
+    // Words with single blanks between them, and what stands between parts of a sentence as a word of its own.
+    let mut said = String::from(" ");
+    for c in text.chars() {
+        match c {
+            c if c.is_alphanumeric() || c == '-' => said.extend(c.to_lowercase()),
+            c if !c.is_whitespace() => said.push_str(" . "),
+            _ if !said.ends_with(' ') => said.push(' '),
+            _ => {}
         }
     }
+    said.push(' ');
+    let explained = text.contains(WHOSE);
+    let avoided = WORDS.into_iter().filter(move |(word, better)| {
+        let is_of_kernels = better.starts_with("wave") || better.starts_with("work");
+        said.contains(&format!(" {word} ")) && !(is_of_kernels && explained)
+    });
+    figure
+        .into_iter()
+        .chain(avoided.map(|(word, better)| format!("`{word}`: write {better}")))
 }
 
-/// A text without its code and drawings.
+/// A text without its code and drawings; lines stay where they are.
 fn prose(text: &str) -> String {
     let mut prose = String::new();
     let mut is_code = false;
@@ -114,8 +215,8 @@ fn prose(text: &str) -> String {
         } else if !is_code {
             let outside = line.split('`').step_by(2);
             prose.push_str(&outside.collect::<Vec<_>>().join(" "));
-            prose.push('\n');
         }
+        prose.push('\n');
     }
     prose
 }

@@ -160,30 +160,106 @@ enum Piece<'a> {
     Value(&'a str),
 }
 
-/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from.
+/// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from. Figures of
+/// recordings say so; within a table only with a mark, which is explained below.
 pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
-    let mut sources: Vec<String> = Vec::new();
-    let mut filled = String::new();
+    let mut filled = Filled::default();
     for piece in pieces(text) {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
+            Piece::Text(text) => filled.text.push_str(text),
             Piece::Value(expression) => match Value::parse(expression, lesson) {
-                Ok(Value::Known(known)) => {
-                    filled.push_str(&known.text);
-                    sources.extend(known.source.filter(|source| !sources.contains(source)));
-                }
-                Ok(value) => filled.push_str(&measured(&value, runs, outputs)),
-                Err(_) => drop(write!(filled, "{{{{ {expression} }}}}")),
+                Ok(Value::Known(known)) => filled.known(known),
+                Ok(value) => filled.measured(measured(&value, runs, outputs)),
+                Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
             },
         }
     }
-    if !sources.is_empty() {
-        let many = if sources.len() == 1 { "" } else { "s" };
-        let sources = sources.join("; ");
-        // Writing to a string cannot fail.
-        let _ = write!(filled, "\n\n*Source{many} of the figures: {sources}.*\n");
+    filled.end()
+}
+
+/// `text` with its figures filled in, where all of them are the same for every learner.
+///
+/// # Errors
+/// Which one is not, or what is wrong with it.
+pub fn settle(text: &str) -> Result<String, String> {
+    let mut filled = Filled::default();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.text.push_str(text),
+            Piece::Value(expression) => match Value::parse(expression, "")? {
+                Value::Known(known) => filled.known(known),
+                _ => {
+                    let why = "is a learner's own, which only the text of a step can show";
+                    return Err(format!("`{{{{ {expression} }}}}` {why}"));
+                }
+            },
+        }
     }
-    filled
+    Ok(filled.end())
+}
+
+/// A text as far as it is filled in.
+#[derive(Default)]
+struct Filled {
+    text: String,
+    /// Where the known figures come from.
+    sources: Vec<String>,
+    /// Of which recordings figures stand in tables.
+    marked: Vec<String>,
+}
+
+/// Behind a recorded figure in a table.
+const MARK: &str = "(r)";
+
+impl Filled {
+    fn known(&mut self, known: Known) {
+        self.text.push_str(&known.text);
+        let new = known.source.filter(|source| !self.sources.contains(source));
+        self.sources.extend(new);
+    }
+
+    fn measured(&mut self, (shown, recorded): (String, Option<String>)) {
+        self.text.push_str(&shown);
+        let Some(label) = recorded else {
+            return;
+        };
+        let line = self.text.lines().next_back().unwrap_or_default();
+        if line.trim_start().starts_with('|') {
+            let _ = write!(self.text, " {MARK}");
+            if !self.marked.contains(&label) {
+                self.marked.push(label);
+            }
+        } else {
+            let _ = write!(self.text, " ({label})");
+        }
+    }
+
+    fn end(mut self) -> String {
+        let mut below = Vec::new();
+        if !self.marked.is_empty() {
+            below.push(format!("{MARK}: {}", self.marked.join("; ")));
+        }
+        if !self.sources.is_empty() {
+            let many = if self.sources.len() == 1 { "" } else { "s" };
+            below.push(format!(
+                "Source{many} of the figures: {}",
+                self.sources.join("; ")
+            ));
+        }
+        if below.is_empty() {
+            return self.text;
+        }
+        let below = below.join(". ");
+        match ["\n\n", "\n|"]
+            .iter()
+            .any(|several| self.text.contains(several))
+        {
+            // Writing to a string cannot fail.
+            true => drop(write!(self.text, "\n\n*{below}.*\n")),
+            false => self.text = format!("{} ({below})", self.text.trim_end()),
+        }
+        self.text
+    }
 }
 
 /// Every run that the live values of `text` name, for a step of `lesson`.
@@ -229,23 +305,21 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     pieces.into_iter()
 }
 
-fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
+/// As it is shown, and the recording it is of.
+fn measured(value: &Value, runs: &dyn Runs, outputs: &dyn Outputs) -> (String, Option<String>) {
     let (shown, origin) = match value {
         Value::Known(known) => (known.text.clone(), None),
         Value::Output(figure, unit) => match figure.value(outputs) {
             Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
-            None if outputs.document(&figure.step).is_none() => return "(not run yet)".into(),
-            None => return "(not reported)".into(),
+            None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
+            None => ("(not reported)".into(), None),
         },
         Value::Run(quantity) => match exact(quantity, runs) {
             Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
-            Err(undecided) => return why_not(&undecided).into(),
+            Err(undecided) => (why_not(&undecided).into(), None),
         },
     };
-    match origin {
-        Some(origin) => format!("{shown} ({})", label(origin)),
-        None => shown,
-    }
+    (shown, origin.map(label))
 }
 
 fn why_not(undecided: &Undecided) -> &'static str {
@@ -255,5 +329,71 @@ fn why_not(undecided: &Undecided) -> &'static str {
         Undecided::NotFinite(_) => "(not a finite number)",
         Undecided::OtherDevice { .. } => "(of different devices)",
         _ => "(not measured yet)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Measurements;
+
+    struct Played(Measurements, Option<&'static str>);
+
+    impl Runs for Played {
+        fn of(&self, _: &RunName) -> Vec<&Measurements> {
+            vec![&self.0]
+        }
+        fn recorded(&self, _: &RunName) -> Option<&str> {
+            self.1
+        }
+    }
+
+    impl Outputs for Played {
+        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_recorded_figure_names_its_recording_and_within_a_table_all_do_once() {
+        let (v1, origin) = Library::built_in("v1").unwrap();
+        let origin: &'static str = origin.leak();
+        let row = "| step | {{ a.total_ms }} |\n| loss | {{ a.first_loss }} |\n\n{{ a.first_loss }} at first.";
+        let shown = fill(
+            row,
+            "l",
+            &Played(v1.clone(), Some(origin)),
+            &Played(v1.clone(), None),
+        );
+        assert_eq!(shown.matches(" (r) |").count(), 2, "{shown}");
+        assert_eq!(
+            shown.matches("(r): recording: NVIDIA H200").count(),
+            1,
+            "{shown}"
+        );
+        assert_eq!(shown.matches(" (recording: NVIDIA").count(), 1, "{shown}");
+        let own = fill(row, "l", &Played(v1.clone(), None), &Played(v1, None));
+        assert!(!own.contains("(r)") && !own.contains("recording"), "{own}");
+    }
+
+    #[test]
+    fn a_text_for_all_learners_takes_figures_that_are_the_same_for_all() {
+        let settled = settle("It took {{ known: v1 }}.").unwrap();
+        assert!(
+            settled.starts_with(
+                "It took 42.4 ms. (Source of the figures: measured on one NVIDIA H200"
+            ),
+            "{settled}"
+        );
+        let page = settle("One.\n\n{{ = 10 ms }}, {{ known: v1 }}, {{ known: v2 }}.\n").unwrap();
+        assert_eq!(page.matches("Source").count(), 1, "{page}");
+        assert_eq!(settle("As it is."), Ok("As it is.".into()));
+        for (text, why) in [
+            ("{{ own.total_ms }}", "a learner's own"),
+            ("{{ known: nobody }}", "no figure `nobody`"),
+            ("{{ recording nobody: total_ms }}", "no recording `nobody`"),
+        ] {
+            assert!(settle(text).unwrap_err().contains(why), "{text}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::course::{Course, Lesson, Session};
 use super::document::{FORMAT, LessonDocument, SessionDocument, WorkshopDocument};
 use super::file::File;
+use super::live;
 use super::locate::Part;
 use super::problem::{Problem, Problems};
 use super::source::Source;
@@ -14,7 +15,7 @@ use super::validate;
 /// Says whether the run command takes these flags for this target; the error is what it would print.
 pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 
-const WORKSHOP: &str = "workshop.yaml";
+pub(super) const WORKSHOP: &str = "workshop.yaml";
 
 impl Course {
     /// Reads and checks all of a course.
@@ -128,7 +129,10 @@ fn read_reference(source: &Source, problems: &mut Vec<Problem>) -> BTreeMap<Stri
     let mut pages = BTreeMap::new();
     for name in source.files("reference", "md") {
         match File::open(source, &format!("reference/{name}")) {
-            Ok(file) => drop(pages.insert(name, file.text.to_string())),
+            Ok(file) => match live::settle(&file.text) {
+                Ok(page) => drop(pages.insert(name, page)),
+                Err(message) => problems.push(file.problem_in_line(1, message)),
+            },
             Err(problem) => problems.push(problem),
         }
     }

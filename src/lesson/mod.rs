@@ -30,6 +30,7 @@ pub mod source;
 mod step_reader;
 mod validate;
 
+pub use bounds::refused_flag;
 pub use case::Case;
 pub use check::{Check, Runs, Undecided, Verdict};
 pub use command::Command;

@@ -12,6 +12,7 @@ use super::expect::Expect;
 use super::figure::{Condition, Figure};
 use super::file::File;
 use super::kinds::COMMON;
+use super::live;
 use super::load::CommandCheck;
 use super::locate::Part;
 use super::problem::Problem;
@@ -43,11 +44,10 @@ impl StepReader<'_> {
             .filter(|_| of_runs)
             .filter_map(|(i, check)| self.check(i, check))
             .collect();
-        let hints = step
-            .hints
-            .iter()
-            .map(|hint| Hint {
-                text: hint.text.clone(),
+        let hints = step.hints.iter().enumerate();
+        let hints = hints
+            .map(|(i, hint)| Hint {
+                text: self.settled(&[Part::Key("hints"), Part::Index(i)], &hint.text),
                 after: hint.after.clone(),
             })
             .collect();
@@ -76,6 +76,14 @@ impl StepReader<'_> {
         let mut full = vec![Part::Key("steps"), Part::Index(self.index)];
         full.extend_from_slice(path);
         self.problems.push(self.file.problem(&full, message));
+    }
+
+    /// A text that is the same for every learner, with its figures.
+    fn settled(&mut self, path: &[Part], text: &str) -> String {
+        live::settle(text).unwrap_or_else(|message| {
+            self.refuse(path, message);
+            text.into()
+        })
     }
 
     fn keys(&mut self, step: &StepDocument) {
@@ -295,8 +303,8 @@ impl StepReader<'_> {
             at_most: check.at_most,
             is: check.is.clone(),
             required: check.required.unwrap_or(true),
-            passed: check.passed.clone(),
-            not_yet: check.not_yet.clone(),
+            passed: self.settled(&path, &check.passed),
+            not_yet: self.settled(&path, &check.not_yet),
         })
     }
 
@@ -338,11 +346,12 @@ impl StepReader<'_> {
             let path = [Part::Key("choices"), Part::Index(index), Part::Key("when")];
             self.refuse(&path, message);
         });
+        let path = [Part::Key("choices"), Part::Index(index)];
         Some(Choice {
-            text: choice.text.clone(),
+            text: self.settled(&path, &choice.text),
             correct: choice.correct,
             when: when.ok()?,
-            because: choice.because.clone(),
+            because: self.settled(&path, &choice.because),
         })
     }
 
@@ -362,15 +371,16 @@ impl StepReader<'_> {
         }
         let mistakes = number.mistakes.iter().map(|mistake| Mistake {
             value: mistake.value,
-            because: mistake.because.clone(),
+            because: self.settled(&path, &mistake.because),
         });
+        let mistakes = mistakes.collect();
         Some(Number {
             answer: number.answer.unwrap_or(f64::NAN),
             read,
             tolerance: number.tolerance,
             unit: number.unit.clone(),
-            because: number.because.clone(),
-            mistakes: mistakes.collect(),
+            because: self.settled(&path, &number.because),
+            mistakes,
         })
     }
 
@@ -395,8 +405,9 @@ impl StepReader<'_> {
             at_most: check.at_most,
             confidence: check.confidence.or(usual),
             required: check.required.unwrap_or(true),
-            passed: check.passed.clone(),
-            not_yet: check.not_yet.clone(),
+            on_gpu: check.on_gpu.unwrap_or(false),
+            passed: self.settled(&path, &check.passed),
+            not_yet: self.settled(&path, &check.not_yet),
         })
     }
 

@@ -12,6 +12,7 @@ pub struct Measurements {
     scalars: BTreeMap<Metric, f64>,
     steps: BTreeMap<Metric, Vec<f64>>,
     device: Option<String>,
+    backend: Option<String>,
 }
 
 impl Measurements {
@@ -26,7 +27,10 @@ impl Measurements {
     /// Takes note of an event.
     pub(crate) fn add(&mut self, body: &Body) {
         match body {
-            Body::Hello(hello) => self.device = Some(hello.device.clone()),
+            Body::Hello(hello) => {
+                self.device = Some(hello.device.clone());
+                self.backend = Some(hello.backend.clone());
+            }
             Body::Step(step) if step.measured => {
                 for metric in Metric::ALL {
                     if let Some(value) = metric.of_step(step) {
@@ -50,6 +54,11 @@ impl Measurements {
     /// The name of the device it ran on; none where the stream does not begin with it.
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
+    }
+
+    /// Whether a CPU computed it, which launches no kernel and has no device to wait for.
+    pub fn is_of_cpu(&self) -> bool {
+        self.backend.as_deref() == Some("cpu")
     }
 
     /// The measured steps of a per-step metric; none when it was not reported or holds something that is no time.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use crate::cli::analysis::{Flags, Measure, Sweep};
 use crate::cli::report::CourseArgs;
 use crate::instructor::scope::Named;
 
@@ -41,6 +42,8 @@ pub enum InstructorCommand {
     },
     /// The contest: everybody's best correct run, the fastest first
     Ladder,
+    /// Run everybody's best of the contest again, side by side on one machine or cluster
+    Run(AgainArgs),
     /// One learner's session, as a report in Markdown
     Show { learner: String },
     /// Take back progress; a backup is kept
@@ -80,6 +83,17 @@ pub enum InstructorCommand {
         #[arg(short, long, value_name = "DIR")]
         output: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("1")))]
+pub struct AgainArgs {
+    #[command(flatten)]
+    pub measure: Measure,
+    #[command(flatten)]
+    pub sweep: Sweep,
+    #[command(flatten)]
+    pub flags: Flags,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::json::print_json;
+use super::say::print_json;
 use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
@@ -121,10 +121,6 @@ impl DeviceArgs {
 }
 
 pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
-    execute(args).or_else(super::session::say_error)
-}
-
-fn execute(args: &WorkbenchArgs) -> Result<Exit> {
     let session = args.place.find()?;
     match &args.command {
         WorkbenchCommand::List => {

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::analysis::Metric;
-use crate::train::event::Event;
+use crate::train::event::{Body, Event};
 
 struct Fixed(HashMap<RunName, Vec<Measurements>>);
 
@@ -57,6 +57,7 @@ fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
         at_most,
         confidence,
         required: true,
+        on_gpu: false,
         passed: "It holds.".into(),
         not_yet: "It does not hold.".into(),
     }
@@ -207,6 +208,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
         at_most: None,
         confidence: Some(USUAL_CONFIDENCE),
         required: true,
+        on_gpu: false,
         passed: "So it is.".into(),
         not_yet: "It is not.".into(),
     };
@@ -274,5 +276,41 @@ fn runs_of_different_devices_are_not_compared() {
         };
         assert_eq!((above.as_str(), below.as_str()), ("another", "this one"));
         assert!(outcome.explain(&check).contains("another and this one"));
+    }
+}
+
+/// Only a GPU can show it: a run on a CPU is not judged by it, however it went, and one elsewhere is.
+#[test]
+fn what_only_a_gpu_shows_is_not_asked_of_a_cpu() {
+    let on = |backend: &str| {
+        let mut run = noisy(20.0, 0.01);
+        let Body::Hello(mut hello) = hello("It").body else {
+            panic!("no hello")
+        };
+        hello.backend = backend.into();
+        run.add(&Body::Hello(hello));
+        runs(vec![("goal", run)])
+    };
+    for most in [10.0, 30.0] {
+        let check = Check {
+            on_gpu: true,
+            ..check("goal.total_ms", None, Some(most))
+        };
+        let outcome = check.evaluate(&on("cpu"));
+        assert_eq!(
+            (outcome.verdict, outcome.value),
+            (Verdict::NotEvaluated, None)
+        );
+        assert!(outcome.explain(&check).starts_with("Only a GPU"));
+        let expected = match most > 20.0 {
+            true => Verdict::Passed,
+            false => Verdict::NotYet,
+        };
+        assert_eq!(check.evaluate(&on("rocm")).verdict, expected);
+        let usual = Check {
+            on_gpu: false,
+            ..check
+        };
+        assert_eq!(usual.evaluate(&on("cpu")).verdict, expected);
     }
 }

@@ -47,7 +47,7 @@ pub enum Trouble {
 }
 
 /// What Slurm's programs print, in lower case.
-const SAID: [(&str, Trouble); 17] = [
+const SAID: [(&str, Trouble); 18] = [
     ("due to time limit", Trouble::TimeLimit),
     ("due to preemption", Trouble::Preempted),
     ("node failure", Trouble::NodeFailed),
@@ -55,6 +55,7 @@ const SAID: [(&str, Trouble); 17] = [
     ("oom-kill", Trouble::Memory),
     ("oom killed", Trouble::Memory),
     ("invalid account", Trouble::Account),
+    ("account not permitted", Trouble::Account),
     ("invalid partition", Trouble::Partition),
     ("not permitted to use this partition", Trouble::Partition),
     ("invalid qos", Trouble::Qos),
@@ -179,6 +180,10 @@ mod tests {
             ),
             (
                 "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+                Trouble::Account,
+            ),
+            (
+                "sbatch: error: Batch job submission failed: Job's account not permitted to use this partition (gpu allows a not b)",
                 Trouble::Account,
             ),
             (

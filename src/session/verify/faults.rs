@@ -138,6 +138,7 @@ mod tests {
             at_most,
             confidence: None,
             required: true,
+            on_gpu: false,
             passed: String::new(),
             not_yet: String::new(),
         }

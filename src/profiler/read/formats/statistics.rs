@@ -89,3 +89,24 @@ pub fn kind_from_name(name: &str) -> StatisticKind {
         StatisticKind::Kernel
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_known_by_its_name_where_the_file_does_not_say() {
+        for (name, kind) in [
+            (
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                StatisticKind::Kernel,
+            ),
+            ("ncclAllReduce", StatisticKind::Api),
+            ("hipLaunchKernel", StatisticKind::Api),
+            ("hiprand_kernel", StatisticKind::Kernel),
+            ("MEMORY_COPY_HOST_TO_DEVICE", StatisticKind::MemoryCopy),
+        ] {
+            assert_eq!(kind_from_name(name), kind, "{name}");
+        }
+    }
+}

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use crate::base::clock::since_1970;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 
@@ -102,9 +103,9 @@ pub(super) fn wait_for(id: &str, teller: &mut Teller) -> Result<(), Trouble> {
         let Some(found) = job(id)?.filter(|job| job.state != "RUNNING" && job.is_alive()) else {
             return Ok(());
         };
-        if found.never_starts() {
+        if let Some(trouble) = found.never_starts() {
             cancel(id);
-            return Err(Trouble::NeverStarts(found.waits_for()));
+            return Err(trouble);
         }
         let message = match found.state.as_str() {
             "PENDING" => format!("job {id} waits: {}", found.waits_for()),
@@ -145,24 +146,20 @@ impl Job {
         }
     }
 
-    /// Whether no time will make it start.
-    pub(super) fn never_starts(&self) -> bool {
-        const NEVER: [&str; 8] = [
-            "PartitionConfig",
-            "PartitionTimeLimit",
-            "PartitionNodeLimit",
-            "BadConstraints",
-            "InvalidAccount",
-            "InvalidQOS",
-            "AccountNotAllowed",
-            "QOSNotAllowed",
-        ];
-        NEVER.contains(&self.reason.as_str())
+    /// Why no time will make it start; none where some will.
+    pub(super) fn never_starts(&self) -> Option<Trouble> {
+        match self.reason.as_str() {
+            "InvalidAccount" | "AccountNotAllowed" => Some(Trouble::Account),
+            "InvalidQOS" | "QOSNotAllowed" => Some(Trouble::Qos),
+            "PartitionConfig" | "PartitionTimeLimit" | "PartitionNodeLimit" | "BadConstraints" => {
+                Some(Trouble::NeverStarts(self.waits_for()))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn seconds_left(&self) -> Option<f64> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-        let left = self.start?.checked_sub(now)?;
+        let left = self.start?.checked_sub(since_1970().as_secs())?;
         Some(left as f64)
     }
 }
@@ -211,15 +208,26 @@ mod tests {
     fn a_job_is_read_with_its_expected_start_and_why_it_waits() {
         let job = read("PENDING|1795385110|Resources\n").unwrap();
         assert_eq!(job.start, Some(1_795_385_110));
-        assert!(job.waits_for().contains("busy") && !job.never_starts());
+        assert!(job.waits_for().contains("busy"));
         let waiting = read("PENDING|N/A|(Nodes required | for job are DOWN)").unwrap();
         assert_eq!(waiting.start, None);
         assert_eq!(waiting.waits_for(), "(Nodes required | for job are DOWN)");
-        assert!(
-            read("PENDING|N/A|PartitionTimeLimit")
-                .unwrap()
-                .never_starts()
-        );
+        for (reason, trouble) in [
+            ("Resources", None),
+            ("AssocGrpCpuLimit", None),
+            (
+                "PartitionTimeLimit",
+                Some(Trouble::NeverStarts(
+                    "a limit of yours is reached (PartitionTimeLimit)".into(),
+                )),
+            ),
+            ("AccountNotAllowed", Some(Trouble::Account)),
+            ("InvalidAccount", Some(Trouble::Account)),
+            ("QOSNotAllowed", Some(Trouble::Qos)),
+        ] {
+            let job = read(&format!("PENDING|N/A|{reason}")).unwrap();
+            assert_eq!(job.never_starts(), trouble, "{reason}");
+        }
         assert_eq!(read(""), None);
     }
 }
