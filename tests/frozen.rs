@@ -38,6 +38,7 @@ const VOLATILE: &[&str] = &[
     "bytes_reserved",
     "peak_bytes_in_use",
     "peak_bytes_reserved",
+    "process_peak_bytes",
     "samples_per_s",
     "tokens_per_s",
     "total_ms",

@@ -197,6 +197,38 @@ fn ctrl_z_goes_to_the_shell_and_fg_brings_the_same_screen_back() {
     terminal.wait();
 }
 
+/// The course says `tinyllama-tutor`, and a learner types it.
+#[test]
+fn the_tutors_shell_finds_this_program_wherever_it_lies() {
+    let home = home();
+    let command = command(&home)
+        .env("SHELL", "/bin/sh")
+        .env("PS1", "ready> ")
+        .env_remove("ENV");
+    let terminal = Terminal::start(command, 80, 24);
+    past_the_welcome(&terminal);
+    terminal.send("!");
+    terminal.wait_for("ready>");
+    terminal.send("tinyllama-tutor --version && echo found-$((40 + 2))\n");
+    terminal.wait_for("found-42");
+    terminal.send("exit\n");
+    terminal.wait_until("the tutor", Terminal::is_alternate);
+}
+
+#[test]
+fn a_spinner_is_gone_after_ctrl_c() {
+    let home = home();
+    let command = command(&home).args(["run", "v1", "--config", "tiny", "--num-steps", "1000"]);
+    let mut terminal = Terminal::start(command, 80, 24);
+    terminal.wait_for("ms");
+    terminal.send("\x03");
+    assert_eq!(terminal.wait().code(), Some(130));
+    let text = terminal.text();
+    assert!(!text.contains("counted steps"), "{text}");
+    assert!(!text.contains("that are not counted"), "{text}");
+    assert!(text.contains("with a gradient"), "{text}");
+}
+
 #[test]
 fn a_hang_up_in_mid_run_leaves_no_process_and_a_session_that_resumes() {
     let home = home();

@@ -1,6 +1,6 @@
 //! `run v4 --kernel`: learners' kernels in the real step, not before their gradients agree.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::base::statistics::relative_difference;
 use crate::device::open_driver_of;
@@ -8,11 +8,15 @@ use crate::model::Weights;
 use crate::run::UsageError;
 use crate::run::spec::OwnKernel;
 use crate::targets::{Target, v4};
-use crate::train::{Data, EngineDevice, KernelInPlace, MatmulPrecision, Options};
-use crate::workbench::{File, find, gpu, in_model, words};
+use crate::train::{Data, EngineDevice, KernelInPlace, MatmulPrecision, Options, Synchronize};
+use crate::workbench::{File, check, find, gpu, in_model, words};
 
 /// Relative difference of a gradient that roundings in another order make, in f32.
 const ALLOWED: f64 = 1e-4;
+
+/// Of a model whose step the stand-in carries out in seconds.
+const MOST_PARAMETERS: u64 = 1_000_000;
+const SMALL: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
 
 /// The kernels that were named, read.
 ///
@@ -30,61 +34,110 @@ pub fn of(named: &[OwnKernel], target: Target) -> Result<Vec<KernelInPlace>> {
     read.collect()
 }
 
-/// Checks each kernel on this device, then every gradient of a step with them against one without. The answer is a note.
+/// Checks each kernel on this device, then every gradient of a step with them against one without, and what an update makes of
+/// parameters and moments. The answer is a note.
 ///
 /// # Errors
-/// Where a kernel fails its check or a gradient differs.
+/// Where a kernel fails its check, or a gradient or an update differs.
 pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) -> Result<String> {
     let driver = open_driver_of(options.backend, options.device.as_deref())?;
-    let driver = driver.context("--kernel needs a GPU of AMD or NVIDIA")?;
+    let parameters = options.config.parameters();
+    if driver.is_none() && parameters > MOST_PARAMETERS {
+        bail!(UsageError(format!(
+            "--kernel without a GPU runs lane by lane, and this model has {parameters} parameters: {MOST_PARAMETERS} at most; \
+             take {SMALL}"
+        )));
+    }
     for own in &options.kernels {
         let (exercise, file) = (find(&own.operation)?, File::read(&own.file)?);
         let file = file.map_err(|finding| UsageError(finding.message))?;
-        let checked = gpu::check(&driver, exercise, &file)?;
+        let checked = match &driver {
+            Some(driver) => gpu::check(driver, exercise, &file)?,
+            None => check::check(exercise, &file, &check::WAVES, &mut |_| {})?,
+        };
         if !checked.passed {
             bail!("{}", words::lines(&checked, &file).join("\n"));
         }
     }
+    let on_stand_in = driver.is_none();
     drop(driver);
     let batch = Data::synthetic(&options.config, options.seed).next_batch();
     // All bits of the products, and the same algorithms on both sides: what differs is the kernels.
-    let exact = Options {
-        matmul_precision: MatmulPrecision::F32,
-        deterministic: true,
-        capture: false,
-        ..options.clone()
-    };
-    let without = Options {
-        kernels: vec![],
-        ..exact.clone()
-    };
-    let expected = device.engine(&without, weights)?.gradients(&batch)?;
-    let got = device.engine(&exact, weights)?.gradients(&batch)?;
-    let mut worst = 0.0f64;
-    for ((name, expected), (_, got)) in expected.gradients.iter().zip(&got.gradients) {
-        let (expected, got) = match (expected, got) {
-            (Some(expected), Some(got)) => (expected, got),
-            (None, None) => continue,
-            _ => bail!(
-                "with your kernels {name} has a gradient where it has none without them, or none where it has one"
-            ),
+    let with = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
+        let kernels = options.kernels.iter().filter(|own| wanted(own));
+        let exact = Options {
+            matmul_precision: MatmulPrecision::F32,
+            deterministic: true,
+            capture: false,
+            kernels: kernels.cloned().collect(),
+            ..options.clone()
         };
-        let difference = relative_difference(got, expected);
-        // A NaN is no agreement.
-        if difference.is_nan() || difference > ALLOWED {
-            bail!(
-                "with your kernels the gradient of {name} differs by {difference:.1e} from v4's own, of {ALLOWED:.0e} allowed"
-            );
-        }
-        worst = worst.max(difference);
+        device.engine(&exact, weights)
+    };
+    let is_update = |own: &KernelInPlace| own.operation == "adamw";
+    let mut agree = vec![];
+    if !options.kernels.iter().all(is_update) {
+        let expected = with(&|_| false)?.gradients(&batch)?;
+        let got = with(&|_| true)?.gradients(&batch)?;
+        let pairs = expected.gradients.into_iter().zip(got.gradients);
+        let pairs = pairs
+            .map(|((name, expected), (_, got))| (format!("the gradient of {name}"), expected, got));
+        agree.push(format!("every gradient within {:.1e}", worst(pairs)?));
+    }
+    if options.kernels.iter().any(is_update) {
+        // Of the others' gradients the last bits differ, which an update makes much of where they are next to 0.
+        let updated = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
+            let mut engine = with(wanted)?;
+            engine.step(&batch, Synchronize::Step)?;
+            engine.optimizer_state()
+        };
+        let pairs = updated(&|_| false)?.into_iter().zip(updated(&is_update)?);
+        let pairs = pairs.map(|((name, expected), (_, got))| {
+            (
+                format!("`{name}` after an update"),
+                Some(expected),
+                Some(got),
+            )
+        });
+        agree.push(format!(
+            "parameters and moments after an update within {:.1e}",
+            worst(pairs)?
+        ));
     }
     let names: Vec<&str> = options
         .kernels
         .iter()
         .map(|own| own.operation.as_str())
         .collect();
+    let (names, agree) = (names.join(", "), agree.join(", "));
+    let rest = match on_stand_in {
+        true => {
+            "times are those of the stand-in for a GPU on this CPU, and say nothing of the kernel"
+        }
+        false => "`compare v4 \"v4:--kernel ...\"` says what it changes",
+    };
     Ok(format!(
-        "your {} in place of v4's own: every gradient agrees within {worst:.1e}; `compare v4 \"v4:--kernel ...\"` says what it changes",
-        names.join(", ")
+        "your {names} in place of v4's own agrees: {agree}; {rest}"
     ))
+}
+
+/// The largest relative difference.
+fn worst(pairs: impl Iterator<Item = (String, Option<Vec<f32>>, Option<Vec<f32>>)>) -> Result<f64> {
+    let mut worst = 0.0f64;
+    for (name, expected, got) in pairs {
+        let (expected, got) = match (expected, got) {
+            (Some(expected), Some(got)) => (expected, got),
+            (None, None) => continue,
+            _ => bail!("{name} is there with your kernels or without them, and not both times"),
+        };
+        let difference = relative_difference(&got, &expected);
+        // A NaN is no agreement.
+        if difference.is_nan() || difference > ALLOWED {
+            bail!(
+                "with your kernels {name} differs by {difference:.1e} from v4's own, of {ALLOWED:.0e} allowed"
+            );
+        }
+        worst = worst.max(difference);
+    }
+    Ok(worst)
 }

@@ -18,7 +18,7 @@ use super::session::SessionPlace;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::recording::label;
-use crate::run::{FinishedRun, UsageError};
+use crate::run::{FinishedRun, UsageError, steps};
 use crate::session::kept::{KeptRun, kept, prunable};
 use crate::session::{Place, SessionError, State, read_only};
 use crate::train::EventSink;
@@ -57,6 +57,9 @@ enum RunsCommand {
     Show {
         /// Id of the run, or `last`
         run: String,
+        /// Add every step: loss, times, memory
+        #[arg(long)]
+        steps: bool,
     },
     /// Set two runs side by side
     Compare {
@@ -83,7 +86,7 @@ impl RunsArgs {
         let place = self.place.find()?;
         match &self.command {
             RunsCommand::List { all } => self.list(&place, *all),
-            RunsCommand::Show { run } => self.show(&place, run),
+            RunsCommand::Show { run, steps } => self.show(&place, run, *steps),
             RunsCommand::Compare { base, other } => {
                 let paths = [path(&place, base)?, path(&place, other)?];
                 of_runs(&paths, self.json)
@@ -127,15 +130,14 @@ impl RunsArgs {
         say_page(self.json, &json!({ "runs": runs }), &page)
     }
 
-    fn show(&self, place: &Place, name: &str) -> Result<Exit> {
+    fn show(&self, place: &Place, name: &str, with_steps: bool) -> Result<Exit> {
         let path = path(place, name)?;
         let known = all(place)?.into_iter().find(|run| run.path == path);
-        // Single steps are for pictures and for programs.
-        let mut events = Vec::new();
-        let run = FinishedRun::read_with(&path, |event| {
-            if !matches!(event.body, Body::Step(_) | Body::Phase(_)) {
-                events.push(event.clone());
-            }
+        let (mut events, mut steps) = (Vec::new(), Vec::new());
+        let run = FinishedRun::read_with(&path, |event| match &event.body {
+            Body::Step(step) if with_steps => steps.push(step.clone()),
+            Body::Step(_) | Body::Phase(_) => {}
+            _ => events.push(event.clone()),
         });
         let run = run.with_context(|| format!("cannot read {}", path.display()))?;
         let document = json!({
@@ -145,6 +147,7 @@ impl RunsArgs {
             "parts": run.parts,
             "kernels": run.kernels,
             "error": run.failure,
+            "steps": with_steps.then_some(&steps),
         });
         say(self.json, &document, |out| {
             if let Some(run) = &known {
@@ -160,6 +163,11 @@ impl RunsArgs {
             }
             let mut lines = Lines::new(io::stdout());
             events.iter().try_for_each(|event| lines.event(event))?;
+            if with_steps {
+                let mut page = Page::default();
+                page.table(steps::table(plural(steps.len(), "step"), &steps));
+                write!(out, "{page}")?;
+            }
             let mut failed = run.failure.iter();
             failed.try_for_each(|it| writeln!(out, "error: {}\n       {}", it.message, it.remedy))
         })

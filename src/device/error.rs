@@ -27,6 +27,8 @@ pub enum DeviceError {
         backend: Backend,
         detail: Option<String>,
     },
+    #[error("no GPU of AMD or NVIDIA is reached from here")]
+    NoGpu,
     #[error("there is no {backend} device `{wanted}`; there are: {}", .present.join(", "))]
     NoSuchDevice {
         backend: Backend,
@@ -92,6 +94,7 @@ impl DeviceError {
                 Backend::Vulkan => "Only software adapters or none are there; name one with --device to use it, or take --backend cpu.".into(),
                 Backend::Cpu => "Report this: the CPU backend is always there.".into(),
             },
+            DeviceError::NoGpu => "`tinyllama-tutor doctor` says why. `workbench check` without --gpu needs none.".into(),
             DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()

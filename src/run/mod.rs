@@ -16,6 +16,7 @@ pub mod metric;
 pub mod play;
 pub mod spec;
 mod start;
+pub mod steps;
 mod supervise;
 
 pub use control::{Control, Processes, signal_group};

@@ -60,6 +60,14 @@ pub trait Engine {
     /// What the device reports.
     fn gradients(&mut self, batch: &Batch) -> Result<Evaluation>;
 
+    /// Parameters and both moments, each as one array; none where they are not to be had.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn optimizer_state(&mut self) -> Result<Vec<(&'static str, Vec<f32>)>> {
+        Ok(vec![])
+    }
+
     /// Some more steps under observation, each launch with its time; ends early where `stop` says so.
     ///
     /// # Errors

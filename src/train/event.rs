@@ -434,6 +434,9 @@ pub struct Summary {
     pub peak_bytes_in_use: Option<u64>,
     /// Most that was taken from the device.
     pub peak_bytes_reserved: Option<u64>,
+    /// Where the device reports neither: most that the process held in memory at once, its program and libraries included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_peak_bytes: Option<u64>,
     pub first_loss: Option<f64>,
     pub final_loss: Option<f64>,
     pub parameters: u64,

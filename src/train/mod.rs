@@ -21,7 +21,7 @@ pub(crate) use engine::{Engine, EngineDevice, Evaluation, Profiling, StepResult,
 pub use matrix_products::MatrixProducts;
 pub(crate) use matrix_products::Operands;
 pub(crate) use options::{
-    BlockForm, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, Options, RankOptions,
+    Arrays, BlockForm, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, Options, RankOptions,
     Synchronize, TrainingEnd, adamw, dtype_name, hello,
 };
 pub(crate) use reporter::{EventSink, Reporter};

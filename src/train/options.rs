@@ -106,7 +106,7 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// Whether work per part is reported.
     pub count_work: bool,
-    /// Kernels that take the place of the target's own; v4 on a GPU.
+    /// Kernels that take the place of the target's own; v4 only.
     pub kernels: Vec<KernelInPlace>,
     /// Where this process is one of several that train one model.
     pub ranks: Option<RankOptions>,
@@ -166,6 +166,14 @@ pub type LaunchShape = ([u32; 3], [u32; 3], u32);
 /// A launch for sizes by name.
 type ShapeOf = Arc<dyn Fn(&[(&str, usize)]) -> anyhow::Result<LaunchShape> + Send + Sync>;
 
+/// Arrays by name, as the bits of their elements.
+pub type Arrays = BTreeMap<&'static str, Vec<u32>>;
+
+/// What a kernel makes of arrays, for sizes by name and a number that is not the usual one: those it writes.
+type OnHost = Arc<
+    dyn Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> anyhow::Result<Arrays> + Send + Sync,
+>;
+
 /// Somebody's kernel in place of one of the target's.
 #[derive(Clone)]
 pub struct KernelInPlace {
@@ -176,6 +184,8 @@ pub struct KernelInPlace {
     /// HIP C++ that nvrtc takes too.
     pub source: String,
     pub shape: ShapeOf,
+    /// Without a GPU.
+    pub on_host: OnHost,
 }
 
 impl fmt::Debug for KernelInPlace {

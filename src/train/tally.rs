@@ -1,6 +1,7 @@
 //! What a run has done so far, kept so that a summary can be given at any moment.
 
 use super::event::{RankCheck, Repeatability, Spread, Step, Summary};
+use super::telemetry::process_peak;
 use crate::base::statistics::quantile;
 use crate::model::ModelConfig;
 
@@ -60,6 +61,10 @@ impl Tally {
         };
         let most = |figure: fn(&Step) -> Option<u64>| self.steps.iter().filter_map(figure).max();
         let (first, last) = (self.steps.first(), self.steps.last());
+        let device = (
+            most(|step| step.bytes_in_use),
+            most(|step| step.bytes_reserved),
+        );
         Summary {
             complete,
             steps: self.steps.len(),
@@ -75,8 +80,12 @@ impl Tally {
             first_step_ms: first.map(|step| step.total_ms),
             launches_per_step: median(|step| step.launches),
             captured_per_step: median(|step| step.captured),
-            peak_bytes_in_use: most(|step| step.bytes_in_use),
-            peak_bytes_reserved: most(|step| step.bytes_reserved),
+            peak_bytes_in_use: device.0,
+            peak_bytes_reserved: device.1,
+            process_peak_bytes: match device {
+                (None, None) => process_peak(),
+                _ => None,
+            },
             first_loss: first.map(|step| step.loss),
             final_loss: last.map(|step| step.loss),
             parameters: self.config.parameters(),
@@ -146,6 +155,14 @@ mod tests {
         assert_eq!(summary.backward_ms, None);
         assert_eq!(summary.peak_bytes_in_use, None);
         assert!(!summary.complete);
+        if cfg!(target_os = "linux") {
+            assert!(summary.process_peak_bytes > Some(1 << 20));
+        }
+        tally.add(&Step {
+            bytes_reserved: Some(5),
+            ..step(4, 30.0, true)
+        });
+        assert_eq!(tally.summary(true).process_peak_bytes, None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::panels::{PANELS, help, welcome};
 use super::update::act::{
     act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, suspend, view,
 };
+use super::update::kernel::{bench, reset, solution};
 use super::update::navigate::{forward, through_outline, through_step};
 use super::update::navigate::{next, open_row, outline, previous, proceed};
 use super::update::palette::find;
@@ -86,6 +87,9 @@ static TABLES: [Table; 6] = [
                 (Slower, "-", "play slower", Any(slower)),
                 (Check, "c", "check again", Step(check)),
                 (Edit, "e", "edit", Step(edit)),
+                (Solution, "S", "a kernel's solution", Step(solution)),
+                (Reset, "N", "begin the kernel anew", Step(reset)),
+                (Bench, "B", "time the kernel on a GPU", Step(bench)),
                 (Import, "i", "import a file", Step(import)),
                 (Terminal, "t", "run with the terminal", Step(in_terminal)),
                 (Skip, "s", "skip with a note", Step(skip)),

@@ -89,6 +89,8 @@ pub fn compile(
             "-gline-tables-only",
             "-ffp-contract=off",
             "-fno-math-errno",
+            // A loop that never ends is to be seen, not removed.
+            "-fno-finite-loops",
         ])
         .args([
             "-fno-exceptions",

@@ -1,7 +1,6 @@
-//! The same file on a GPU, through hiprtc or nvrtc: results held against the reference, and times.
+//! The same file on a GPU, through hiprtc or nvrtc: results held against the reference.
 
-use anyhow::{Result, anyhow};
-use serde::Serialize;
+use anyhow::Result;
 
 use super::check::{Checked, compare};
 use super::exercise::Exercise;
@@ -9,9 +8,8 @@ use super::file::File;
 use super::finding::{Finding, Kind};
 use super::problem::{Passed, Problem};
 use super::stand_in::Output;
-use crate::base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
 use crate::device::driver::{
-    Argument, Buffer, Driver, DriverError, Event, Kernel, Launch, Source, Stream,
+    Argument, Buffer, Driver, DriverError, Kernel, Launch, Source, Stream,
 };
 
 const PRELUDE: &str = include_str!("gpu.h");
@@ -20,26 +18,14 @@ const PRELUDE: &str = include_str!("gpu.h");
 const GUARD: usize = 64;
 const GUARD_BITS: u32 = 0x7fc0_beef;
 
-/// Rounds in which kernels take turns, and device time a turn takes at the least, in ms.
-const ROUNDS: usize = 9;
-const TURN_MS: f64 = 5.0;
-const MOST_PASSES: u32 = 10_000;
-
-/// Difference of times that matters.
-const MARGIN: f64 = 0.02;
-
-/// Below it two copies of one file were told apart on a GPU: where their code lies differs.
-const SEEN: f64 = 0.01;
-const CONFIDENCE: f64 = 0.95;
-
 /// A file's kernels on a device.
-struct Compiled<'a> {
-    kernels: Vec<(&'a str, Kernel)>,
+pub(super) struct Compiled<'a> {
+    pub(super) kernels: Vec<(&'a str, Kernel)>,
 }
 
 /// A case on a device.
-struct Placed {
-    buffers: Vec<Buffer>,
+pub(super) struct Placed {
+    pub(super) buffers: Vec<Buffer>,
 }
 
 /// Checks `file` on the device of `driver` with every case of the exercise.
@@ -84,7 +70,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checke
     Ok(checked)
 }
 
-fn compile<'a>(
+pub(super) fn compile<'a>(
     driver: &Driver,
     exercise: &'a Exercise,
     file: &File,
@@ -133,7 +119,7 @@ fn refusal(error: DriverError) -> Result<Finding> {
     }
 }
 
-fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> Result<Placed> {
+pub(super) fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> Result<Placed> {
     let mut buffers = vec![];
     for buffer in &problem.buffers {
         let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
@@ -150,7 +136,7 @@ fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> Result<Plac
     Ok(Placed { buffers })
 }
 
-fn launch(
+pub(super) fn launch(
     stream: &Stream,
     compiled: &Compiled<'_>,
     placed: &Placed,
@@ -189,6 +175,15 @@ fn run_case(
     let placed = place(driver, stream, problem)?;
     launch(stream, compiled, &placed, problem)?;
     stream.synchronize()?;
+    results(stream, &placed, problem)
+}
+
+/// What is wrong with what lies on the device.
+pub(super) fn results(
+    stream: &Stream,
+    placed: &Placed,
+    problem: &Problem<'_>,
+) -> Result<Vec<Finding>> {
     let mut findings = vec![];
     let expected = problem.expected()?;
     for (buffer, memory) in problem.buffers.iter().zip(&placed.buffers) {
@@ -223,146 +218,4 @@ fn run_case(
         }));
     }
     Ok(findings)
-}
-
-/// A kernel's times, and how they stand to the learner's.
-#[derive(Clone, Debug, Serialize)]
-pub struct Timed {
-    pub what: String,
-    /// Median of the rounds.
-    pub milliseconds: f64,
-    pub gigabytes_per_s: f64,
-    pub gigaflops_per_s: f64,
-    /// The least time that this device's ceilings allow, over the time taken.
-    pub of_ceiling: Option<f64>,
-    /// Time of the learner's kernel over this one's, with its interval; none for the learner's own.
-    pub ratio: Option<Interval>,
-    pub finding: Option<Difference>,
-    pub registers: u32,
-    pub spilled_bytes: usize,
-}
-
-/// What a device reaches.
-#[derive(Clone, Copy, Debug)]
-pub struct Reached {
-    pub bytes_per_s: f64,
-    pub flops_per_s: f64,
-}
-
-/// Times `files`, the learner's first, in rounds in which they take turns.
-///
-/// # Errors
-/// Where one does not compile or the device fails.
-pub fn bench(
-    driver: &Driver,
-    exercise: &Exercise,
-    files: &[(String, File)],
-    reached: Option<Reached>,
-) -> Result<Vec<Timed>> {
-    let problem = Problem::new(exercise, &exercise.bench, driver.properties().plane_size)?;
-    let (bytes, flops) = problem.costs()?;
-    let stream = driver.stream(0)?;
-    let clock = Clock {
-        start: driver.timed_event()?,
-        end: driver.timed_event()?,
-    };
-    let placed = place(driver, &stream, &problem)?;
-    let mut racers = vec![];
-    for (what, file) in files {
-        let compiled =
-            compile(driver, exercise, file).map_err(|error| anyhow!("{what}: {error}"))?;
-        let mut passes = 1;
-        // How many passes fill a turn; the first also compiles and warms.
-        loop {
-            let ms = clock.time(&stream, passes, || {
-                launch(&stream, &compiled, &placed, &problem)
-            })?;
-            if ms >= TURN_MS || passes >= MOST_PASSES {
-                break;
-            }
-            let wanted = (f64::from(passes) * TURN_MS * 1.2 / ms.max(1e-3)).ceil();
-            passes = (wanted as u32).clamp(passes * 2, MOST_PASSES);
-        }
-        racers.push((what, compiled, passes, Vec::with_capacity(ROUNDS)));
-    }
-    for _ in 0..ROUNDS {
-        for (_, compiled, passes, times) in &mut racers {
-            let ms = clock.time(&stream, *passes, || {
-                launch(&stream, compiled, &placed, &problem)
-            })?;
-            times.push(ms / f64::from(*passes));
-        }
-    }
-    let rounds = |times: &[f64]| {
-        times
-            .iter()
-            .map(|ms| Series::new(vec![*ms]))
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let own = racers
-        .first()
-        .map(|(.., times)| rounds(times))
-        .transpose()?
-        .unwrap_or_default();
-    let mut timed = vec![];
-    for (index, (what, compiled, _, times)) in racers.iter().enumerate() {
-        let seconds = Series::new(times.clone())?.median() / 1e3;
-        let other = rounds(times)?;
-        let ratio = (index > 0)
-            .then(|| ratio_in_rounds(&own, &other, CONFIDENCE).ok())
-            .flatten();
-        let attributes = compiled
-            .kernels
-            .iter()
-            .map(|(_, kernel)| kernel.attributes());
-        let (registers, spilled_bytes) = attributes.fold((0, 0), |(most, spilled), one| {
-            (one.registers.max(most), one.spilled_bytes.max(spilled))
-        });
-        timed.push(Timed {
-            what: (*what).clone(),
-            milliseconds: seconds * 1e3,
-            gigabytes_per_s: bytes / seconds / 1e9,
-            gigaflops_per_s: flops / seconds / 1e9,
-            of_ceiling: reached.map(|reached| {
-                (bytes / reached.bytes_per_s).max(flops / reached.flops_per_s) / seconds
-            }),
-            finding: ratio.as_ref().map(|ratio| match ratio.finding(MARGIN) {
-                Difference::Faster | Difference::Slower if ratio.value.ln().abs() < SEEN => {
-                    Difference::NoDifference
-                }
-                finding => finding,
-            }),
-            ratio,
-            registers,
-            spilled_bytes,
-        });
-    }
-    Ok(timed)
-}
-
-struct Clock {
-    start: Event,
-    end: Event,
-}
-
-impl Clock {
-    /// Milliseconds of the device for `passes` of `work`.
-    fn time(
-        &self,
-        stream: &Stream,
-        passes: u32,
-        work: impl Fn() -> Result<(), DriverError>,
-    ) -> Result<f64, DriverError> {
-        stream.record(&self.start)?;
-        let mut handed_over = Ok(());
-        for _ in 0..passes {
-            handed_over = handed_over.and_then(|()| work());
-        }
-        let recorded = stream.record(&self.end);
-        // In any case, because buffers go after an error.
-        stream.synchronize()?;
-        handed_over?;
-        recorded?;
-        Ok(f64::from(self.end.milliseconds_since(&self.start)?))
-    }
 }

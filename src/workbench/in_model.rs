@@ -1,18 +1,24 @@
 //! A learner's kernel in a real training step: what of the exercises V4 has a place for.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::exercise::{Sizes, find};
+use super::compile::{self, Module};
+use super::exercise::{Exercise, Sizes, find};
 use super::file::File;
-use super::gpu;
 use super::problem::Problem;
+use super::toolchain::Toolchain;
+use super::{gpu, stand_in, words};
 use crate::run::UsageError;
-use crate::train::KernelInPlace;
+use crate::train::{Arrays, KernelInPlace};
 
 /// Exercises whose kernels V4 can take in place of its own.
 pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
+
+/// Lanes of a wavefront on the stand-in: those of CDNA.
+const WAVE: u32 = 64;
 
 /// The kernel of a file, ready to be put in place.
 ///
@@ -44,16 +50,73 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
         operation: operation.to_owned(),
         entry: launch.entry.clone(),
         source: gpu::source(&file),
-        shape: std::sync::Arc::new(|sizes| {
+        shape: Arc::new(|sizes| {
             let wave = sizes
                 .iter()
                 .find(|(name, _)| *name == "wave")
                 .map_or(64, |(_, wave)| *wave);
-            let sizes: Sizes = sizes
-                .iter()
-                .map(|(name, size)| ((*name).to_owned(), *size as f64))
-                .collect();
-            Problem::launch_shape(exercise, sizes, wave as u32)
+            Problem::launch_shape(exercise, named(sizes), wave as u32)
         }),
+        on_host: Arc::new(on_host(exercise, file)),
     })
+}
+
+/// The kernel on the stand-in, compiled when it is first asked for.
+fn on_host(
+    exercise: &'static Exercise,
+    file: File,
+) -> impl Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> Result<Arrays> {
+    let compiled = OnceLock::new();
+    move |sizes, number, arrays| {
+        let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));
+        let compiled = compiled.get_or_init(compile).as_ref();
+        let (toolchain, module) = compiled.map_err(|error| anyhow!("{error}"))?;
+        let mut problem = Problem::shape(exercise, &named(sizes), WAVE)?;
+        if let Some((name, value)) = number {
+            problem.set_number(name, value);
+        }
+        let made = on_stand_in(toolchain, module, problem, arrays, &file);
+        made.with_context(|| format!("your {} in the model, on the stand-in", exercise.name))
+    }
+}
+
+fn named(sizes: &[(&str, usize)]) -> Sizes {
+    let sizes = sizes.iter();
+    sizes
+        .map(|(name, size)| ((*name).to_owned(), *size as f64))
+        .collect()
+}
+
+fn compile(exercise: &Exercise, file: &File) -> Result<(Toolchain, Module)> {
+    let toolchain = Toolchain::ready(&mut |_| {})?;
+    let module = compile::compile(&toolchain, exercise, file)?;
+    let module = module.map_err(|_| anyhow!("it does not compile"))?;
+    Ok((toolchain, module))
+}
+
+/// One launch in a process of its own, with the limits of a check.
+fn on_stand_in(
+    toolchain: &Toolchain,
+    module: &Module,
+    mut problem: Problem<'static>,
+    mut arrays: Arrays,
+    file: &File,
+) -> Result<Arrays> {
+    for buffer in &mut problem.buffers {
+        // What an exercise leaves unwritten is so here.
+        let is_given = buffer.argument.values.is_some();
+        buffer.words = arrays
+            .remove(buffer.argument.name.as_str())
+            .filter(|_| is_given);
+    }
+    let answer = stand_in::run(toolchain, module, &problem, false)?;
+    if let Some(finding) = answer.findings.first() {
+        bail!("{}", words::finding_lines(finding, file).join("\n"));
+    }
+    let mut outputs = answer.outputs.context("it did not come to its end")?;
+    let made = problem.buffers.iter().filter_map(|buffer| {
+        let name = buffer.argument.name.as_str();
+        Some((name, outputs.remove(name)?.words))
+    });
+    Ok(made.collect())
 }

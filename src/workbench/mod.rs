@@ -2,10 +2,11 @@
 //!
 //! An [`exercise`] says what to write, on which sizes it is tried, and what is right. [`stand_in`] compiles the file for
 //! this machine and runs it lane by lane in a process of its own, which finds what a GPU would suffer in silence; [`gpu`]
-//! runs the same file through hiprtc or nvrtc and times it; [`amd`] asks a compiler what it takes of an AMD GPU.
+//! runs the same file through hiprtc or nvrtc, [`bench`](mod@bench) times it; [`amd`] asks a compiler what it takes of an AMD GPU.
 //! [`check`] puts the stand-in's answers together, [`picture`] draws how a wavefront meets memory.
 
 pub mod amd;
+pub mod bench;
 pub mod check;
 mod compile;
 pub mod exercise;

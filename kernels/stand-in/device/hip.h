@@ -60,6 +60,11 @@ extern "C" STAND_IN_CALLBACK void *__asan_memcpy(void *to, const void *from, siz
     stand_in::checked((const char *)to, bytes, stand_in::Access::Write);
     return __builtin_memcpy(to, from, bytes);
 }
+extern "C" STAND_IN_CALLBACK void *__asan_memmove(void *to, const void *from, size_t bytes) {
+    stand_in::checked((const char *)from, bytes, stand_in::Access::Read);
+    stand_in::checked((const char *)to, bytes, stand_in::Access::Write);
+    return __builtin_memmove(to, from, bytes);
+}
 extern "C" STAND_IN_CALLBACK void *__asan_memset(void *to, int value, size_t bytes) {
     stand_in::checked((const char *)to, bytes, stand_in::Access::Write);
     return __builtin_memset(to, value, bytes);

@@ -35,6 +35,14 @@ extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memcpy(void *to, 
     for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = ((const char *)from)[i];
     return to;
 }
+extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memmove(void *to, const void *from, size_t bytes) {
+    const bool backwards = to > from;
+    for (size_t i = 0; i < bytes; i++) {
+        const size_t at = backwards ? bytes - 1 - i : i;
+        ((char *)to)[at] = ((const char *)from)[at];
+    }
+    return to;
+}
 extern "C" STAND_IN_CALLBACK __attribute__((no_builtin)) void *memset(void *to, int value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = (char)value;
     return to;

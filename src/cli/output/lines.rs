@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
@@ -42,7 +43,16 @@ impl<W: Write + Send> Lines<W> {
         progress.suspend(|| {
             writeln!(out, "{text}")?;
             out.flush()
-        })
+        })?;
+        self.home()
+    }
+
+    /// The bar ends at the right edge, where the `^C` of a terminal would begin another line, to be cleared in its stead.
+    fn home(&self) -> io::Result<()> {
+        match self.progress.is_hidden() {
+            true => Ok(()),
+            false => Term::stderr().write_str("\r"),
+        }
     }
 }
 
@@ -57,7 +67,7 @@ impl<W: Write + Send> EventSink for Lines<W> {
                     .unwrap_or_default();
                 self.progress.set_message(format!("{}{eta}", phase.message));
                 self.progress.tick();
-                Ok(())
+                self.home()
             }
             Body::Step(step) => {
                 self.progress

@@ -127,6 +127,9 @@ fn most_memory(summary: &Summary) -> String {
             )
         }
         (Some(in_use), None) => format!("{} in use", human_bytes(in_use)),
-        _ => NOT_REPORTED.into(),
+        _ => match summary.process_peak_bytes {
+            Some(bytes) => format!("{} at most in the whole process", human_bytes(bytes)),
+            None => NOT_REPORTED.into(),
+        },
     }
 }

@@ -16,8 +16,9 @@ use crate::device::ceilings::{self, Level};
 use crate::device::driver::Driver;
 use crate::run::{UsageError, folder};
 use crate::session::Event;
+use crate::workbench::bench::{self, Benched, Reached, Timed};
 use crate::workbench::file::File;
-use crate::workbench::gpu::{self, Reached, Timed};
+use crate::workbench::gpu;
 use crate::workbench::{Exercise, words};
 
 #[derive(Debug, Args)]
@@ -54,8 +55,8 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
         false => reached(asked, &driver)?,
     };
     let files = rivals(exercise, &file)?;
-    let timed = within(GPU_LIMIT, &exercise.name, || {
-        gpu::bench(&driver, exercise, &files, reached)
+    let Benched { timed, notes } = within(GPU_LIMIT, &exercise.name, || {
+        bench::bench(&driver, exercise, &exercise.bench, &files, reached)
     })?;
     let note = timed.first().and_then(|own| {
         args.record(Event::KernelTimed {
@@ -69,11 +70,11 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     });
     if args.json {
         print_json(
-            &json!({ "exercise": exercise.name, "device": device, "timed": timed, "note": note }),
+            &json!({ "exercise": exercise.name, "device": device, "timed": timed, "notes": notes, "note": note }),
         )?;
         return Ok(Exit::Ok);
     }
-    show(exercise, &device, &timed);
+    show(exercise, &device, &timed, &notes);
     if let Some(note) = note {
         println!("({note})");
     }
@@ -131,13 +132,13 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
         }))
 }
 
-fn show(exercise: &Exercise, device: &str, timed: &[Timed]) {
+fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
     let sizes: Vec<String> = exercise
         .bench
         .iter()
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
-    let table = Columns::of(
+    let mut table = Columns::of(
         format!("{} on {device}, {}", exercise.name, sizes.join(", ")),
         timed,
     )
@@ -150,7 +151,9 @@ fn show(exercise: &Exercise, device: &str, timed: &[Timed]) {
             format!("{:.0} %", share * 100.0)
         })
     })
-    .right("registers", |one| one.registers.to_string())
+    .right("registers", |one| {
+        one.registers.map(|count| count.to_string())
+    })
     .left("yours is", |one| match (&one.ratio, one.finding) {
         (Some(ratio), Some(finding)) => format!(
             "{finding}, {:.2}x [{:.2}, {:.2}]",
@@ -159,6 +162,9 @@ fn show(exercise: &Exercise, device: &str, timed: &[Timed]) {
         _ => String::new(),
     })
     .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
+    for note in notes {
+        table = table.note(note.clone());
+    }
     print!("{}", TextTable::from(table).render(80));
     println!(
         "\n{}\n\n{}",

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use super::say::print_json;
 use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
-use crate::device::{BackendChoice, open_driver_of};
+use crate::device::{BackendChoice, DeviceError, open_driver_of};
 use crate::run::UsageError;
 use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
@@ -116,11 +116,7 @@ struct DeviceArgs {
 impl DeviceArgs {
     fn open(&self) -> Result<crate::device::driver::Driver> {
         let driver = open_driver_of(self.backend, self.device.as_deref())?;
-        driver.ok_or_else(|| {
-            anyhow!(UsageError(
-                "no AMD or NVIDIA GPU is reached from here (`doctor` says why); `workbench check` without --gpu needs none".into()
-            ))
-        })
+        Ok(driver.ok_or(DeviceError::NoGpu)?)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct RunFlags {
     pub training: TrainingArgs,
     #[command(flatten)]
     pub ranks: RankArgs,
-    /// v4 on a GPU: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
+    /// v4: a kernel of yours in place of its own, as OPERATION=FILE; may be repeated (`workbench list`)
     #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
     pub kernel: Vec<OwnKernel>,
     /// Show the numbers in every layer before the first step

@@ -87,6 +87,10 @@ impl Engine for ScheduledEngine {
         })
     }
 
+    fn optimizer_state(&mut self) -> Result<Vec<(&'static str, Vec<f32>)>> {
+        self.trainer.optimizer_state()
+    }
+
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
         let batch = self.share(batch);
         let (tokens, targets) = (&batch.tokens, &batch.targets);

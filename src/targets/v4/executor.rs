@@ -37,6 +37,9 @@ pub struct Launches {
     pub captured: u64,
 }
 
+/// Arrays over all parameters, by name.
+pub type NamedArrays = Vec<(&'static str, Vec<f32>)>;
+
 /// Carries out the launches of a schedule. Work may go on after a call returns; whatever reads waits for it.
 pub trait Executor {
     fn schedule(&self) -> &Schedule;
@@ -98,6 +101,11 @@ pub trait Executor {
 
     /// All parameters in the layout of the schedule.
     fn weights(&mut self) -> Result<Vec<f32>>;
+
+    /// Parameters and both moments; none where the executor keeps them to itself.
+    fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        Ok(vec![])
+    }
 
     /// Replaces all parameters, forgets the moments and starts counting updates anew.
     fn set_weights(&mut self, weights: &[f32]) -> Result<()>;

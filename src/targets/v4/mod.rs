@@ -32,7 +32,7 @@ use crate::device::BackendChoice;
 use crate::train::{EngineDevice, Gemm, MatmulPrecision, Options, Synchronize};
 
 pub use client::{ClientExecutor, ClientOptions};
-pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, launches};
+pub use device::{BUDGETS, DeviceExecutor, DeviceOptions, Given, LaunchTimes, alone, launches};
 pub use endurance::{Replays, Reshapes, replays, reshapes};
 pub use executor::{Executor, Span};
 pub use host::HostExecutor;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::buffers::Handle;
+use crate::model::{ModelConfig, NORM_EPSILON};
 
 /// The name that sums over ranks have among kernels.
 pub const SUM: &str = "all_reduce";
@@ -203,7 +204,61 @@ pub struct Update {
     pub weights: Vec<Handle>,
 }
 
+/// The exercise of the workbench that does an operation's work, and what its kernel is given here.
+pub struct InPlace {
+    pub exercise: &'static str,
+    /// By the exercise's names, in the order of its arguments; none for an update, whose arrays are no buffers.
+    pub arrays: Vec<(&'static str, Handle)>,
+    /// They come behind the arrays.
+    pub sizes: [(&'static str, usize); 2],
+    /// The last argument.
+    pub number: Option<(&'static str, f32)>,
+}
+
 impl Operation {
+    /// Where somebody's kernel can take the place of this operation's; of `ranks` ranks.
+    pub fn in_place(&self, config: &ModelConfig, ranks: usize) -> Option<InPlace> {
+        let rows = ("rows", config.tokens());
+        Some(match self {
+            Operation::Normalize(op) => InPlace {
+                exercise: "rmsnorm",
+                arrays: vec![
+                    ("x", op.stream),
+                    ("weight", op.weight),
+                    ("y", op.normed),
+                    ("scale", op.scale),
+                ],
+                sizes: [rows, ("width", config.hidden)],
+                number: Some(("epsilon", NORM_EPSILON as f32)),
+            },
+            Operation::Activate(op) => InPlace {
+                exercise: "swiglu",
+                arrays: vec![("gate_up", op.gate_up), ("out", op.activated)],
+                sizes: [rows, ("width", config.ffn)],
+                number: None,
+            },
+            Operation::CrossEntropy(op) => InPlace {
+                exercise: "cross-entropy",
+                arrays: vec![
+                    ("logits", op.logits),
+                    ("targets", op.targets),
+                    ("losses", op.losses),
+                    ("gradient", op.logits_gradient),
+                ],
+                sizes: [rows, ("classes", config.vocabulary)],
+                // The mean over the whole batch, of which other ranks have the rest.
+                number: Some(("share", 1.0 / (rows.1 * ranks) as f32)),
+            },
+            Operation::Update(op) => InPlace {
+                exercise: "adamw",
+                arrays: vec![],
+                sizes: [("n", op.elements.len()); 2],
+                number: None,
+            },
+            _ => return None,
+        })
+    }
+
     /// Name of the kernel, as shown to learners.
     pub fn name(&self) -> &'static str {
         match self {

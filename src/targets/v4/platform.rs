@@ -75,18 +75,23 @@ pub fn open(options: &Options) -> Result<Platform> {
         BackendChoice::Vulkan => open_client(choice, wanted),
         // Asked before burn is set up for a device that may not be there.
         BackendChoice::Auto if gemm == Gemm::Auto && vulkan::find(wanted).is_ok() => {
-            Ok(open_client(BackendChoice::Vulkan, wanted).unwrap_or_else(|_| host()))
+            Ok(open_client(BackendChoice::Vulkan, wanted).unwrap_or_else(|_| host(options)))
         }
         _ => {
             device::check_cpu(wanted)?;
-            Ok(host())
+            Ok(host(options))
         }
     }
 }
 
-fn host() -> Platform {
+fn host(options: &Options) -> Platform {
+    let mut facts = cpu_facts();
+    if !options.kernels.is_empty() {
+        // Its figures are held against no others.
+        facts.device += ", --kernel on the stand-in for a GPU";
+    }
     Platform {
-        facts: cpu_facts(),
+        facts,
         kind: Kind::Host,
     }
 }
@@ -196,7 +201,8 @@ impl Platform {
             });
         }
         let schedule = Schedule::new(&options.config, Concurrency::NONE);
-        Ok(HostExecutor::new(schedule, options.hyperparameters()))
+        let executor = HostExecutor::new(schedule, options.hyperparameters());
+        Ok(executor.with_kernels(&options.kernels))
     }
 
     fn client_executor(&self, options: &Options, open: &OpenDevice) -> Result<ClientExecutor> {
@@ -319,7 +325,7 @@ impl EngineDevice for Platform {
     }
 
     fn engine(&self, options: &Options, weights: &Weights) -> Result<Box<dyn Engine>> {
-        if !options.kernels.is_empty() {
+        if !options.kernels.is_empty() && matches!(self.kind, Kind::Client(_)) {
             self.driver("--kernel")?;
         }
         if options.block.is_some() {

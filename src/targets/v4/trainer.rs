@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use thiserror::Error;
 
-use super::executor::{Executor, Launches, Span};
+use super::executor::{Executor, Launches, NamedArrays, Span};
 use super::schedule::{Concurrency, Phase, Schedule};
 use crate::model::{ModelConfig, Weights};
 use crate::train::telemetry::{KernelLaunch, MemoryUse, Trace};
@@ -192,6 +192,14 @@ impl Trainer {
         let loss = self.last_loss()?;
         let all = self.executor.gradients()?;
         Ok((loss, self.by_name(&all)))
+    }
+
+    /// See [`Executor::optimizer_state`].
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        self.executor.optimizer_state()
     }
 
     /// Every parameter by name.

@@ -1,4 +1,4 @@
-//! Device memory as the allocator reports it.
+//! Device memory as the allocator reports it, and the process's as the system does.
 
 use burn::tensor::Device;
 
@@ -19,6 +19,16 @@ impl MemoryUse {
             reserved: usage.as_ref().map(|usage| usage.bytes_reserved),
         }
     }
+}
+
+/// Most bytes that this process has held in memory at once; `None` where the system does not tell.
+pub fn process_peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 /// The largest values seen.

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use ratatui::layout::Constraint;
 use ratatui::text::Line;
 
+use crate::base::table::{push_wrapped, wrapped};
 use crate::session::kernel::Tried;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Panel, PanelAction, Scroll, Tabs};
 use crate::tui::theme::Theme;
-use crate::workbench::words;
+use crate::workbench::{find, words};
 
 /// Columns from which file and results stand side by side.
 const SIDE_BY_SIDE: usize = 130;
@@ -50,6 +51,13 @@ impl KernelPanel {
     pub fn take(&mut self, tried: &Tried) {
         self.results = tried.lines();
         self.passed = tried.checked.passed;
+        if let (true, Ok(exercise)) = (self.passed, find(&tried.checked.exercise)) {
+            let mut question = String::new();
+            push_wrapped(&mut question, &exercise.question, 80);
+            let asks = "To be answered by measuring, where there is a GPU:";
+            self.results.extend([String::new(), asks.into()]);
+            self.results.extend(question.lines().map(str::to_owned));
+        }
         let numbered = tried.file.text.lines().zip(1..);
         self.file = numbered
             .map(|(text, number)| format!("{number:>4} {}", text.replace('\t', "    ")))
@@ -62,8 +70,8 @@ impl KernelPanel {
             [false, true].map(|unicode| words::pictures(&tried.checked, &tried.file, unicode));
     }
 
-    fn lines(&self, tab: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let styled = |(index, text): (usize, &String)| {
+    fn lines(&self, tab: usize, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let styled = |(index, text): (usize, &String)| -> Vec<Line<'static>> {
             let named = tab == FILE && self.named.iter().any(|line| *line as usize == index + 1);
             let style = match (tab, index) {
                 _ if named => theme.bad(),
@@ -71,18 +79,24 @@ impl KernelPanel {
                 (RESULTS, 0) => theme.emphasis(),
                 _ => theme.text(),
             };
-            Line::styled(text.clone(), style)
+            // What to do stands in the results; a file and a picture keep their columns.
+            let parts = match tab {
+                RESULTS if !text.contains(" | ") => wrapped(text, wide),
+                _ => vec![text.clone()],
+            };
+            let parts = parts.into_iter();
+            parts.map(|part| Line::styled(part, style)).collect()
         };
         let lines = match tab {
             RESULTS => &self.results,
             FILE => &self.file,
             _ => &self.picture[usize::from(theme.glyphs.unicode)],
         };
-        lines.iter().enumerate().map(styled).collect()
+        lines.iter().enumerate().flat_map(styled).collect()
     }
 
     fn put(&self, tab: usize, pane: &mut Pane) {
-        let lines = self.lines(tab, pane.theme);
+        let lines = self.lines(tab, pane.width(), pane.theme);
         if lines.is_empty() {
             return pane.remark("Nothing to see yet: it comes once the kernel compiles.");
         }
@@ -120,7 +134,7 @@ impl Panel for KernelPanel {
     }
 
     fn commands(&self) -> Vec<Command> {
-        vec![(PanelAction::NextSection, "results, file, memory")]
+        vec![(PanelAction::NextSection, "file, memory")]
     }
 
     fn hidden(&self) -> (usize, usize) {

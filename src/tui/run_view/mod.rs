@@ -28,15 +28,19 @@ use self::kernels::Look;
 use self::state::RunState;
 use super::pane::Pane;
 use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
+use super::panels::table::Table;
+use super::panels::text::paragraph;
+use crate::base::table::TextTable;
 use crate::profiler::live::GpuStatus;
-use crate::run::Line as RunLine;
+use crate::run::{Line as RunLine, steps};
 use crate::session::learning::Checked;
+use crate::train::event::Step;
 use crate::tutor::Ending;
 
 /// How a section draws its part of the screen.
 type Draw = fn(&RunView, Pane);
 
-const SECTIONS: [(&str, Draw); 7] = [
+const SECTIONS: [(&str, Draw); 8] = [
     ("Overview", |view, pane| {
         overview::draw(&view.state, view.span, &view.look, pane);
     }),
@@ -44,6 +48,7 @@ const SECTIONS: [(&str, Draw); 7] = [
     ("Loss", RunView::loss),
     ("Device", RunView::device),
     ("Kernels", |view, pane| view.look.draw(&view.state, pane)),
+    ("Steps", RunView::steps),
     ("Log", |view, pane| {
         log::draw(&view.state.journal, view.back.row, pane);
     }),
@@ -54,7 +59,8 @@ const SECTIONS: [(&str, Draw); 7] = [
 
 /// Sections that are moved through.
 const KERNELS: usize = 4;
-const LOG: usize = 5;
+const STEPS: usize = 5;
+const LOG: usize = 6;
 
 /// Lines a chart needs to say something.
 const LEAST_CHART: u16 = 5;
@@ -66,6 +72,8 @@ pub struct RunView {
     section: Tabs,
     span: Span,
     look: Look,
+    /// The step that is selected.
+    row: Cursor,
     /// Entries of the log below the ones shown; 0 follows the end.
     back: Cursor,
 }
@@ -128,6 +136,18 @@ impl RunView {
         charts::loss(&self.state).draw(self.span, pane);
     }
 
+    fn steps(&self, mut pane: Pane) {
+        if self.state.steps.is_empty() {
+            return pane.remark("No step has come to its end yet.");
+        }
+        let table = step_table(&self.state);
+        let notes = table.notes.iter();
+        let notes = notes.flat_map(|note| paragraph(note, pane.area.width, pane.theme.muted()));
+        let notes = notes.collect();
+        let of_text = Table::of_text(&table).at(self.row);
+        of_text.draw_over(notes, 2, &mut pane);
+    }
+
     fn device(&self, mut pane: Pane) {
         let state = &self.state;
         pane.put(figures::device_lines(state, pane.area.width, pane.theme));
@@ -162,6 +182,12 @@ impl RunView {
     }
 }
 
+/// The latest steps, the last one first.
+fn step_table(state: &RunState) -> TextTable {
+    let latest: Vec<Step> = state.steps.iter().cloned().collect();
+    steps::table(String::new(), &latest).into()
+}
+
 impl Panel for RunView {
     fn title(&self) -> String {
         format!("A run of {}", self.state.context.target)
@@ -187,6 +213,10 @@ impl Panel for RunView {
         }
         match (self.section.at, action) {
             (KERNELS, _) => self.look.act(action, &self.state),
+            (STEPS, _) => {
+                let table = Table::of_text(&step_table(&self.state));
+                table.move_cursor(&mut self.row, action)
+            }
             (LOG, _) => {
                 let entries = self.state.journal.len();
                 self.back.act(action.reversed(), entries, 0)

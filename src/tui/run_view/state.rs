@@ -1,10 +1,10 @@
 //! What is known of a run so far, fed by its event stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::context::RunContext;
 use super::gpu::GpuTrack;
-use super::history::History;
+use super::history::{History, RECENT};
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
 use crate::run::Line;
@@ -33,6 +33,8 @@ pub struct RunState {
     pub phase: Option<(f64, Phase)>,
     /// The last step with its time.
     pub step: Option<(f64, Step)>,
+    /// The latest steps, the last one first.
+    pub steps: VecDeque<Step>,
     pub first_step_ms: Option<f64>,
     pub start: Option<Start>,
     /// Time and its parts of the measured steps, in milliseconds.
@@ -133,6 +135,8 @@ impl RunState {
             }
             self.samples_per_s.push(Some(step.samples_per_s));
         }
+        self.steps.truncate(RECENT - 1);
+        self.steps.push_front(step.clone());
         self.step = Some((t, step.clone()));
     }
 

@@ -158,7 +158,9 @@ fn a_run_on_a_gpu_in_its_middle() {
 fn a_finished_run_in_every_section() {
     let mut view = finished();
     insta::assert_snapshot!("finished_overview", sheet_of(&view));
-    for name in ["times", "loss", "device", "kernels", "log", "setup"] {
+    for name in [
+        "times", "loss", "device", "kernels", "steps", "log", "setup",
+    ] {
         assert!(view.act(PanelAction::NextSection));
         insta::assert_snapshot!(format!("finished_{name}"), sheet_of(&view));
     }

@@ -10,7 +10,7 @@ use crate::tui::pane::Pane;
 use crate::tui::theme::Theme;
 
 /// What the tutor promises to look well on.
-pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (100, 30), (160, 45)];
+pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (160, 45)];
 
 /// The picture at every size: as text, with the styles by colour and by attribute below, and in ASCII.
 ///

@@ -5,13 +5,17 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use crate::lesson::StepKind;
 use crate::session::event::StepRef;
 use crate::session::kernel::{Tried, begun};
 use crate::tui::desk::{Desk, Work};
 use crate::tui::message::{Effect, HandOver, Message, Request};
 use crate::tui::model::{Here, Model};
 use crate::tui::panels::kernel::KernelPanel;
-use crate::workbench::Exercise;
+use crate::tui::panels::page::{Page, Text};
+use crate::workbench::{Exercise, place};
+
+const NO_KERNEL: &str = "This step asks for no kernel.";
 
 /// How often the file is looked at: by its time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
@@ -91,6 +95,54 @@ pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec
     vec![Effect::work("The kernel is being checked.", move |_| {
         tried_now(&at, exercise, &path)
     })]
+}
+
+/// A solution to read, beside the learner's own file.
+pub fn solution(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let Some(exercise) = exercise(here) else {
+        return model.tell(NO_KERNEL);
+    };
+    match exercise.solution() {
+        Ok(text) => model.open(Page::new(
+            format!("A solution of {}", exercise.name),
+            Text::Markdown(format!("```cpp\n{text}\n```\n")),
+        )),
+        Err(error) => model.warn(format!("{error:#}")),
+    }
+}
+
+/// The file as it was at first; what was written so far is kept beside it.
+pub fn reset(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let Some(exercise) = exercise(here) else {
+        return model.tell(NO_KERNEL);
+    };
+    let kept =
+        begun(exercise, &model.workbench).and_then(|(path, _)| place::reset(exercise, &path));
+    match kept {
+        Ok(kept) => model.tell(format!(
+            "It begins anew; what you had is {}.",
+            kept.display()
+        )),
+        Err(error) => model.warn(format!("{error:#}")),
+    }
+}
+
+/// Times on this machine's GPU, or what to do without one.
+pub fn bench(model: &mut Model, here: &Here) -> Vec<Effect> {
+    let Some(exercise) = exercise(here) else {
+        return model.tell(NO_KERNEL);
+    };
+    let path = model.workbench.join(exercise.file_name());
+    let words = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
+    let words = words.into_iter().chain([path.display().to_string()]);
+    vec![Effect::HandOver(HandOver::Command(words.collect()))]
+}
+
+fn exercise(here: &Here) -> Option<&'static Exercise> {
+    match here.step.kind {
+        StepKind::Kernel { exercise } => Some(exercise),
+        _ => None,
+    }
 }
 
 /// A check has come to its end.

@@ -2,7 +2,7 @@
 
 pub mod act;
 mod ask;
-mod kernel;
+pub mod kernel;
 mod keys;
 pub use keys::areas;
 pub mod navigate;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use crossterm::event::Event;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use crate::base::roofline::Roofline;
 use crate::lesson::{Course, Source};
@@ -15,6 +17,8 @@ use crate::tui::model::run::Phase;
 use crate::tui::panels::report::ReportPanel;
 use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::script::Script;
+use crate::tui::sheet::text;
+use crate::tui::view::draw;
 use crate::tutor::Ending;
 
 fn status(script: &Script, step: &str) -> Status {
@@ -36,6 +40,15 @@ fn is_stopped(script: &Script, run: RunId) -> bool {
 fn unwrapped(script: &Script) -> String {
     let text = script.text();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a terminal of another size than usual would show.
+fn drawn(script: &mut Script, columns: u16, rows: u16) -> String {
+    script.event(Event::Resize(columns, rows));
+    let area = Rect::new(0, 0, columns, rows);
+    let mut buffer = Buffer::empty(area);
+    draw(&script.model, area, &mut buffer);
+    text(&buffer)
 }
 
 /// Opens the first lesson at its first step.
@@ -247,7 +260,7 @@ fn changed_flags_go_to_the_next_run_and_stay() {
 #[test]
 fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
     let mut script = Script::in_new_folder();
-    script.keys("end up up enter enter");
+    script.keys("end up up up enter enter");
     assert_eq!(script.step(), "");
     assert!(
         script.notice().contains("The first lesson"),
@@ -693,4 +706,80 @@ fn the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page() {
     }
     script.keys("enter");
     assert_eq!(script.step(), "again");
+}
+
+#[test]
+fn a_palette_without_a_match_stays_and_help_begins_with_where_one_is() {
+    let mut script = in_the_first_lesson();
+    script.keys(": x q x q enter");
+    assert!(matches!(script.model.overlay, Some(Overlay::Palette(_))));
+    script.keys("esc");
+    assert_eq!(script.model.screen, Screen::Step);
+    for (keys, first, second) in [
+        ("?", "At a step", "In the outline"),
+        ("esc o ?", "In the outline", "At a step"),
+    ] {
+        script.keys(keys);
+        let help = drawn(&mut script, 100, 150);
+        assert!(help.find(first) < help.find(second), "{help}");
+        assert!(help.contains(second), "{help}");
+    }
+}
+
+#[test]
+fn words_of_checks_are_markdown_and_a_bar_names_no_key_twice() {
+    let mut script = in_the_first_lesson();
+    script.open(StepRef::new("first", "baseline"));
+    script.keys("enter");
+    let id = script.started().expect("a run");
+    script.finish(id);
+    let said = unwrapped(&script);
+    assert!(said.contains("and nobody minds"), "{said}");
+    script.open(StepRef::new("first", "thoughts"));
+    let screen = script.look();
+    let bar = screen.lines().last().expect("a bar");
+    assert_eq!(bar.matches("enter").count(), 1, "{bar}");
+    // A word that does not fit stands whole on the next line.
+    script.keys("enter");
+    script.type_text(&"word ".repeat(30));
+    let screen = script.look();
+    assert_eq!(screen.matches("word").count(), 30, "{screen}");
+}
+
+#[test]
+fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
+    let mut script = Script::in_new_folder();
+    let folder = tempfile::tempdir().expect("a folder");
+    script.model.workbench = folder.path().to_path_buf();
+    script.open(StepRef::new("kinds", "kernel"));
+    let screen = drawn(&mut script, 120, 30);
+    for key in ["h hint", "S solution", "N begin anew", "B time it"] {
+        assert!(screen.contains(key), "{key}: {screen}");
+    }
+    script.keys("h");
+    assert!(
+        unwrapped(&script).contains("Hint 1 of "),
+        "{}",
+        script.text()
+    );
+    script.keys("S");
+    let solution = drawn(&mut script, 120, 50);
+    assert!(solution.contains("out[i] = "), "{solution}");
+    script.keys("esc");
+    let file = folder.path().join("elementwise.hip");
+    std::fs::write(&file, "mine").expect("a file");
+    script.keys("N");
+    let kept = std::fs::read_to_string(file.with_extension("1.hip"));
+    assert_eq!(kept.expect("what was written"), "mine");
+    assert!(
+        std::fs::read_to_string(&file)
+            .expect("a file")
+            .contains("scale_add")
+    );
+    script.keys("B");
+    let asked = script.hands.handed_over.last();
+    let Some(HandOver::Command(words)) = asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(words[..3], ["workbench", "bench", "elementwise"]);
 }

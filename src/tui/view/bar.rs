@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::lesson::StepKind;
+use crate::lesson::quiz::Quiz;
 use crate::tui::keys::{Action, Area};
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::Phase;
@@ -102,22 +103,36 @@ impl List<'_> {
     }
 }
 
+/// What else there is for a kernel.
+const KERNEL: [(Action, &str); 4] = [
+    (Action::Solution, "solution"),
+    (Action::Reset, "begin anew"),
+    (Action::Bench, "time it"),
+    (Action::Check, "check"),
+];
+
 fn step(list: &mut List) {
     let model = list.0;
     let Some(here) = model.here(&model.course) else {
         return;
     };
-    let mut add = |action, does| list.add(Area::Step, action, does);
     let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, Phase::Over(_)));
+    let is_kernel = matches!(here.step.kind, StepKind::Kernel { .. });
     if model.has_panel_open() {
         let panel = model.step_panel();
         let selects = panel.is_some_and(|panel| {
             let mut commands = panel.commands().into_iter();
             commands.any(|(action, _)| action == PanelAction::Select)
         });
-        if let Some(primary) = primary(model, &here).filter(|_| !is_alive && !selects) {
+        let primary = primary(model, &here).filter(|_| !is_alive && !selects);
+        let opens = |primary: &Primary| is_kernel && !matches!(primary, Primary::Next);
+        if let Some(primary) = primary.filter(|primary| !opens(primary)) {
             list.add(Area::Step, Action::Act, primary.does());
+        }
+        if is_kernel {
+            list.add(Area::Step, Action::Edit, "edit");
+            list.add(Area::Step, Action::Hint, "hint");
         }
         list.add(Area::Panel, Action::Close, "text");
         match is_alive {
@@ -127,6 +142,9 @@ fn step(list: &mut List) {
         }
         if let Some(panel) = panel {
             list.panel(panel);
+        }
+        for (action, does) in KERNEL.into_iter().filter(|_| is_kernel) {
+            list.add(Area::Step, action, does);
         }
         if !is_alive {
             list.usual(Area::Step, &[Action::Next]);
@@ -138,12 +156,19 @@ fn step(list: &mut List) {
         .as_ref()
         .is_some_and(|view| view.scroll.hidden().1 > 0);
     if is_longer {
-        add(Action::Forward, "read on");
+        list.add(Area::Step, Action::Forward, "read on");
     }
     let primary = primary(model, &here);
-    if let Some(primary) = &primary {
-        add(Action::Act, primary.does());
+    let chosen = model.step.as_ref().and_then(|view| view.choice).is_some();
+    match (&here.step.kind, &primary) {
+        // Enter does nothing yet.
+        (StepKind::Quiz(Quiz::Choices(_)), Some(Primary::Do(..))) if !chosen => {
+            list.1.push(("1-9".into(), "choose"));
+        }
+        (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.does()),
+        _ => {}
     }
+    let mut add = |action, does| list.add(Area::Step, action, does);
     if is_alive {
         add(Action::Stop, "stop");
     }
@@ -173,7 +198,9 @@ fn step(list: &mut List) {
         }
         StepKind::Kernel { .. } => {
             add(Action::Edit, "in your editor");
-            add(Action::Check, "check again");
+            for (action, does) in KERNEL {
+                add(action, does);
+            }
         }
         StepKind::Reflect => add(Action::Edit, "in your editor"),
         StepKind::Read => {

@@ -1,15 +1,21 @@
 //! Every screen at every size, with colours, without, and in ASCII.
 
+use std::sync::Arc;
+
 use crossterm::event::Event;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::draw;
+use crate::session::event::StepRef;
+use crate::session::kernel::Tried;
 use crate::tui::message::{Message, News, Reply};
 use crate::tui::pane::Pane;
 use crate::tui::script::Script;
-use crate::tui::sheet::{sheet, text};
+use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::theme::Theme;
+use crate::workbench::check::Checked;
+use crate::workbench::{File, Finding, Kind, find};
 
 /// The screen after `keys` from a learner's first visit.
 fn shown(keys: &str) -> String {
@@ -68,7 +74,7 @@ fn checks_after_a_run() {
 /// The characters of a screen at the sizes that matter most.
 fn at_sizes(show: impl Fn(&mut Script)) -> String {
     let mut all = String::new();
-    for (width, height) in [(80, 24), (120, 40), (160, 45)] {
+    for (width, height) in SIZES {
         let mut script = Script::at_first();
         script.event(Event::Resize(width, height));
         show(&mut script);
@@ -106,6 +112,70 @@ fn the_end_of_a_lesson() {
             }
         }
     }));
+}
+
+/// Every kind of step that the others do not show, and what lies over a step: name, step, keys.
+const SCREENS: [(&str, [&str; 2], &str); 14] = [
+    ("prediction", ["first", "guess"], ""),
+    ("flags", ["first", "baseline"], "f"),
+    ("hints", ["first", "baseline"], "h h"),
+    ("choices", ["first", "question"], "2"),
+    ("number", ["first", "number"], "enter 7 enter"),
+    ("writing", ["first", "thoughts"], "enter A space l o t"),
+    ("comparison", ["second", "together"], "enter"),
+    ("profile", ["second", "profiler"], ""),
+    ("kernel", ["kinds", "kernel"], ""),
+    ("command", ["kinds", "command"], ""),
+    ("case", ["kinds", "case"], ""),
+    ("runs", ["first", "text"], "H"),
+    ("messages", ["first", "text"], "m"),
+    ("search", ["first", "text"], "/ t h i n g enter"),
+];
+
+#[test]
+fn further_steps_and_what_lies_over_them() {
+    for (name, [lesson, step], keys) in SCREENS {
+        let shown = at_sizes(|script| {
+            script.model.lift_all();
+            script.model.workbench = "workbench".into();
+            let state = Arc::make_mut(&mut script.model.state);
+            state.unlocked.insert("second".into(), "a picture".into());
+            script.open(StepRef::new(lesson, step));
+            script.keys(keys);
+        });
+        insta::assert_snapshot!(name, shown);
+    }
+}
+
+#[test]
+fn what_came_of_a_kernel() {
+    let exercise = find("elementwise").expect("an exercise");
+    let tried = |passed: bool| Tried {
+        file: File {
+            path: "elementwise.hip".into(),
+            text: exercise.starter().expect("a starter").into(),
+        },
+        checked: Checked {
+            exercise: exercise.name.clone(),
+            passed,
+            cases: 8,
+            findings: match passed {
+                true => vec![],
+                false => vec![Finding::new(Kind::Nan, Some(4), "out[0] is NaN")],
+            },
+            ..Checked::default()
+        },
+    };
+    for (name, passed) in [("kernel_failed", false), ("kernel_passed", true)] {
+        let shown = at_sizes(|script| {
+            script.model.lift_all();
+            let at = StepRef::new("kinds", "kernel");
+            script.open(at.clone());
+            script.send(Message::Kernel(at, Ok(Box::new(tried(passed)))));
+            script.model.step.as_mut().expect("a step").panel_open = true;
+        });
+        insta::assert_snapshot!(name, shown);
+    }
 }
 
 #[test]

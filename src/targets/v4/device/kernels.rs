@@ -24,14 +24,22 @@ fn text(cores: MatrixCores) -> String {
         }
     };
     [
-        include_str!("../kernels/prelude.cu"),
-        include_str!("../kernels/norm.cu"),
-        include_str!("../kernels/elementwise.cu"),
+        &row_text(),
         include_str!("../kernels/pieces.cu"),
         include_str!("../kernels/attention_tiles.cu"),
         squares,
         include_str!("../kernels/attention.cu"),
         include_str!("../kernels/attention_backward.cu"),
+    ]
+    .concat()
+}
+
+/// The parts that go row by row or element by element.
+fn row_text() -> String {
+    [
+        include_str!("../kernels/prelude.cu"),
+        include_str!("../kernels/norm.cu"),
+        include_str!("../kernels/elementwise.cu"),
     ]
     .concat()
 }
@@ -49,7 +57,7 @@ pub const ROW_THREADS: usize = 128;
 pub const SUM_THREADS: usize = 256;
 
 /// Elements of 16 bytes in the operands' type, moved at once where rows allow it.
-fn vector(columns: usize, precision: Precision) -> usize {
+pub fn vector(columns: usize, precision: Precision) -> usize {
     let wide = 16 / precision.element_bytes();
     if columns.is_multiple_of(wide) {
         wide
@@ -72,20 +80,34 @@ pub fn source(
     overlapping: bool,
 ) -> Source {
     let tensor_cores = precision != Precision::F32;
-    Source::new("v4.cu", text(block.cores))
+    let source = row_source(config, precision, norm_teams, overlapping);
+    Source {
+        text: text(block.cores),
+        ..source
+    }
+    .define("TENSOR_CORES", u8::from(tensor_cores))
+    .define("MATRIX_CORES", block.cores as u8)
+    .define("HEADS", config.heads)
+    .define("KV_HEADS", config.kv_heads)
+    .define("HEAD_DIM", config.head_dim())
+    .define("SEQUENCE", config.sequence_length)
+    .define("TILE", block.tile)
+    .define("GROUPS", block.groups)
+}
+
+/// The same without attention.
+pub fn row_source(
+    config: &ModelConfig,
+    precision: Precision,
+    norm_teams: usize,
+    overlapping: bool,
+) -> Source {
+    Source::new("v4.cu", row_text())
         .define("OPERAND_BITS", precision.element_bytes() * 8)
-        .define("TENSOR_CORES", u8::from(tensor_cores))
-        .define("MATRIX_CORES", block.cores as u8)
         .define("HIDDEN", config.hidden)
         .define("FFN", config.ffn)
         .define("VOCABULARY", config.vocabulary)
-        .define("HEADS", config.heads)
-        .define("KV_HEADS", config.kv_heads)
-        .define("HEAD_DIM", config.head_dim())
-        .define("SEQUENCE", config.sequence_length)
         .define("NORM_TEAMS", norm_teams)
-        .define("TILE", block.tile)
-        .define("GROUPS", block.groups)
         .define("OVERLAPPING", u8::from(overlapping))
         .define("FACTORS", FACTORS)
 }
@@ -206,46 +228,21 @@ impl Kernels {
         operation: &Operation,
         places: &Places<'_>,
     ) -> Result<Option<Put<'_>>, DriverError> {
-        let config = &self.config;
-        let rows = config.tokens();
-        let (name, handles, sizes, number): (_, Vec<Handle>, [(&str, usize); 2], _) =
-            match operation {
-                Operation::Normalize(op) => (
-                    "rmsnorm",
-                    vec![op.stream, op.weight, op.normed, op.scale],
-                    [("rows", rows), ("width", config.hidden)],
-                    Some(NORM_EPSILON as f32),
-                ),
-                Operation::Activate(op) => (
-                    "swiglu",
-                    vec![op.gate_up, op.activated],
-                    [("rows", rows), ("width", config.ffn)],
-                    None,
-                ),
-                Operation::CrossEntropy(op) => (
-                    "cross-entropy",
-                    vec![op.logits, op.targets, op.losses, op.logits_gradient],
-                    [("rows", rows), ("classes", config.vocabulary)],
-                    Some(1.0 / (rows * self.ranks) as f32),
-                ),
-                Operation::Update(op) => (
-                    "adamw",
-                    vec![],
-                    [("n", op.elements.len()), ("n", op.elements.len())],
-                    None,
-                ),
-                _ => return Ok(None),
-            };
-        let Some((own, kernel)) = self.own.iter().find(|(own, _)| own.operation == name) else {
+        let Some(place) = operation.in_place(&self.config, self.ranks) else {
             return Ok(None);
         };
+        let mut all = self.own.iter();
+        let Some((own, kernel)) = all.find(|(own, _)| own.operation == place.exercise) else {
+            return Ok(None);
+        };
+        let sizes = place.sizes;
         let [first, second] = sizes;
         let shape = (own.shape)(&[first, second, ("wave", self.plane)]);
         let (grid, block, shared) =
             shape.map_err(|error| DriverError::Invalid(error.to_string()))?;
         let launch = Launch::new(grid, block).with_shared(shared);
         let mut arguments = vec![];
-        for handle in handles {
+        for (_, handle) in place.arrays {
             arguments.push(places.value(handle)?.into());
         }
         if let Operation::Update(op) = operation {
@@ -267,7 +264,7 @@ impl Kernels {
         } else {
             arguments.extend([int(sizes[0].1), int(sizes[1].1)]);
         }
-        arguments.extend(number.map(Argument::from));
+        arguments.extend(place.number.map(|(_, number)| Argument::from(number)));
         Ok(Some((kernel, launch, arguments)))
     }
 
@@ -454,12 +451,12 @@ impl Kernels {
     }
 }
 
-fn linear(blocks: usize, threads: usize) -> Launch {
+pub fn linear(blocks: usize, threads: usize) -> Launch {
     Launch::linear(number(blocks), number(threads))
 }
 
 /// Sides of grids and blocks are below 2³¹ for every model that fits a device.
-fn number(size: usize) -> u32 {
+pub fn number(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 

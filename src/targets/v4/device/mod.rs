@@ -1,5 +1,6 @@
 //! The schedule on a GPU, through CUDA or HIP: captured once as a graph and replayed.
 
+mod alone;
 mod arena;
 mod compiled;
 mod kernels;
@@ -16,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use tinyllama_kernels::adamw::Hyperparameters;
 
 use super::buffers::Handle;
-use super::executor::{Executor, Launches, Span, check_reshape};
+use super::executor::{Executor, Launches, NamedArrays, Span, check_reshape};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
@@ -25,6 +26,7 @@ use crate::device::driver::{
 use crate::device::ranges::{self, Range};
 use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
+pub use alone::{Given, alone};
 pub use arena::to_bf16;
 use arena::{Activations, Parameters};
 pub use compiled::{BUDGETS, launches};
@@ -384,6 +386,21 @@ impl Executor for DeviceExecutor {
         let length = self.placed.schedule.layout.length;
         let weights = self.parameters.weights.whole();
         Ok(self.lanes.main().download(weights, length)?)
+    }
+
+    fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        let length = self.placed.schedule.layout.length;
+        let parameters = &self.parameters;
+        let arrays = [
+            ("weights", &parameters.weights),
+            ("first", &parameters.first_moments),
+            ("second", &parameters.second_moments),
+        ];
+        let read = arrays.map(|(name, array)| {
+            let values = self.lanes.main().download(array.whole(), length)?;
+            Ok((name, values))
+        });
+        read.into_iter().collect()
     }
 
     fn set_weights(&mut self, weights: &[f32]) -> Result<()> {

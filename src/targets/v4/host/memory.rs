@@ -70,6 +70,26 @@ impl Memory {
         }
     }
 
+    /// Of floats or integers, whichever a buffer has.
+    pub fn bits(&self, handle: Handle) -> Vec<u32> {
+        let integers = self
+            .integers(handle)
+            .iter()
+            .map(|word| word.cast_unsigned());
+        let floats = self.read(handle).iter().map(|value| value.to_bits());
+        integers.chain(floats).collect()
+    }
+
+    /// What an update works on, in the words of the exercise about it.
+    pub fn of_update(&mut self) -> [(&'static str, &mut Vec<f32>); 4] {
+        [
+            ("weights", &mut self.weights),
+            ("gradients", &mut self.gradients),
+            ("first", &mut self.first_moments),
+            ("second", &mut self.second_moments),
+        ]
+    }
+
     pub fn set_integers(&mut self, handle: Handle, values: &[i32]) {
         if let Handle::Buffer(index) = handle {
             self.integers[index].copy_from_slice(values);

@@ -11,11 +11,12 @@ mod vectors;
 use anyhow::{Result, bail};
 use tinyllama_kernels::adamw::{Factors, Hyperparameters};
 
-use super::executor::{Executor, check_reshape};
-use super::operation::Operation;
+use super::executor::{Executor, NamedArrays, check_reshape};
+use super::operation::{InPlace, Operation};
 use super::schedule::{LOSS_RING, Schedule, latest};
 use crate::model::{NORM_EPSILON, rotary_table};
 use crate::train::telemetry::MemoryUse;
+use crate::train::{Arrays, KernelInPlace};
 use memory::Memory;
 use norm::Norms;
 pub use product::product;
@@ -29,6 +30,7 @@ pub struct HostExecutor {
     rotary: Vec<f32>,
     runs: usize,
     updates: u64,
+    own: Vec<KernelInPlace>,
 }
 
 impl HostExecutor {
@@ -41,7 +43,63 @@ impl HostExecutor {
             hyperparameters,
             runs: 0,
             updates: 0,
+            own: vec![],
         }
+    }
+
+    /// With somebody's kernels in place of what does the same.
+    pub fn with_kernels(self, own: &[KernelInPlace]) -> HostExecutor {
+        HostExecutor {
+            own: own.to_vec(),
+            ..self
+        }
+    }
+
+    /// Has a kernel of somebody carry out a node, where one does its work.
+    fn by_own_kernel(&mut self, node: usize) -> Result<bool> {
+        let operation = &self.schedule.nodes[node].operation;
+        let place = operation.in_place(&self.schedule.config, 1);
+        let of = |place: &InPlace| self.own.iter().find(|own| own.operation == place.exercise);
+        let Some((place, own)) = place.and_then(|place| {
+            let own = of(&place)?;
+            Some((place, own))
+        }) else {
+            return Ok(false);
+        };
+        let memory = &mut self.memory;
+        let arrays = place.arrays.iter();
+        let mut arrays: Arrays = arrays
+            .map(|(name, handle)| (*name, memory.bits(*handle)))
+            .collect();
+        let updated = match operation {
+            Operation::Update(op) => Some(op.elements.clone()),
+            _ => None,
+        };
+        if let Some(elements) = &updated {
+            let factors = Factors::new(&self.hyperparameters, self.updates).to_array();
+            arrays.insert("factors", factors.map(f32::to_bits).to_vec());
+            for (name, array) in memory.of_update() {
+                let bits = array[elements.clone()].iter().map(|value| value.to_bits());
+                arrays.insert(name, bits.collect());
+            }
+        }
+        let made = (own.on_host)(&place.sizes, place.number, arrays)?;
+        let put = |array: &mut [f32], name: &str| {
+            for (value, bits) in array.iter_mut().zip(made.get(name).into_iter().flatten()) {
+                *value = f32::from_bits(*bits);
+            }
+        };
+        for (name, handle) in place.arrays {
+            if made.contains_key(name) {
+                memory.update([handle], |_, [array]| put(array, name));
+            }
+        }
+        if let Some(elements) = updated {
+            for (name, array) in memory.of_update() {
+                put(&mut array[elements.clone()], name);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -70,6 +128,9 @@ impl Executor for HostExecutor {
     }
 
     fn carry_out(&mut self, node: usize) -> Result<()> {
+        if !self.own.is_empty() && self.by_own_kernel(node)? {
+            return Ok(());
+        }
         let schedule = &self.schedule;
         let config = &schedule.config;
         let norms = Norms {
@@ -210,6 +271,12 @@ impl Executor for HostExecutor {
 
     fn weights(&mut self) -> Result<Vec<f32>> {
         Ok(self.memory.weights().to_vec())
+    }
+
+    fn optimizer_state(&mut self) -> Result<NamedArrays> {
+        let arrays = self.memory.of_update().into_iter();
+        let state = arrays.filter(|(name, _)| *name != "gradients");
+        Ok(state.map(|(name, array)| (name, array.clone())).collect())
     }
 
     fn set_weights(&mut self, weights: &[f32]) -> Result<()> {

@@ -63,8 +63,14 @@ impl Page<'_> {
         let in_use = state.bytes_in_use.latest.map(|bytes| bytes as u64);
         let reserved = state.bytes_reserved.latest.map(|bytes| bytes as u64);
         if in_use.is_none() && reserved.is_none() {
-            if state.step.is_some() {
-                self.not_reported("memory");
+            let summary = state.summary.as_ref();
+            match summary.and_then(|summary| summary.process_peak_bytes) {
+                Some(bytes) => {
+                    let text = format!("{} at most in the whole process", human_bytes(bytes));
+                    self.plain("memory", text);
+                }
+                None if state.step.is_some() => self.not_reported("memory"),
+                None => {}
             }
             return;
         }

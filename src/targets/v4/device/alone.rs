@@ -1,0 +1,136 @@
+//! Kernels of V4 by themselves, for sizes that are no model's: what a learner's kernel is timed beside.
+
+use super::kernels::{ROW_THREADS, THREADS, linear, number, row_source, row_teams, source, vector};
+use super::shape::{self, MatrixCores, TEAM};
+use crate::device::driver::{Argument, Launch, Precision, Properties, Source};
+use crate::model::{ModelConfig, rotary_table};
+
+/// A kernel that does the work of one of the workbench's exercises.
+pub struct Alone {
+    pub source: Source,
+    pub entry: &'static str,
+    pub launch: Launch,
+    /// In the kernel's order.
+    pub arguments: Vec<Given>,
+    /// What it does beyond the exercise, or otherwise.
+    pub remark: Option<&'static str>,
+}
+
+/// Where an argument is from.
+pub enum Given {
+    /// What the exercise gives under this name.
+    Named(&'static str),
+    /// An array of its own, with these numbers.
+    Array(Vec<f32>),
+    Value(Argument<'static>),
+}
+
+/// Numbers that no two neighbours share.
+fn mixed(count: usize) -> Vec<f32> {
+    (0..count)
+        .map(|index| (index * 7919 % 2003) as f32 / 500.0 - 2.0)
+        .collect()
+}
+
+/// The kernel for `exercise` in f32, with its sizes by name; none where V4 has no such kernel, or not for these sizes.
+pub fn alone(
+    exercise: &str,
+    size: &dyn Fn(&str) -> usize,
+    properties: &Properties,
+) -> Option<Alone> {
+    let precision = Precision::F32;
+    let mut config = ModelConfig {
+        vocabulary: 4,
+        hidden: 4,
+        layers: 1,
+        heads: 1,
+        kv_heads: 1,
+        ffn: 4,
+        sequence_length: size("rows"),
+        batch_size: 1,
+    };
+    let named = |names: &[&'static str]| names.iter().map(|name| Given::Named(name)).collect();
+    if exercise == "attention" {
+        (config.heads, config.kv_heads) = (size("heads"), size("heads"));
+        config.hidden = config.heads * size("head_dim");
+        config.sequence_length = size("sequence");
+        let cores = MatrixCores::of(&config, precision, properties);
+        let block = shape::attention_blocks(&config, precision, properties, cores)?.forward;
+        let teams = shape::norm_teams(&config, properties).max(1);
+        let [shared, _] = block.shared(&config, precision);
+        let tiles = config.sequence_length.div_ceil(block.tile);
+        let launch = Launch::new(
+            [number(tiles), number(config.heads), 1],
+            [number(block.threads()), 1, 1],
+        );
+        return Some(Alone {
+            source: source(&config, precision, block, teams, false),
+            entry: "attention",
+            launch: launch.with_shared(number(shared)),
+            arguments: vec![
+                Given::Array(mixed(3 * config.tokens() * config.hidden)),
+                Given::Array(rotary_table(&config)),
+                Given::Named("out"),
+                Given::Array(mixed(config.tokens() * config.heads)),
+                Given::Named("scale"),
+            ],
+            remark: Some(
+                "v4's attention also rotates queries and keys, and keeps what its gradient needs; its rows hold all heads",
+            ),
+        });
+    }
+    let rows = size("rows");
+    let (entry, launch, arguments) = match exercise {
+        "rmsnorm" => {
+            config.hidden = size("width");
+            let teams = row_teams(&config, properties);
+            (
+                "normalize",
+                linear(rows.div_ceil(teams), teams * TEAM),
+                named(&["x", "weight", "y", "scale", "epsilon", "rows"]),
+            )
+        }
+        "swiglu" => {
+            config.ffn = size("width");
+            let threads = rows * config.ffn / vector(config.ffn, precision);
+            (
+                "swiglu",
+                linear(threads.div_ceil(THREADS), THREADS),
+                named(&["gate_up", "out", "rows"]),
+            )
+        }
+        "cross-entropy" => {
+            config.vocabulary = size("classes");
+            (
+                "cross_entropy",
+                linear(rows, ROW_THREADS),
+                named(&["logits", "targets", "losses", "gradient", "share"]),
+            )
+        }
+        "adamw" if size("n").is_multiple_of(4) => {
+            let n = size("n");
+            let mut arguments: Vec<Given> = named(&["weights", "gradients", "first", "second"]);
+            // No copies for products, and from the first parameter on.
+            arguments.extend([
+                Given::Value(Argument::Value(0)),
+                Given::Named("factors"),
+                Given::Value(0i64.into()),
+                Given::Value((n as i64).into()),
+            ]);
+            (
+                "adamw",
+                linear((n / 4).div_ceil(THREADS), THREADS),
+                arguments,
+            )
+        }
+        _ => return None,
+    };
+    let teams = shape::norm_teams(&config, properties).max(1);
+    Some(Alone {
+        source: row_source(&config, precision, teams, false),
+        entry,
+        launch,
+        arguments,
+        remark: None,
+    })
+}

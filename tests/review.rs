@@ -1,0 +1,318 @@
+//! A new user once walked every screen and command, and found 28 defects. Which test holds which of them.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use common::{stdout, tutor};
+
+/// The defect's number, what it was, and the tests: file and name.
+const HELD: &[(u8, &str, &[(&str, &str)])] = &[
+    (
+        1,
+        "a forged hand-in counts as intact",
+        &[(
+            "tests/trust.rs",
+            "no_field_of_a_hand_in_can_be_changed_unnoticed",
+        )],
+    ),
+    (
+        2,
+        "two people become one",
+        &[
+            (
+                "tests/trust.rs",
+                "a_class_goes_by_folders_and_chains_not_by_recorded_names",
+            ),
+            (
+                "tests/trust.rs",
+                "without_a_user_in_the_environment_the_password_database_has_the_name",
+            ),
+        ],
+    ),
+    (
+        3,
+        "questions give themselves away",
+        &[
+            (
+                "tests/quizzes.rs",
+                "whoever_answers_without_reading_passes_no_more_than_chance_gives",
+            ),
+            (
+                "tests/quizzes.rs",
+                "lint_refuses_questions_that_give_themselves_away_or_leave_one_alone",
+            ),
+        ],
+    ),
+    (
+        4,
+        "samples of profiles cannot be reached",
+        &[(
+            "src/tui/update/tests.rs",
+            "enter_imports_the_sample_of_a_profile_step_without_its_tool",
+        )],
+    ),
+    (
+        5,
+        "figures, checks and lost runs are gone after a restart",
+        &[
+            (
+                "src/tui/update/tests.rs",
+                "what_the_checks_said_is_there_again_after_a_restart",
+            ),
+            (
+                "tests/terminal.rs",
+                "the_first_key_trains_the_model_and_what_was_seen_is_seen_again",
+            ),
+            (
+                "tests/terminal.rs",
+                "a_run_that_was_lost_is_named_where_it_was_made",
+            ),
+        ],
+    ),
+    (
+        6,
+        "an export of nothing leaves an empty file without a word",
+        &[(
+            "tests/profiler_export.rs",
+            "export_and_comparison_from_the_command_line",
+        )],
+    ),
+    (
+        7,
+        "the first lesson fails when obeyed",
+        &[(
+            "tests/terminal.rs",
+            "the_tutors_shell_finds_this_program_wherever_it_lies",
+        )],
+    ),
+    (
+        8,
+        "mistakes are found after runs were made",
+        &[(
+            "tests/analysis.rs",
+            "mistakes_are_found_before_the_first_run",
+        )],
+    ),
+    (
+        9,
+        "messages lose their remedy at 80 columns",
+        &[(
+            "src/tui/update/tests.rs",
+            "a_long_message_keeps_its_end_at_80_columns",
+        )],
+    ),
+    (
+        10,
+        "charts cannot be read off",
+        &[
+            (
+                "src/tui/panels/plot/axis.rs",
+                "ends_are_short_whatever_they_are",
+            ),
+            (
+                "src/tui/panels/plot/mod.rs",
+                "a_curve_rises_to_the_right_between_labelled_axes",
+            ),
+        ],
+    ),
+    (
+        11,
+        "labels of a comparison mean nothing",
+        &[("src/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+    ),
+    (
+        12,
+        "the end of a run jumps away from its figures",
+        &[
+            (
+                "src/tui/update/tests.rs",
+                "the_figures_stay_when_a_run_ends_and_enter_goes_on_from_them",
+            ),
+            (
+                "src/tui/run_view/tests.rs",
+                "a_stop_by_the_learner_is_no_failure_and_an_open_kernel_shows_its_parts",
+            ),
+        ],
+    ),
+    (
+        13,
+        "the kernel table hides the culprit",
+        &[(
+            "src/tui/run_view/tests.rs",
+            "kernels_are_sorted_by_what_was_asked_for",
+        )],
+    ),
+    (
+        14,
+        "the very same command is called faster",
+        &[(
+            "src/tui/panels/compare/tests.rs",
+            "the_same_command_is_never_called_faster",
+        )],
+    ),
+    (
+        15,
+        "texts of checks are not Markdown",
+        &[(
+            "src/tui/update/tests.rs",
+            "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
+        )],
+    ),
+    (
+        16,
+        "writing: keys named twice, words broken, Ctrl-U undoes",
+        &[
+            (
+                "src/tui/update/tests.rs",
+                "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
+            ),
+            ("src/tui/update/tests.rs", "ctrl_u_clears_what_was_typed"),
+        ],
+    ),
+    (
+        17,
+        "bars of a comparison change only their label",
+        &[("src/tui/panels/compare/tests.rs", "three_runs_side_by_side")],
+    ),
+    (
+        18,
+        "links cannot be followed",
+        &[(
+            "src/tui/update/tests.rs",
+            "links_open_pages_that_can_be_searched_and_lead_back_and_words_are_explained",
+        )],
+    ),
+    (
+        19,
+        "help begins somewhere else",
+        &[(
+            "src/tui/update/tests.rs",
+            "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
+        )],
+    ),
+    (
+        20,
+        "the outline begins on a heading, locked reads as failed",
+        &[("src/tui/view/tests.rs", "outline")],
+    ),
+    (
+        21,
+        "the palette closes without a match",
+        &[(
+            "src/tui/update/tests.rs",
+            "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
+        )],
+    ),
+    (
+        22,
+        "a wrong number is `not so` for ever",
+        &[(
+            "tests/quizzes.rs",
+            "every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way",
+        )],
+    ),
+    (
+        23,
+        "the instructor's screen",
+        &[
+            (
+                "src/tui/instructor_screen/tests.rs",
+                "keys_come_to_the_deeds_they_name",
+            ),
+            (
+                "src/tui/instructor_screen/tests.rs",
+                "everybody_is_seen_at_every_size_in_every_look",
+            ),
+            (
+                "src/tui/runtime/clerk.rs",
+                "an_instructors_reset_reaches_the_open_tutor_within_two_seconds",
+            ),
+        ],
+    ),
+    (
+        24,
+        "tables tear, diagrams of nothing are drawn",
+        &[
+            (
+                "tests/analysis.rs",
+                "tables_fit_a_narrow_terminal_and_leave_out_what_nothing_reported",
+            ),
+            (
+                "src/base/roofline/mod.rs",
+                "without_a_point_that_has_a_place_there_is_no_picture",
+            ),
+        ],
+    ),
+    (
+        25,
+        "a played recording has no kernels and no summary, a list the same words nine times",
+        &[
+            ("tests/frozen.rs", "what_is_said_without_a_run"),
+            ("tests/review.rs", "recordings_are_told_apart_in_their_list"),
+        ],
+    ),
+    (
+        26,
+        "TERM=dumb gets the full screen, a spinner stays",
+        &[
+            (
+                "tests/terminal.rs",
+                "a_terminal_that_cannot_place_its_cursor_gets_lines",
+            ),
+            ("tests/terminal.rs", "a_spinner_is_gone_after_ctrl_c"),
+        ],
+    ),
+    (
+        27,
+        "a paste becomes thousands of keys",
+        &[(
+            "tests/terminal.rs",
+            "a_paste_that_is_not_announced_is_one_event_and_no_thousand_keys",
+        )],
+    ),
+    (
+        28,
+        "a roofline without a roof, labels cut",
+        &[(
+            "src/tui/panels/roofline/tests.rs",
+            "points_under_their_roof",
+        )],
+    ),
+];
+
+#[test]
+fn every_defect_of_the_review_is_held_by_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let numbers: Vec<u8> = HELD.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=28).collect::<Vec<_>>());
+    for (number, what, tests) in HELD {
+        assert!(!tests.is_empty(), "{number}: {what}");
+        for (file, name) in *tests {
+            let text = std::fs::read_to_string(root.join(file)).expect(file);
+            let test = format!("#[test]\nfn {name}(");
+            let test = text.replace("    ", "").contains(&test);
+            assert!(test, "{number}, {what}: {file} has no test `{name}`");
+        }
+    }
+}
+
+#[test]
+fn recordings_are_told_apart_in_their_list() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let output = tutor(home.path()).args(["recordings", "list"]).output();
+    let listed = stdout(&output.expect("the program starts"));
+    // What does not fit a line goes on below it.
+    let listed = listed.replace("\n  ", " ");
+    let of_v2 = listed.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("v2 small ")?;
+        Some(rest)
+    });
+    let of_v2: Vec<&str> = of_v2.collect();
+    let different: BTreeSet<&str> = of_v2.iter().copied().collect();
+    assert!(
+        of_v2.len() > 5 && different.len() == of_v2.len(),
+        "{listed}"
+    );
+}
