@@ -93,7 +93,7 @@ pub mod inside {
         pub mod live {
             pub use crate::profiler::live::Source;
             pub mod sysfs {
-                pub use crate::profiler::live::sysfs::{Sysfs, topology};
+                pub use crate::profiler::live::sysfs::Sysfs;
             }
         }
         pub mod model {

@@ -384,7 +384,8 @@ fn a_driver_that_hangs_does_not_hang_the_doctor() {
             .args(["doctor", "--json"])
             .output()
             .unwrap();
-        let report: Value = serde_json::from_slice(&doctor.stdout).expect(&stderr(&doctor));
+        let report: Value = serde_json::from_slice(&doctor.stdout)
+            .unwrap_or_else(|_| panic!("{}", stderr(&doctor)));
         let findings = report["findings"].as_array().unwrap();
         let of = |name: &str| findings.iter().find(|one| one["name"] == name).unwrap();
         assert_eq!(doctor.status.code(), Some(0), "{failure}");

@@ -61,7 +61,11 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     assert_eq!(State::of(&scan(&place.events()).unwrap().records), before);
 
     let notices = session.poll_notices().unwrap();
-    let [Notice::Reset { backup, .. }, Notice::Message { text, .. }] = &notices[..] else {
+    let [
+        Notice::Done(Event::Reset { backup, .. }),
+        Notice::Done(Event::Message { text, .. }),
+    ] = &notices[..]
+    else {
         panic!("{notices:?}");
     };
     assert_eq!(text, "Look at the loss.");
@@ -93,7 +97,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     };
     assert!(matches!(
         deliver(&place, &order(unlock)).unwrap(),
-        Delivery::Done(Notice::Unlocked { .. })
+        Delivery::Done(Notice::Done(Event::Unlocked { .. }))
     ));
     assert!(matches!(
         deliver(&place, &order(restore)),
@@ -194,10 +198,10 @@ fn a_class_can_be_pinned_and_set_free() {
     pin(Some("memory"));
     assert!(matches!(
         &session.poll_notices().unwrap()[..],
-        [Notice::Pinned {
+        [Notice::Done(Event::Pinned {
             lesson: Some(_),
             ..
-        }]
+        })]
     ));
     assert_eq!(next(&course, session.state()).unwrap().lesson, "memory");
     assert_eq!(session.poll_notices().unwrap(), []);

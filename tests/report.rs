@@ -535,8 +535,14 @@ fn a_class_is_put_on_one_page() {
             .any(|row| row.step == "guess-time" && row.ratio.count == size)
     );
     assert!(page.len() < html::MOST_BYTES && !page.contains("NaN"));
-    let tables = of_class::csv::render(&merged).unwrap();
+    let tables = of_class::csv::render(&merged);
     assert_eq!(tables[0].1.lines().count(), size + 1);
+    assert!(
+        tables[0].1.ends_with(",Imagined GPU,true\n"),
+        "{}",
+        tables[0].1
+    );
+    assert!(tables[3].1.contains(",f32,false,"), "{}", tables[3].1);
 }
 
 fn tutor(state: &Path, args: &[&str]) -> Output {

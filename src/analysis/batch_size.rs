@@ -16,7 +16,7 @@ pub enum Goal {
 pub const AS_GOOD: f64 = 0.02;
 
 /// How one batch size went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trial {
     pub batch_size: usize,
     pub fits: bool,

@@ -1,6 +1,5 @@
 //! What a device was measured to reach: arithmetic, bandwidth, launches and waiting. Kept once for each device.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{device_file, read_json, write_json};
 use crate::base::device_facts::DeviceFacts;
+use crate::base::file::inside;
 pub use crate::device::ceilings::{
     BandwidthCeiling, ComputeCeiling, Latency, Level, Sampled, Unit,
 };
@@ -67,24 +67,18 @@ impl Calibration {
     pub fn staleness(&self, now: &DeviceFacts) -> Vec<String> {
         let then = &self.facts;
         let mut changes = Vec::new();
-        let mut compare = |what: &str, then: Option<String>, now: Option<String>| {
+        for (what, then, now) in [
+            ("device", Some(&then.device), Some(&now.device)),
+            ("backend", Some(&then.backend), Some(&now.backend)),
+            ("driver", then.driver.as_ref(), now.driver.as_ref()),
+            ("architecture", then.arch.as_ref(), now.arch.as_ref()),
+        ] {
             if then != now {
-                let text = |value: Option<String>| value.unwrap_or_else(|| "not reported".into());
+                let text =
+                    |value: Option<&String>| value.map_or("not reported".into(), String::clone);
                 changes.push(format!("{what}: {} then, {} now", text(then), text(now)));
             }
-        };
-        compare(
-            "device",
-            Some(then.device.clone()),
-            Some(now.device.clone()),
-        );
-        compare(
-            "backend",
-            Some(then.backend.clone()),
-            Some(now.backend.clone()),
-        );
-        compare("driver", then.driver.clone(), now.driver.clone());
-        compare("architecture", then.arch.clone(), now.arch.clone());
+        }
         changes
     }
 
@@ -92,29 +86,23 @@ impl Calibration {
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ceiling in &self.compute {
-            let unit = match ceiling.unit {
-                Unit::Vector => "vector",
-                Unit::Matrix => "matrix",
-            };
             let (scale, name) = match ceiling.flops_per_s.median {
                 rate if rate < 1e12 => (1e9, "GFLOP/s"),
                 _ => (1e12, "TFLOP/s"),
             };
             lines.push(format!(
-                "{} {unit}: {:.1} {name}{} ({})",
+                "{} {}: {:.1} {name}{} ({})",
                 ceiling.dtype,
+                ceiling.unit,
                 ceiling.flops_per_s.median / scale,
                 spread(&ceiling.flops_per_s, scale),
                 ceiling.how
             ));
         }
         for ceiling in &self.bandwidth {
-            let level = match ceiling.level {
-                Level::Cold => "memory",
-                Level::Warm => "cache",
-            };
             lines.push(format!(
-                "{level}: {:.0} GB/s{} ({})",
+                "{}: {:.0} GB/s{} ({})",
+                ceiling.level,
                 ceiling.bytes_per_s.median / 1e9,
                 spread(&ceiling.bytes_per_s, 1e9),
                 ceiling.how
@@ -165,21 +153,11 @@ impl Calibration {
     /// When the folder cannot be read.
     pub fn load_all(root: &Path) -> Result<(Vec<Self>, Vec<String>)> {
         let folder = root.join(KIND);
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok((vec![], vec![]));
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", folder.display()));
-            }
-        };
+        let entries =
+            inside(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
         let mut found: Vec<Self> = Vec::new();
         let mut damaged = Vec::new();
-        for entry in entries {
-            let path = entry
-                .with_context(|| format!("cannot read {}", folder.display()))?
-                .path();
+        for path in entries {
             match read_json::<Self>(&path) {
                 Ok(Some(calibration)) if calibration.version == VERSION => found.push(calibration),
                 Ok(_) => {}
@@ -202,6 +180,8 @@ fn spread(sampled: &Sampled, scale: f64) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::fs;
+
     use super::*;
 
     pub fn example() -> Calibration {

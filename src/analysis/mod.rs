@@ -16,9 +16,8 @@ pub mod runner;
 pub mod scaling;
 pub mod stages;
 pub mod store;
-mod sweep;
+pub mod sweep;
 pub mod tuning;
-pub mod turns;
 pub mod workshop;
 
 pub use crate::run::{Measurements, Metric, Statistic, Unit, metric};

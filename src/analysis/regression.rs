@@ -25,16 +25,18 @@ named! {
     }
 }
 
+named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    Passed,
+    Passed = "passed",
     /// Worse than the tolerance allows, as sure as the confidence says where there is an interval.
-    Regression,
+    Regression = "REGRESSION",
     /// The interval holds the bound.
-    Inconclusive,
+    Inconclusive = "inconclusive",
     /// One side does not report it, or there is no baseline.
-    NotCompared,
+    NotCompared = "not compared",
+}
 }
 
 /// One figure of one target.

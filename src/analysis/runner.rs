@@ -10,7 +10,8 @@ pub use crate::run::Control as Stop;
 use crate::run::energy::RunEnergy;
 use crate::run::finished::stream_of;
 use crate::run::{
-    Ended, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, Told, UsageError, supervise,
+    Ended, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, Start, Told, UsageError,
+    supervise,
 };
 use crate::train::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
 
@@ -135,8 +136,19 @@ impl Runner {
             return made;
         }
         let start = self.launcher.run(&variant.spec);
+        let (ended, steps) = self.see(&start, &self.stop, watch)?;
+        MeasuredRun::ended(variant, ended, steps)
+    }
+
+    /// A run from its start to its end, with its measured steps.
+    pub(super) fn see(
+        &self,
+        start: &Start,
+        control: &Stop,
+        watch: &mut dyn FnMut(&Event),
+    ) -> Result<(Ended, Vec<Step>), RunFailure> {
         let mut steps = Vec::new();
-        let ended = supervise(&start, &self.root, &self.stop, &mut |told| {
+        let ended = supervise(start, &self.root, control, &mut |told| {
             if let Told::Line(Line::Event(event)) = told {
                 watch(&event);
                 steps.extend(measured_step(&event));
@@ -144,7 +156,7 @@ impl Runner {
             Ok(())
         });
         self.check_stop()?;
-        MeasuredRun::ended(variant, ended?, steps)
+        Ok((ended?, steps))
     }
 
     /// Whether no further run is to be started.
@@ -193,7 +205,7 @@ impl MeasuredRun {
     }
 }
 
-pub(super) fn measured_step(event: &Event) -> Option<Step> {
+fn measured_step(event: &Event) -> Option<Step> {
     match &event.body {
         Body::Step(step) if step.measured => Some(step.clone()),
         _ => None,

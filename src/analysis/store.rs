@@ -1,13 +1,12 @@
 //! Small JSON files about a device, kept in the state folder.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::base::file::create_private;
+use crate::base::file::{create_private, if_there, replace};
 use crate::base::foreign;
 
 /// Writes a JSON file, whole or not at all, and creates its folder.
@@ -15,18 +14,11 @@ use crate::base::foreign;
 /// # Errors
 /// What the file system says, with the path.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     let write = || -> std::io::Result<()> {
-        create_private(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer_pretty(&mut file, value)?;
-        file.write_all(b"\n")?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
+        path.parent().map_or(Ok(()), create_private)?;
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        replace(path, &text)
     };
     write().with_context(|| format!("cannot write {}", path.display()))
 }
@@ -36,19 +28,17 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// # Errors
 /// When it cannot be read or holds something else; the file is left as it is.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match foreign::read_text(path, foreign::MOST_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", path.display()));
-        }
-    };
-    serde_json::from_str(&text).map(Some).with_context(|| {
-        format!(
-            "{} cannot be understood; remove it to start anew",
-            path.display()
-        )
-    })
+    let text = if_there(foreign::read_text(path, foreign::MOST_BYTES))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let found = text.map(|text| serde_json::from_str(&text)).transpose();
+    found.with_context(|| not_understood(path))
+}
+
+pub(super) fn not_understood(path: &Path) -> String {
+    format!(
+        "{} cannot be understood; remove it to start anew",
+        path.display()
+    )
 }
 
 /// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.

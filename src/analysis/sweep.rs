@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
 use crate::base::file::{create_private, hexadecimal, replace};
 use crate::base::foreign;
-use crate::run::{Ended, Line, Processes, RunExit, Start, Told, supervise};
+use crate::run::{Ended, Processes, RunExit, Start};
 use crate::train::event::FailureCode;
 
 /// How often a run is started whose place is lost.
@@ -155,15 +155,7 @@ fn piece(runner: &Runner, variant: &Variant, start: &Start, processes: &Processe
     loop {
         attempt += 1;
         runner.check_stop()?;
-        let control = processes.control();
-        let mut steps = Vec::new();
-        let ended = supervise(&start, &runner.root, &control, &mut |told| {
-            if let Told::Line(Line::Event(event)) = told {
-                steps.extend(super::runner::measured_step(&event));
-            }
-            Ok(())
-        })?;
-        runner.check_stop()?;
+        let (ended, steps) = runner.see(&start, &processes.control(), &mut |_| {})?;
         if attempt == ATTEMPTS || !lost_its_place(&ended) {
             return MeasuredRun::ended(variant, ended, steps);
         }

@@ -1,11 +1,18 @@
 //! Files that are there whole or not at all, and their checksums.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use tempfile::NamedTempFile;
+
+/// A place in this program's part of the user's cache, `$XDG_CACHE_HOME/tinyllama-tutor`; `None` where there is no home.
+pub fn cached(name: &str) -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.cache_dir().join("tinyllama-tutor").join(name))
+}
 
 /// Replaces a file in one step: readers see the old content or the new one, also after a power cut.
 ///
@@ -31,6 +38,30 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// What was found; nothing where there is no such file or folder.
+///
+/// # Errors
+/// Any other answer of the file system.
+pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// What is in a folder, sorted; nothing where there is no such folder.
+///
+/// # Errors
+/// Any other answer of the file system.
+pub fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = if_there(fs::read_dir(folder))?.into_iter().flatten();
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Creates a folder and what is missing above it, for its owner alone. What is there is left as it is.

@@ -13,6 +13,10 @@ macro_rules! named {
             pub const fn name(self) -> &'static str {
                 match self { $($enum::$variant => $name),+ }
             }
+
+            pub fn of_name(name: &str) -> Option<$enum> {
+                Self::ALL.into_iter().find(|known| known.name() == name)
+            }
         }
 
         impl std::fmt::Display for $enum {
@@ -23,4 +27,29 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+/// Compares and shows a type by its `name`, which no two have.
+macro_rules! known_by_name {
+    ($type:ty) => {
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.name == other.name
+            }
+        }
+
+        impl Eq for $type {}
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name)
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name)
+            }
+        }
+    };
+}
+
+pub(crate) use {known_by_name, named};

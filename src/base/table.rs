@@ -93,6 +93,10 @@ impl<'a, T> Columns<'a, T> {
         self
     }
 
+    pub fn notes(self, notes: &[&str]) -> Self {
+        notes.iter().fold(self, |columns, note| columns.note(*note))
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.columns.iter().map(|column| column.name)
     }

@@ -91,11 +91,8 @@ impl Analysis for BatchSizeArgs {
                 Ok(run) => Ok(judged(batch_size, &run, self.memory)),
                 Err(RunFailure::Failed(failed)) if failed.is_out_of_memory() => Ok(Trial {
                     batch_size,
-                    fits: false,
-                    bytes: None,
-                    samples_per_s: None,
-                    step_ms: None,
                     note: "out of memory".into(),
+                    ..Trial::default()
                 }),
                 Err(other) => Err(other),
             }

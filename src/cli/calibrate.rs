@@ -8,10 +8,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Page, Told};
-use super::{Exit, calibrate_measure};
+use super::calibrate_measure;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus::{self, DataSheet};
-use crate::run::{Launcher, folder};
+use crate::run::{Launcher, RunExit, folder};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -105,11 +105,7 @@ impl CalibrateArgs {
             .output()
             .with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
         if !output.status.success() {
-            bail!(Told(match output.status.code() {
-                Some(2) => Exit::Usage,
-                Some(3) => Exit::Environment,
-                _ => Exit::Failed,
-            }));
+            bail!(Told(RunExit::from(output.status).into()));
         }
         // A launcher or a driver may print lines of its own.
         let text = String::from_utf8_lossy(&output.stdout);

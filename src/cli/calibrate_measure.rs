@@ -1,12 +1,11 @@
 //! What `calibrate` measures with: the ceilings of `device`, as the calibration that is kept.
 
-use std::time::SystemTime;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 
 use super::calibrate::CalibrateArgs;
 use crate::analysis::calibration::{Calibration, VERSION};
+use crate::base::clock::since_1970;
 use crate::device::{BackendChoice, ceilings};
 use crate::run::UsageError;
 
@@ -27,10 +26,7 @@ pub fn measure(args: &CalibrateArgs) -> Result<Calibration> {
     let measured = ceilings::measure(backend, args.device.as_deref(), &mut progress)?;
     Ok(Calibration {
         version: VERSION,
-        measured: SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .context("this machine's clock stands before 1970")?
-            .as_secs(),
+        measured: since_1970().as_secs(),
         program: env!("CARGO_PKG_VERSION").into(),
         facts: measured.facts,
         compute: measured.compute,

@@ -20,52 +20,49 @@ use crate::run::signal_group;
 
 /// From what always works to what takes long, so that a machine that stops half-way has said the most.
 const FACTS: [(&str, &str); 19] = [
-    ("doctor.json", "doctor --json"),
-    ("driver.json", "doctor --driver --json"),
-    ("kernels-compiled.json", "kernels --arch all --json"),
-    ("kernels-f32.json", "kernels --check --json"),
-    ("kernels-bf16.json", "kernels --check --json --dtype bf16"),
-    ("kernels-f16.json", "kernels --check --json --dtype f16"),
+    ("doctor", "doctor"),
+    ("driver", "doctor --driver"),
+    ("kernels-compiled", "kernels --arch all"),
+    ("kernels-f32", "kernels --check"),
+    ("kernels-bf16", "kernels --check --dtype bf16"),
+    ("kernels-f16", "kernels --check --dtype f16"),
     (
-        "v3-tiny.json",
-        "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
+        "v3-tiny",
+        "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops",
     ),
     (
-        "v4-tiny.json",
-        "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops --json",
+        "v4-tiny",
+        "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops",
     ),
-    ("gradcheck-f32.json", "gradcheck --config tiny --json"),
+    ("gradcheck-f32", "gradcheck --config tiny"),
+    ("gradcheck-bf16", "gradcheck --config tiny --dtype bf16"),
+    ("verify", "verify --config tiny"),
+    ("calibrate", "calibrate"),
     (
-        "gradcheck-bf16.json",
-        "gradcheck --config tiny --dtype bf16 --json",
-    ),
-    ("verify.json", "verify --config tiny --json"),
-    ("calibrate.json", "calibrate --json"),
-    (
-        "v1-small.json",
-        "run v1 --config small --num-steps 30 --profile-steps 2 --flops --json",
+        "v1-small",
+        "run v1 --config small --num-steps 30 --profile-steps 2 --flops",
     ),
     (
-        "v2-small.json",
-        "run v2 --config small --num-steps 30 --profile-steps 2 --flops --json",
+        "v2-small",
+        "run v2 --config small --num-steps 30 --profile-steps 2 --flops",
     ),
     (
-        "v3-small.json",
-        "run v3 --config small --num-steps 30 --profile-steps 2 --flops --json",
+        "v3-small",
+        "run v3 --config small --num-steps 30 --profile-steps 2 --flops",
     ),
     (
-        "v4-small.json",
-        "run v4 --config small --num-steps 30 --profile-steps 2 --flops --json",
+        "v4-small",
+        "run v4 --config small --num-steps 30 --profile-steps 2 --flops",
     ),
     (
-        "v3-small-bf16.json",
-        "run v3 --config small --num-steps 30 --dtype bf16 --json",
+        "v3-small-bf16",
+        "run v3 --config small --num-steps 30 --dtype bf16",
     ),
     (
-        "v4-small-bf16.json",
-        "run v4 --config small --num-steps 30 --dtype bf16 --json",
+        "v4-small-bf16",
+        "run v4 --config small --num-steps 30 --dtype bf16",
     ),
-    ("stages.json", "stages --config small --num-steps 20 --json"),
+    ("stages", "stages --config small --num-steps 20"),
 ];
 
 /// Those that train; they take the flags of a training run.
@@ -95,7 +92,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
         if signal() != 0 {
             break;
         }
-        let mut arguments: Vec<&str> = words.split(' ').collect();
+        let mut arguments: Vec<&str> = words.split(' ').chain(["--json"]).collect();
         if TRAINING.contains(&arguments[0]) {
             arguments.extend(flags.iter().map(String::as_str));
         }
@@ -159,8 +156,8 @@ fn run(
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(create(file.to_string())?)
-        .stderr(create(format!("{file}.stderr"))?)
+        .stdout(create(format!("{file}.json"))?)
+        .stderr(create(format!("{file}.json.stderr"))?)
         .process_group(0)
         .spawn()
         .context("cannot start this program again")?;

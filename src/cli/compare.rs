@@ -2,7 +2,6 @@
 
 mod peers;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -14,7 +13,7 @@ use super::Exit;
 use super::analysis::{
     Analysis, Answer, Flags, Lab, Measure, Page, TIMED, kept_run, range, workshop_table,
 };
-use super::json::print_json;
+use super::say::say_page;
 use crate::analysis::comparison::{Comparison, Made, Row, Side, compare, total_series};
 use crate::analysis::relative::USUAL_CONFIDENCE;
 use crate::analysis::workshop::{self, Confronted};
@@ -122,11 +121,7 @@ pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
         peers: &[],
         workshop: None,
     };
-    match as_json {
-        true => print_json(&document)?,
-        false => write!(io::stdout(), "{}", page(&document))?,
-    }
-    Ok(Exit::Ok)
+    say_page(as_json, &document, &page(&document))
 }
 
 fn kept(run: MeasuredRun) -> Side {
@@ -204,7 +199,8 @@ fn page(found: &Document<'_>) -> Page {
 }
 
 fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
-    let table = Columns::of("Step time", rows)
+    let peers: &[&str] = if has_peers { &[peers::NOTE] } else { &[] };
+    Columns::of("Step time", rows)
         .left("", |row| row.name.clone())
         .right("step ms", |row| number(row.step_ms, 3))
         .right("range of runs", |row| range(&row.step_ms_of_runs).unwrap_or("one run".into()))
@@ -220,11 +216,9 @@ fn times(comparison: &Comparison, rows: &[Row], has_peers: bool) -> TextTable {
             "step ms: median of the runs' medians; speed-up: over the first row, with its {:.0} % interval; a difference under {:.0} % counts as none",
             100.0 * comparison.confidence,
             100.0 * comparison.margin
-        ));
-    match has_peers {
-        true => table.note(peers::NOTE).into(),
-        false => table.into(),
-    }
+        ))
+        .notes(peers)
+        .into()
 }
 
 fn figures(rows: &[Row]) -> TextTable {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::Args;
 
 use super::{Exit, kernel_inputs};
-use crate::base::foreign::plain_lines;
 use crate::lesson::Source;
 use crate::recording;
 use crate::run::Launcher;
@@ -47,7 +47,7 @@ pub struct CourseArgs {
     recordings: Option<PathBuf>,
 }
 
-pub fn run(args: CourseArgs) -> Exit {
+pub fn run(args: CourseArgs) -> Result<Exit> {
     // A terminal that cannot place its cursor has lines and nothing else.
     let is_plain = args.plain || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let result = options(args).and_then(|options| {
@@ -57,23 +57,10 @@ pub fn run(args: CourseArgs) -> Exit {
             tui::run(options)
         }
     });
-    match result {
-        Ok(()) => Exit::Ok,
-        Err(error) => {
-            eprintln!(
-                "error: {}\n       {}",
-                plain_lines(&error.to_string()),
-                error.remedy()
-            );
-            match error.exit_code() {
-                2 => Exit::Usage,
-                _ => Exit::Environment,
-            }
-        }
-    }
+    Ok(result.map(|()| Exit::Ok)?)
 }
 
-fn options(args: CourseArgs) -> Result<Options, TutorError> {
+fn options(args: CourseArgs) -> std::result::Result<Options, TutorError> {
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref());
     let options = Options {
         in_class: args.class.is_some(),

@@ -11,6 +11,7 @@ use ratatui::text::Line;
 use serde::Serialize;
 
 use super::Exit;
+use super::say::say;
 use crate::targets::difference::{Difference, Excerpt, differences};
 use crate::targets::{self, Target};
 use crate::tui::highlight::Highlighter;
@@ -48,17 +49,12 @@ pub fn run(args: &DiffArgs) -> Result<Exit> {
         right: args.right.to_string(),
         differences: differences(args.left, args.right),
     };
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
-    } else {
+    say(args.json, &document, |out| {
         // NO_COLOR, pipes and dumb terminals get plain text.
         let colours = console::Term::stdout().features().colors_supported();
         let highlighter = (colours && !args.brief).then(Highlighter::load);
-        print(&mut out, &document, args.brief, highlighter.as_ref())?;
-    }
-    Ok(Exit::Ok)
+        print(out, &document, args.brief, highlighter.as_ref())
+    })
 }
 
 fn print(

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::analysis::Page;
 use super::doctor_launcher::Launched;
+use super::say::say;
 use super::{Exit, collect, doctor_driver};
 use crate::base::locale;
 use crate::base::table::wrapped;
@@ -118,20 +119,14 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         terminal: terminal(),
         launched,
     };
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        print(&mut out, &report)?;
-    }
+    say(args.json, &report, |out| print(out, &report))?;
     let exit = if ready { Exit::Ok } else { Exit::Environment };
     if report
         .findings
         .iter()
         .any(|one| one.status == Status::Hangs)
     {
-        out.flush()?;
+        io::stdout().flush()?;
         // SAFETY: ends the process, without the driver's own farewell, which would hang as well.
         unsafe { libc::_exit(i32::from(exit.code())) };
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::doctor::{DoctorArgs, print_finding};
+use super::say::say;
 use crate::base::device_facts::DeviceFacts;
 use crate::device::finding::{Finding, Status};
 use crate::device::selftest::{self, Effort};
@@ -56,18 +57,12 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         passed: exit == Exit::Ok,
         drivers,
     };
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        let words = match exit {
-            Exit::Ok => "What was tried is right.",
-            Exit::Failed => "Something is wrong: see what is marked above.",
-            _ => "Not everything could be tried: see what is not there above.",
-        };
-        writeln!(out, "\n{words}")?;
-    }
+    let words = match exit {
+        Exit::Ok => "What was tried is right.",
+        Exit::Failed => "Something is wrong: see what is marked above.",
+        _ => "Not everything could be tried: see what is not there above.",
+    };
+    say(args.json, &report, |out| writeln!(out, "\n{words}"))?;
     Ok(exit)
 }
 

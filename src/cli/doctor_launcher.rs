@@ -75,9 +75,9 @@ impl Launched {
                     "This machine beside the one that computes",
                     &rows(here, there),
                 )
-                .left("", |row| row.name.clone())
-                .left("here", |row| row.here.clone())
-                .left("there", |row| row.there.clone()),
+                .left("", |[name, ..]| name.clone())
+                .left("here", |[_, here, _]| here.clone())
+                .left("there", |[.., there]| there.clone()),
             );
         }
         page
@@ -119,13 +119,8 @@ fn ask(launcher: &Launcher) -> Result<Value> {
     })
 }
 
-struct Row {
-    name: String,
-    here: String,
-    there: String,
-}
-
-fn rows(here: &[Finding], there: &Value) -> Vec<Row> {
+/// Name, here and there, of every finding of either.
+fn rows(here: &[Finding], there: &Value) -> Vec<[String; 3]> {
     let here = serde_json::to_value(here).unwrap_or_default();
     let sides =
         [&here, &there["findings"]].map(|side| side.as_array().map_or(&[][..], Vec::as_slice));
@@ -146,10 +141,9 @@ fn rows(here: &[Finding], there: &Value) -> Vec<Row> {
             },
         )
     };
-    let row = |name: String| Row {
-        here: cell(&name, sides[0]),
-        there: cell(&name, sides[1]),
-        name,
+    let row = |name: String| {
+        let [here, there] = sides.map(|side| cell(&name, side));
+        [name, here, there]
     };
     names.into_iter().map(row).collect()
 }

@@ -1,13 +1,26 @@
 //! Exit statuses, and how an error becomes one.
 
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
-use crate::base::foreign::plain_lines;
+use super::analysis::Told;
+use crate::analysis::RunFailure;
+use crate::base::foreign::{plain, plain_lines};
 use crate::device::driver::DriverError;
 use crate::device::{self, BackendFailure, DeviceError};
+use crate::instructor::ClassError;
+use crate::instructor::scope::ScopeError;
 use crate::model::ConfigError;
-use crate::run::UsageError;
+use crate::profiler::read::ImportError;
+use crate::profiler::run::RunError;
+use crate::recording::RecordingError;
+use crate::run::{RunExit, UsageError};
+use crate::session::SessionError;
 use crate::train::DataError;
+use crate::train::event::FailureCode;
+use crate::tutor::TutorError;
+use crate::workbench::ToolchainError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,70 +55,147 @@ impl Exit {
     }
 }
 
+/// What somebody is told who started a run that failed.
+impl From<Option<FailureCode>> for Exit {
+    fn from(code: Option<FailureCode>) -> Exit {
+        match code {
+            Some(FailureCode::Usage) => Exit::Usage,
+            Some(FailureCode::Environment) => Exit::Environment,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+/// What a child says by its status: it is this program, or ends as it does.
+impl From<RunExit> for Exit {
+    fn from(exit: RunExit) -> Exit {
+        match exit {
+            RunExit::SUCCESS => Exit::Ok,
+            RunExit::Status(2) => Exit::Usage,
+            RunExit::Status(3) => Exit::Environment,
+            _ => Exit::Failed,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())
     }
 }
 
-/// What kind of error this is, judged by the first typed error in its chain.
-pub fn classify(error: &anyhow::Error) -> Exit {
-    for cause in error.chain() {
-        if cause.is::<DeviceError>() {
-            return Exit::Environment;
-        }
-        match cause.downcast_ref::<BackendFailure>() {
-            Some(BackendFailure::Refused { .. }) => return Exit::Failed,
-            Some(_) => return Exit::Environment,
-            None => {}
-        }
-        match cause.downcast_ref::<DriverError>() {
-            // A mistake of this program, not of the machine.
-            Some(DriverError::Compile { .. } | DriverError::Invalid { .. }) => return Exit::Failed,
-            Some(_) => return Exit::Environment,
-            None => {}
-        }
-        if cause.is::<ConfigError>() || cause.is::<DataError>() || cause.is::<UsageError>() {
-            return Exit::Usage;
-        }
-        if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::BrokenPipe
-        {
-            return Exit::Ok;
-        }
+/// What the type of an error says: how the program ends, and what to do about it.
+fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
+    macro_rules! with_remedy {
+        ($($type:ty: $exit:expr,)*) => {
+            $(if let Some(error) = cause.downcast_ref::<$type>() {
+                return Some(($exit(error), Some(error.remedy().into())));
+            })*
+        };
     }
-    Exit::Failed
+    with_remedy! {
+        DeviceError: |_| Exit::Environment,
+        BackendFailure: |error: &_| match error {
+            BackendFailure::Refused { .. } => Exit::Failed,
+            _ => Exit::Environment,
+        },
+        DriverError: |error: &_| match error {
+            // A mistake of this program, not of the machine.
+            DriverError::Compile { .. } | DriverError::Invalid { .. } => Exit::Failed,
+            _ => Exit::Environment,
+        },
+        SessionError: of_session,
+        ClassError: |error: &_| match error {
+            ClassError::Session(error) => of_session(error),
+            ClassError::NoLearner { .. } => Exit::Usage,
+            ClassError::Folder { .. } => Exit::Environment,
+        },
+        RecordingError: |_| Exit::Usage,
+        TutorError: |error: &TutorError| match error.is_usage() {
+            true => Exit::Usage,
+            false => Exit::Environment,
+        },
+    }
+    let is_usage = cause.is::<ConfigError>()
+        || cause.is::<DataError>()
+        || cause.is::<UsageError>()
+        || cause.is::<ScopeError>()
+        || cause.is::<ImportError>();
+    let is_missing = cause.is::<ToolchainError>()
+        || matches!(cause.downcast_ref(), Some(RunError::NotInstalled { .. }));
+    let exit = match (cause.downcast_ref(), cause.downcast_ref::<io::Error>()) {
+        _ if is_usage => Exit::Usage,
+        _ if is_missing => Exit::Environment,
+        (Some(RunFailure::Interrupted { signal }), _) => Exit::Signal(*signal),
+        (Some(RunFailure::Failed(failed)), _) => failed.code().into(),
+        // Whoever closed the output has seen enough.
+        (_, Some(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
+        _ => cause.downcast_ref::<Told>()?.0,
+    };
+    Some((exit, None))
 }
 
-/// `error` in fewer words, where a device's runtime has too many. What somebody typed is nobody's runtime, whatever words are
-/// in it.
+fn of_session(error: &SessionError) -> Exit {
+    match error {
+        SessionError::Name { .. }
+        | SessionError::NoSession { .. }
+        | SessionError::Exists { .. }
+        | SessionError::NoExport { .. }
+        | SessionError::NoBackup(_)
+        | SessionError::NothingToRestore
+        | SessionError::AlreadyRestored(_) => Exit::Usage,
+        SessionError::NoPlace { .. }
+        | SessionError::NoClass { .. }
+        | SessionError::Gone { .. }
+        | SessionError::NotKept { .. }
+        | SessionError::LockUnsupported { .. }
+        | SessionError::Io { .. } => Exit::Environment,
+        _ => Exit::Failed,
+    }
+}
+
+/// What kind of error this is, judged by the first typed error in its chain.
+pub fn classify(error: &anyhow::Error) -> Exit {
+    let known = error.chain().find_map(of_type);
+    known.map_or(Exit::Failed, |(exit, _)| exit)
+}
+
+/// `error` in fewer words, where a device's runtime has too many. What has a type says itself what it is, whatever words
+/// are in it.
 pub fn explain(error: anyhow::Error) -> anyhow::Error {
-    match classify(&error) {
-        Exit::Usage => error,
-        _ => device::explain(error),
+    match error.chain().find_map(of_type) {
+        Some(_) => error,
+        None => device::explain(error),
     }
 }
 
 /// What to do about `error`, where its type knows.
 pub fn remedy(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|cause| {
-        let device = cause.downcast_ref::<DeviceError>().map(DeviceError::remedy);
-        let driver = cause.downcast_ref::<DriverError>().map(DriverError::remedy);
-        let backend = cause.downcast_ref::<BackendFailure>();
-        device
-            .or(driver)
-            .or(backend.map(|failure| failure.remedy().to_owned()))
-    })
+    error.chain().find_map(of_type)?.1
 }
 
-/// Prints `error` with its causes and remedy, and returns the status to end with.
+/// Prints `error` up to what has a type, with its remedy, and returns the status to end with.
 pub fn report(error: &anyhow::Error) -> Exit {
     let exit = classify(error);
-    if exit != Exit::Ok {
-        eprintln!("error: {}", plain_lines(&format!("{error:#}")));
-        if let Some(remedy) = remedy(error) {
-            eprintln!("       {remedy}");
+    let mut words: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let is_of_others = cause.is::<SessionError>() || cause.is::<ClassError>();
+        words.push(match is_of_others || cause.is::<ScopeError>() {
+            true => plain(&cause.to_string()),
+            false => plain_lines(&cause.to_string()),
+        });
+        if of_type(cause).is_some() {
+            break;
         }
+    }
+    match exit {
+        Exit::Ok => {}
+        _ if error.is::<Told>() => {}
+        Exit::Signal(_) => eprintln!("{}", words.join(": ")),
+        _ => eprintln!("error: {}", words.join(": ")),
+    }
+    if let Some(remedy) = remedy(error) {
+        eprintln!("       {remedy}");
     }
     exit
 }

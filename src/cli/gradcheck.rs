@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Exit;
-use super::json::print_json;
+use super::say::say;
+use crate::base::clock::since_1970;
 use crate::device::{self, Backend, CacheSettings, Tuning};
 use crate::model::{Backward, Initialisation, LibraryKernels};
 use crate::run::spec::TrainingArgs;
@@ -103,11 +104,9 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         checked,
         comparisons,
     };
-    if args.common.json {
-        print_json(&report)?;
-    } else {
-        print_gradients(&mut io::stdout().lock(), &report)?;
-    }
+    say(args.common.json, &report, |out| {
+        print_gradients(out, &report)
+    })?;
     Ok(Exit::of(report.passed))
 }
 
@@ -146,10 +145,9 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             _ => Exit::Failed,
         });
     };
-    if args.common.json {
-        print_json(&check)?;
-    } else {
-        println!(
+    say(args.common.json, &check, |out| {
+        writeln!(
+            out,
             "{name} {} gradients of {} tensors, summed over {} GPUs, beside those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
             verdict(check.passed),
             check.tensors,
@@ -157,8 +155,8 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             check.gradient_difference,
             check.worst_parameter.as_deref().unwrap_or("none differs"),
             check.tolerance
-        );
-    }
+        )
+    })?;
     Ok(Exit::of(check.passed))
 }
 
@@ -190,11 +188,9 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
         checked,
         targets,
     };
-    if args.common.json {
-        print_json(&report)?;
-    } else {
-        print_trainings(&mut io::stdout().lock(), &report)?;
-    }
+    say(args.common.json, &report, |out| {
+        print_trainings(out, &report)
+    })?;
     Ok(Exit::of(report.passed))
 }
 
@@ -241,12 +237,12 @@ impl CheckArgs {
         let fusion = training.switches.graph_fusion;
         device::configure_runtime(CacheSettings {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
-            tuning: training.tuning.unwrap_or(Tuning::Off),
+            tuning: training.switches.tuning.unwrap_or(Tuning::Off),
         });
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match training.tuning {
+        let library = match training.switches.tuning {
             Some(tuning) => tuning.into(),
             None if backend.is_asynchronous() => LibraryKernels::Plain,
             None => LibraryKernels::Tuned,
@@ -278,9 +274,7 @@ impl CheckArgs {
 
 /// Different every time: the seed is printed, so that a failure can be repeated.
 pub fn fresh_seed() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_nanos() as u64)
+    since_1970().as_nanos() as u64
 }
 
 fn verdict(ok: bool) -> &'static str {

@@ -1,8 +1,7 @@
 //! What the analysis commands need to know of this build's kernels.
 
-use tinyllama_kernels::{KERNELS, Role};
+use tinyllama_kernels::KERNELS;
 
-use super::tune::Tunable;
 use crate::analysis::roofline::KernelWork;
 use crate::model::{ModelConfig, kernels};
 
@@ -21,21 +20,6 @@ pub fn works(config: &ModelConfig) -> Vec<KernelWork> {
                 flops: cost.flops as f64,
                 bytes: cost.bytes() as f64,
             }
-        })
-        .collect()
-}
-
-/// Kernels with a block size that a target of the course runs; the naive one is there to be slow.
-pub fn tunables() -> Vec<Tunable<'static>> {
-    let kernels = KERNELS
-        .iter()
-        .filter(|kernel| kernel.role != Role::NaiveActivation);
-    kernels
-        .filter_map(|kernel| {
-            Some(Tunable {
-                kernel: kernel.name,
-                sizes: kernel.block_size?.sizes,
-            })
         })
         .collect()
 }

@@ -10,8 +10,8 @@ use tinyllama_kernels::{KERNELS, Kernel, Sizes, binding};
 
 use super::Exit;
 use super::analysis::Page;
-use super::json::print_json;
 use super::kernels_arch::{self, ArchArgs, Selection};
+use super::say::{print_json, say};
 use crate::compiled::facts;
 use crate::device::{self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning};
 use crate::model::Preset;
@@ -19,6 +19,7 @@ use crate::model::kernels::sizes;
 use crate::run::UsageError;
 use crate::run::spec::Dtype;
 use crate::targets::{self, Target};
+use crate::train::dtype_name;
 
 #[derive(Debug, Args)]
 pub struct KernelsArgs {
@@ -103,11 +104,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         }
         let selection = Selection {
             operations: &operations,
-            dtype: args.dtype.map(|dtype| match dtype {
-                Dtype::F32 => "f32",
-                Dtype::Bf16 => "bf16",
-                Dtype::F16 => "f16",
-            }),
+            dtype: args.dtype.map(|dtype| dtype_name(dtype.into())),
             json: args.json,
         };
         return kernels_arch::run(&args.compiled, &selection);
@@ -120,21 +117,16 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     }
     let sizes = sizes(&args.config.config());
     let listed: Vec<Listed> = kernels.iter().map(|one| Listed::of(one, &sizes)).collect();
-    if args.json {
-        print_json(&listed)?;
-        return Ok(Exit::Ok);
-    }
-    let mut out = io::stdout().lock();
-    for kernel in &listed {
-        print_listed(&mut out, kernel)?;
-    }
     let mut page = Page::default();
     page.paragraph(&format!(
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
         args.config
     ));
-    write!(out, "{page}")?;
-    Ok(Exit::Ok)
+    say(args.json, &listed, |out| {
+        let mut kernels = listed.iter();
+        kernels.try_for_each(|kernel| print_listed(out, kernel))?;
+        write!(out, "{page}")
+    })
 }
 
 impl Listed {
@@ -219,7 +211,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
         writeln!(
             out,
             "kernels on {} in {dtype:?}, input seed {seed}",
-            open.name
+            open.facts.device
         )?;
     }
     let mut rows = Vec::new();
@@ -251,7 +243,7 @@ fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
         // Kernels run on GPUs alone; the CPU backend computes the same formulas without them.
         bail!(DeviceError::NeedsGpu {
             what: "a kernel",
-            device: open.name,
+            device: open.facts.device,
         });
     }
     Ok(open)
@@ -319,35 +311,32 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
             of_ceiling: timed.floor(&ceilings) / timed.seconds,
         })
         .collect();
-    if args.json {
-        print_json(&rows)?;
-        return Ok(Exit::Ok);
-    }
-    let mut out = io::stdout().lock();
-    writeln!(
-        out,
-        "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
-        args.config,
-        open.name,
-        ceilings.bytes_per_s / 1e9,
-        ceilings.flops_per_s / 1e9
-    )?;
-    writeln!(
-        out,
-        "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
-        "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
-    )?;
-    for row in &rows {
+    say(args.json, &rows, |out| {
         writeln!(
             out,
-            "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
-            row.kernel,
-            row.pass,
-            row.milliseconds,
-            row.gigabytes_per_s,
-            row.gigaflops_per_s,
-            row.of_ceiling * 100.0
+            "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
+            args.config,
+            open.facts.device,
+            ceilings.bytes_per_s / 1e9,
+            ceilings.flops_per_s / 1e9
         )?;
-    }
-    Ok(Exit::Ok)
+        writeln!(
+            out,
+            "{:<16} {:<9} {:>9} {:>9} {:>10} {:>11}",
+            "kernel", "pass", "ms", "GB/s", "GFLOP/s", "of ceiling"
+        )?;
+        for row in &rows {
+            writeln!(
+                out,
+                "{:<16} {:<9} {:>9.4} {:>9.0} {:>10.0} {:>9.0} %",
+                row.kernel,
+                row.pass,
+                row.milliseconds,
+                row.gigabytes_per_s,
+                row.gigaflops_per_s,
+                row.of_ceiling * 100.0
+            )?;
+        }
+        Ok::<_, io::Error>(())
+    })
 }

@@ -30,15 +30,7 @@ enum End {
         words: Vec<OsString>,
     },
     /// Starts the run there, and keeps its stream
-    Far {
-        stream: PathBuf,
-        #[arg(long)]
-        folder: Option<PathBuf>,
-        #[arg(long)]
-        attended: bool,
-        #[arg(last = true, required = true)]
-        words: Vec<OsString>,
-    },
+    Far(far::Far),
     /// Waits for a task of a job array, and hands its stream on
     Wait {
         #[arg(long)]
@@ -83,18 +75,7 @@ pub fn run(args: LaunchArgs) -> Result<ExitCode> {
             return Ok(code(near::wait(&launcher, job, &stream)?));
         }
         End::Piece { folder } => array::piece(&folder)?,
-        End::Far {
-            stream,
-            folder,
-            attended,
-            words,
-        } => far::Far {
-            stream,
-            folder,
-            attended,
-            words,
-        }
-        .run()?,
+        End::Far(far) => far.run()?,
         End::Follow { stream, from } => far::follow(&stream, from)?,
         End::Keep {
             folder,

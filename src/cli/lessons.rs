@@ -4,24 +4,22 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
 use super::analysis::Page;
-use super::json::print_json;
 use super::lessons_verify::{self, VerifyArgs};
+use super::say::{print_json, say, say_text};
 use crate::base::foreign::{Terminal, plain};
 use crate::base::locale;
 use crate::base::table::Columns;
 use crate::lesson;
 use crate::lesson::lint::lint;
 use crate::lesson::quiz::Quiz;
-use crate::lesson::{
-    Course, Lesson, Problem, Problems, Source, Step, StepKind, Style, is_id, scaffold,
-};
-use crate::run::RunSpec;
+use crate::lesson::{Course, Lesson, Problems, Source, Step, StepKind, Style, is_id, scaffold};
+use crate::run::{RunSpec, UsageError};
 use crate::tutor::Job;
 use crate::tutor::job::own_flags;
 
@@ -103,8 +101,7 @@ fn check_flags(target: &str, flags: &[String]) -> Result<(), String> {
 
 fn report(problems: &Problems, as_json: bool) -> Result<()> {
     if as_json {
-        let list: Vec<_> = problems.0.iter().map(problem_json).collect();
-        return print_json(&json!({ "problems": list }));
+        return print_json(&json!({ "problems": problems.0 }));
     }
     let style = error_style();
     let mut out = io::stderr().lock();
@@ -114,16 +111,6 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
     let count = problems.0.len();
     writeln!(out, "{count} problem{}", if count == 1 { "" } else { "s" })?;
     Ok(())
-}
-
-pub(super) fn problem_json(problem: &Problem) -> serde_json::Value {
-    json!({
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-        "help": problem.help,
-    })
 }
 
 /// Colour on a terminal unless NO_COLOR asks for none; lines outside ASCII where the locale has them.
@@ -137,22 +124,13 @@ pub(super) fn error_style() -> Style {
 }
 
 fn list(course: &Course, as_json: bool) -> Result<Exit> {
-    if as_json {
-        let sessions = course.sessions.iter().map(|session| {
-            let lessons: Vec<_> = session
-                .lessons
-                .iter()
-                .filter_map(|id| course.lesson(id))
-                .map(lesson_json)
-                .collect();
-            json!({ "session": session, "lessons": lessons })
-        });
-        let sessions: Vec<_> = sessions.collect();
-        print_json(
-            &json!({ "title": course.title, "version": course.version, "sessions": sessions }),
-        )?;
-        return Ok(Exit::Ok);
-    }
+    let sessions = course.sessions.iter().map(|session| {
+        let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
+        json!({ "session": session, "lessons": lessons.map(lesson_json).collect::<Vec<_>>() })
+    });
+    let sessions: Vec<_> = sessions.collect();
+    let document =
+        json!({ "title": course.title, "version": course.version, "sessions": sessions });
     let mut page = Page::default();
     page.line(format_args!("{} ({})", course.title, course.version));
     for session in &course.sessions {
@@ -184,46 +162,46 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
                 .left("title", |row| row[2].clone()),
         );
     }
-    write!(Terminal(io::stdout().lock()), "{page}")?;
-    Ok(Exit::Ok)
+    say(as_json, &document, |out| write!(Terminal(out), "{page}"))
+}
+
+/// # Errors
+/// When the course has none of this name.
+pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, UsageError> {
+    course.lesson(id).ok_or_else(|| {
+        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
+        let ids = ids.join(", ");
+        UsageError(format!("there is no lesson `{id}`; there are: {ids}"))
+    })
 }
 
 fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
-    let Some(lesson) = course.lesson(id) else {
-        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
-        eprintln!(
-            "error: there is no lesson `{id}`; there are: {}",
-            ids.join(", ")
-        );
-        return Ok(Exit::Usage);
-    };
-    if as_json {
-        print_json(&lesson_json(lesson))?;
-        return Ok(Exit::Ok);
-    }
-    let mut out = Terminal(io::stdout().lock());
-    writeln!(out, "# {}\n", lesson.title)?;
-    writeln!(
-        out,
-        "{} minutes, {}. Afterwards you can:\n",
-        lesson.minutes,
-        lesson.level.name()
-    )?;
-    for objective in &lesson.objectives {
-        writeln!(out, "- {objective}")?;
-    }
-    for (number, step) in lesson.steps.iter().enumerate() {
-        let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+    let lesson = named(course, id)?;
+    say(as_json, &lesson_json(lesson), |out| {
+        let mut out = Terminal(out);
+        writeln!(out, "# {}\n", lesson.title)?;
         writeln!(
             out,
-            "\n## {} ({kind}, step {} of {of})\n\n{}",
-            step.title,
-            number + 1,
-            step.text.trim_end()
+            "{} minutes, {}. Afterwards you can:\n",
+            lesson.minutes,
+            lesson.level.name()
         )?;
-        write_task(&mut out, step)?;
-    }
-    Ok(Exit::Ok)
+        for objective in &lesson.objectives {
+            writeln!(out, "- {objective}")?;
+        }
+        for (number, step) in lesson.steps.iter().enumerate() {
+            let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+            writeln!(
+                out,
+                "\n## {} ({kind}, step {} of {of})\n\n{}",
+                step.title,
+                number + 1,
+                step.text.trim_end()
+            )?;
+            write_task(&mut out, step)?;
+        }
+        Ok::<_, io::Error>(())
+    })
 }
 
 /// What is asked for, without giving the answer away.
@@ -256,10 +234,10 @@ fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
 
 fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -> Result<Exit> {
     let Source::Folder(folder) = source else {
-        eprintln!(
-            "error: the built-in course cannot be changed; name the folder of yours with --lessons DIR"
-        );
-        return Ok(Exit::Usage);
+        bail!(UsageError(
+            "the built-in course cannot be changed; name the folder of yours with --lessons DIR"
+                .into()
+        ));
     };
     if course.session(session).is_none() || !is_id(id) {
         let ids: Vec<&str> = course
@@ -267,11 +245,10 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
             .iter()
             .map(|session| session.id.as_str())
             .collect();
-        eprintln!(
-            "error: it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
+        bail!(UsageError(format!(
+            "it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
             ids.join(", ")
-        );
-        return Ok(Exit::Usage);
+        )));
     }
     let path = folder.join(session).join(format!("{id}.yaml"));
     fs::create_dir_all(folder.join(session))
@@ -290,27 +267,15 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
 
 fn sound(course: &Course, as_json: bool) -> Result<Exit> {
     let lessons = course.lessons().count();
-    let steps: usize = course.lessons().map(|lesson| lesson.steps.len()).sum();
-    let checks: usize = course
-        .lessons()
-        .flat_map(|lesson| &lesson.steps)
-        .map(|step| step.checks.len())
-        .sum();
-    let planned: usize = course
-        .sessions
-        .iter()
-        .map(|session| session.planned.len())
-        .sum();
-    if as_json {
-        let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
-        print_json(&counts)?;
-    } else {
-        writeln!(
-            io::stdout(),
-            "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
-        )?;
-    }
-    Ok(Exit::Ok)
+    let steps = course.steps().count();
+    let checks: usize = course.steps().map(|(_, step)| step.checks.len()).sum();
+    let planned = course.sessions.iter().map(|session| session.planned.len());
+    let planned: usize = planned.sum();
+    let counts = json!({ "problems": [], "lessons": lessons, "planned": planned, "steps": steps, "checks": checks });
+    let text = format!(
+        "{lessons} lessons with {steps} steps and {checks} checks: no problem; {planned} lessons are planned"
+    );
+    say_text(as_json, &counts, &text)
 }
 
 fn lesson_json(lesson: &Lesson) -> serde_json::Value {

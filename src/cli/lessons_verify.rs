@@ -7,8 +7,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::Exit;
-use super::json::print_json;
-use super::lessons::{error_style, problem_json};
+use super::lessons::{error_style, named};
+use super::say::say;
 use crate::lesson::{Course, Source};
 use crate::run::Launcher;
 use crate::session::verify::{Options, Progress, Report, StepReport, StepResult, verify};
@@ -27,25 +27,15 @@ pub struct VerifyArgs {
 }
 
 pub fn run(args: &VerifyArgs, course: &Course, source: &Source, as_json: bool) -> Result<Exit> {
-    if let Some(unknown) = args.chosen.iter().find(|id| course.lesson(id).is_none()) {
-        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
-        eprintln!(
-            "error: there is no lesson `{unknown}`; there are: {}",
-            ids.join(", ")
-        );
-        return Ok(Exit::Usage);
-    }
+    let mut chosen = args.chosen.iter();
+    chosen.try_for_each(|id| named(course, id).map(drop))?;
     let options = Options {
         launcher: Launcher::of_this_program(),
         fast: args.fast,
         flags: args.flags.clone(),
     };
     let report = verify(course, source, &args.chosen, &options, &mut tell)?;
-    if as_json {
-        print_json(&as_document(&report))?;
-    } else {
-        print(&report)?;
-    }
+    say(as_json, &as_document(&report), |out| print(out, &report))?;
     Ok(Exit::of(report.is_sound()))
 }
 
@@ -84,9 +74,8 @@ fn tell_step(step: &StepReport) {
     }
 }
 
-fn print(report: &Report) -> Result<()> {
+fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let style = error_style();
-    let mut out = io::stdout().lock();
     for problem in report.problems() {
         writeln!(out, "{}", problem.render(style))?;
     }
@@ -105,8 +94,7 @@ fn print(report: &Report) -> Result<()> {
         of(|result| matches!(result, StepResult::Skipped(_))),
         of(|result| *result == StepResult::Failed),
         report.problems().count()
-    )?;
-    Ok(())
+    )
 }
 
 fn as_document(report: &Report) -> serde_json::Value {
@@ -118,7 +106,7 @@ fn as_document(report: &Report) -> serde_json::Value {
             "seconds": step.seconds,
             "checks": step.checks,
             "notes": step.notes,
-            "problems": step.problems.iter().map(problem_json).collect::<Vec<_>>(),
+            "problems": step.problems,
         })
     };
     let lessons: Vec<_> = report
@@ -127,7 +115,7 @@ fn as_document(report: &Report) -> serde_json::Value {
         .map(|lesson| {
             json!({
                 "id": lesson.id,
-                "problems": lesson.problems.iter().map(problem_json).collect::<Vec<_>>(),
+                "problems": lesson.problems,
                 "steps": lesson.steps.iter().map(step).collect::<Vec<_>>(),
             })
         })

@@ -18,7 +18,6 @@ mod doctor_launcher;
 mod exit;
 mod gradcheck;
 mod instructor;
-mod json;
 mod kernel_inputs;
 mod kernels;
 mod kernels_arch;
@@ -37,6 +36,7 @@ mod report;
 mod roofline;
 mod run;
 mod runs;
+mod say;
 mod scale;
 mod schema;
 mod session;
@@ -193,7 +193,7 @@ pub fn main() -> ExitCode {
         }
     };
     let Some(command) = cli.command else {
-        return course::run(cli.course).into();
+        return ended(course::run(cli.course));
     };
     let result = match command {
         Command::Run(args) => run::run(&args),
@@ -230,16 +230,16 @@ pub fn main() -> ExitCode {
         Command::Launch(args) => {
             return launch::run(args).unwrap_or_else(|error| exit::report(&error).into());
         }
-        Command::Profile(args) => {
-            return profile::run(*args).unwrap_or_else(|error| exit::report(&error).into());
-        }
-        Command::Runs(args) => runs::run(&args),
+        Command::Profile(args) => profile::run(*args),
+        Command::Runs(args) => args.run(),
         Command::Recordings(args) => recordings::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
         Command::Schema(args) => schema::run(&args),
     };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(error) => exit::report(&exit::explain(error)).into(),
-    }
+    ended(result)
+}
+
+fn ended(result: anyhow::Result<Exit>) -> ExitCode {
+    let exit = result.unwrap_or_else(|error| exit::report(&exit::explain(error)));
+    exit.into()
 }

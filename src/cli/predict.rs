@@ -1,7 +1,5 @@
 //! `predict`: the step time of a model that was never run, from runs that were.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -16,6 +14,7 @@ use crate::analysis::prediction::{
 };
 use crate::analysis::ranks::{Link, WireTime};
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
+use crate::base::file::inside;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{human_bytes, rate};
 use crate::model::ModelConfig;
@@ -182,17 +181,8 @@ impl PredictArgs {
     /// Finished, synchronised runs of the target under the same conditions, newest first: of the newest ones that were run in
     /// enough sizes, or where there are none, of the newest. Runs over several GPUs are apart.
     fn kept_runs(&self, root: &Path) -> Result<(Vec<MeasuredRun>, Vec<MeasuredRun>)> {
-        let entries = match fs::read_dir(root.join("runs")) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((vec![], vec![])),
-            Err(error) => return Err(error.into()),
-        };
-        let mut folders: Vec<_> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_dir())
-            .collect();
         // Names begin with the time.
-        folders.sort();
+        let folders = inside(&root.join("runs"))?;
         let mut groups: Vec<Vec<MeasuredRun>> = Vec::new();
         let mut over_ranks = Vec::new();
         for folder in folders.iter().rev().take(MOST_RUNS) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::Exit;
 use crate::base::file::{create_private, create_private_file};
 use crate::base::foreign::plain;
+use crate::run::children::{each_line, ends_with_this};
 use crate::run::spec::RankArgs;
 use crate::run::{Line, RunExit, UsageError, read_line};
 use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
@@ -150,7 +151,7 @@ impl Task {
         }
         let exit = process.end()?;
         writeln!(file, "{ENDED}{exit}").with_context(cannot)?;
-        Ok(exit_of(exit))
+        Ok(exit.into())
     }
 
     /// Hears a rank of another task by its file, until its last line or the end of the run.
@@ -283,15 +284,6 @@ pub fn lead(
 }
 
 /// The run's status where a rank ended so.
-fn exit_of(rank: RunExit) -> Exit {
-    match rank {
-        RunExit::SUCCESS => Exit::Ok,
-        RunExit::Status(2) => Exit::Usage,
-        RunExit::Status(3) => Exit::Environment,
-        _ => Exit::Failed,
-    }
-}
-
 /// Waits for the next word; `None` when all have ended or the run is to stop.
 fn next(heard: &Receiver<Heard>, stop: &StopSignal) -> Option<Heard> {
     while stop.reason().is_none() {
@@ -317,38 +309,25 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
         .stderr(Stdio::piped())
         // Signals of the terminal are for the leader, which ends all ranks at once.
         .process_group(0);
-    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
-    }
+    ends_with_this(&mut command, libc::SIGKILL);
     let mut child = command.spawn().context("cannot start a rank")?;
     if let Some(stderr) = child.stderr.take() {
-        thread::spawn(move || each_line(stderr, |line| pass_on(rank, &line)));
+        thread::spawn(move || {
+            each_line(stderr, |line| line.map(|line| pass_on(rank, &line)).is_ok());
+        });
     }
     if let Some(stdout) = child.stdout.take() {
         let tell = tell.clone();
         // Nobody hears it any more where the run was ended.
         thread::spawn(move || {
-            each_line(stdout, |line| drop(tell.send(Heard::Line(rank, line))));
+            each_line(stdout, |line| {
+                line.map(|line| drop(tell.send(Heard::Line(rank, line))))
+                    .is_ok()
+            });
             drop(tell.send(Heard::End(rank, None)));
         });
     }
     Ok(Process { child })
-}
-
-fn each_line(from: impl Read, mut hear: impl FnMut(Vec<u8>)) {
-    let mut from = BufReader::new(from);
-    loop {
-        let mut line = Vec::new();
-        match from.read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => hear(line),
-        }
-    }
 }
 
 /// What a rank or its libraries say beside events.
@@ -444,7 +423,7 @@ impl Merge {
         failure.message = format!("{who} ended the run, {exit}: {}", failure.message);
         eprintln!("error: {}\n       {}", failure.message, failure.remedy);
         reporter.fail(failure);
-        exit_of(exit)
+        exit.into()
     }
 
     fn sum_up(self, reporter: &Reporter) {

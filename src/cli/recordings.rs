@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::analysis::{Page, plural};
 use super::output::Lines;
+use super::say::say_page;
 use crate::base::table::Columns;
-use crate::recording::{Library, Recording, RecordingError, Source};
+use crate::recording::{Library, Recording, Source};
 use crate::run::play::{Player, Speed};
 use crate::run::spec::split;
 use crate::run::{Control, Line, Measurements, Metric, Statistic, read_line};
@@ -52,53 +53,25 @@ enum Command {
 }
 
 pub fn run(args: &RecordingsArgs) -> Result<Exit> {
-    match carry_out(args) {
-        Ok(()) => Ok(Exit::Ok),
-        Err(error) => match error.downcast::<RecordingError>() {
-            Ok(error) => {
-                eprintln!("error: {error}\n       {}", error.remedy());
-                Ok(Exit::Usage)
-            }
-            Err(error) if is_closed_pipe(&error) => Ok(Exit::Ok),
-            Err(error) => Err(error),
-        },
-    }
-}
-
-/// Whoever closed the output has seen enough.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let source = error.downcast_ref::<io::Error>();
-    source.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-fn carry_out(args: &RecordingsArgs) -> Result<()> {
     let library = Library::load(Source::new(args.recordings.clone()))?;
-    let mut out = io::stdout().lock();
     match &args.command {
-        Command::List => list(&mut out, &library, args.json),
-        Command::Show { id } => show(&mut out, &library, library.find(id)?, args.json),
+        Command::List => list(&library, args.json),
+        Command::Show { id } => show(&library, library.find(id)?, args.json),
         Command::Play { id, speed, events } => {
             let recording = library.find(id)?;
-            play(&mut out, &library, recording, *speed, *events || args.json)
+            play(&library, recording, *speed, *events || args.json)
         }
     }
 }
 
-fn list(out: &mut impl Write, library: &Library, as_json: bool) -> Result<()> {
-    if as_json {
-        let all: Vec<Value> = library.all().iter().map(entry).collect();
-        writeln!(out, "{:#}", json!({ "recordings": all }))?;
-        return Ok(());
-    }
-    if library.all().is_empty() {
-        writeln!(out, "There are no recordings.")?;
-    }
-    let title = format!(
-        "{}; `recordings play ID`",
-        plural(library.all().len(), "recording")
-    );
+fn list(library: &Library, as_json: bool) -> Result<Exit> {
+    let all: Vec<Value> = library.all().iter().map(entry).collect();
     let mut page = Page::default();
-    page.table(
+    if all.is_empty() {
+        page.line("There are no recordings.");
+    }
+    let title = format!("{}; `recordings play ID`", plural(all.len(), "recording"));
+    page.first_table(
         Columns::of(title, library.all())
             .left("id", |recording| recording.id.clone())
             .left("target", |recording| {
@@ -108,8 +81,7 @@ fn list(out: &mut impl Write, library: &Library, as_json: bool) -> Result<()> {
             .left("made on", |recording| recording.machine.clone())
             .left("date", |recording| recording.date.to_string()),
     );
-    write!(out, "{}", page.to_string().trim_start_matches('\n'))?;
-    Ok(())
+    say_page(as_json, &json!({ "recordings": all }), &page)
 }
 
 /// The flags that tell recordings of a target apart: all but those of size and length.
@@ -143,12 +115,7 @@ fn entry(recording: &Recording) -> Value {
     })
 }
 
-fn show(
-    out: &mut impl Write,
-    library: &Library,
-    recording: &Recording,
-    as_json: bool,
-) -> Result<()> {
+fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit> {
     let lines = library.tape(recording)?.lines;
     let seconds = lines.last().map(|(t, _)| *t);
     let mut measured = Measurements::default();
@@ -161,46 +128,36 @@ fn show(
         let value = measured.value(metric, Statistic::Median)?;
         Some((metric, value))
     });
-    if as_json {
-        let figures: serde_json::Map<String, Value> = figures
-            .map(|(metric, value)| (metric.name().to_owned(), json!(value)))
-            .collect();
-        let mut entry = entry(recording);
-        if let Some(entry) = entry.as_object_mut() {
-            entry.insert("seconds".into(), json!(seconds));
-            entry.insert("figures".into(), Value::Object(figures));
-        }
-        writeln!(out, "{entry:#}")?;
-        return Ok(());
-    }
-    writeln!(out, "{}: {}\n", recording.id, recording.label())?;
+    let figures: Vec<(Metric, f64)> = figures.collect();
+    let values = figures.iter();
+    let values = values.map(|(metric, value)| (metric.name().to_owned(), json!(value)));
+    let mut document = entry(recording);
+    document["seconds"] = json!(seconds);
+    document["figures"] = Value::Object(values.collect());
     let mut page = Page::default();
+    page.line(format_args!("{}: {}\n", recording.id, recording.label()));
     page.paragraph(&format!("tinyllama-tutor {}", recording.command));
-    write!(out, "{page}")?;
     let driver = recording.driver.as_deref().unwrap_or("not reported");
-    writeln!(out, "  driver {driver}, program {}", recording.version)?;
+    page.line(format_args!(
+        "  driver {driver}, program {}",
+        recording.version
+    ));
     if let Some(seconds) = seconds {
-        writeln!(out, "  {seconds:.1} s from start to end")?;
+        page.line(format_args!("  {seconds:.1} s from start to end"));
     }
     if let Some(remark) = &recording.remark {
-        let mut page = Page::default();
         page.paragraph(&format!("remark: {remark}"));
-        write!(out, "{page}")?;
     }
-    writeln!(out)?;
+    page.line("");
     for (metric, value) in figures {
-        writeln!(out, "  {:<26} {}", metric.name(), metric.unit().show(value))?;
+        let value = metric.unit().show(value);
+        page.line(format_args!("  {:<26} {value}", metric.name()));
     }
-    Ok(())
+    say_page(as_json, &document, &page)
 }
 
-fn play(
-    out: &mut impl Write,
-    library: &Library,
-    recording: &Recording,
-    speed: Speed,
-    as_events: bool,
-) -> Result<()> {
+fn play(library: &Library, recording: &Recording, speed: Speed, as_events: bool) -> Result<Exit> {
+    let mut out = io::stdout().lock();
     let tape = library.tape(recording)?;
     if !as_events {
         writeln!(out, "{}", recording.label())?;
@@ -216,5 +173,5 @@ fn play(
         }
         out.flush()?;
     }
-    Ok(())
+    Ok(Exit::Ok)
 }

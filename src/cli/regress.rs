@@ -1,7 +1,6 @@
 //! `regress`: today's runs against a baseline in a file, for continuous integration.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -13,6 +12,7 @@ use crate::analysis::regression::{
     Baseline, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
 };
 use crate::analysis::{MeasuredRun, Variant};
+use crate::base::clock::since_1970;
 use crate::base::table::Columns;
 use crate::run::{RunSpec, UsageError};
 
@@ -103,8 +103,7 @@ impl Analysis for RegressArgs {
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         let runs = Lab::open(&self.flags)?.take_turns(&variants, self.measure.rounds)?;
         if let (Some(path), true) = (&self.baseline, self.save) {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            let mut saved = Baseline::new(plan.common, now.unwrap_or_default().as_secs());
+            let mut saved = Baseline::new(plan.common, since_1970().as_secs());
             for (entry, runs) in plan.entries.iter().zip(&runs) {
                 saved.add(entry.entry(), runs);
             }
@@ -247,15 +246,8 @@ impl RegressArgs {
         page.table(
             Columns::of(format!("Against {}", self.source()), outcomes)
                 .left("target", |row| row.target.clone())
-                .left("figure", |row| row.figure.name().to_string())
-                .left("verdict", |row| {
-                    String::from(match row.verdict {
-                        Verdict::Passed => "passed",
-                        Verdict::Regression => "REGRESSION",
-                        Verdict::Inconclusive => "inconclusive",
-                        Verdict::NotCompared => "not compared",
-                    })
-                })
+                .left("figure", |row| row.figure.to_string())
+                .left("verdict", |row| row.verdict.to_string())
                 .left("", |row| row.message.clone()),
         );
         page

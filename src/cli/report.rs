@@ -1,6 +1,6 @@
 //! `report`: a session as a document, checked hand-ins, and a class on one page.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -8,12 +8,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::session::{SessionPlace, say_error};
+use super::say::say;
+use super::session::SessionPlace;
 use crate::base::foreign::plain;
 use crate::lesson::{Course, Source};
 use crate::report::class::{self, sources};
 use crate::report::hand_in::{self, HandInError, NOT_PROVEN};
 use crate::report::{Options, collect, export};
+use crate::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -72,14 +74,9 @@ enum ReportCommand {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Exit> {
-    let Some(course) = args.course.load()? else {
-        return Ok(Exit::Usage);
-    };
+    let course = args.course.load()?;
     match &args.command {
-        None => match write(args, &course) {
-            Err(error) => say_error(error),
-            done => done,
-        },
+        None => write(args, &course),
         Some(ReportCommand::Verify { file, against }) => {
             verify(file, against.as_deref(), &course, args.json)
         }
@@ -91,17 +88,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
 
 impl CourseArgs {
     /// The course; none when it has problems, which are printed then.
-    pub fn load(&self) -> Result<Option<Course>> {
-        match Course::load(&Source::new(self.lessons.clone())) {
-            Ok(course) => Ok(Some(course)),
-            Err(problems) => {
-                writeln!(
-                    io::stderr(),
-                    "error: the course has problems; `lessons lint` shows them all\n       {problems}"
-                )?;
-                Ok(None)
-            }
-        }
+    pub fn load(&self) -> Result<Course, UsageError> {
+        let course = Course::load(&Source::new(self.lessons.clone()));
+        course.map_err(|problems| {
+            UsageError(format!(
+                "the course has problems; `lessons lint` shows them all\n       {problems}"
+            ))
+        })
     }
 }
 
@@ -116,65 +109,53 @@ fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
 }
 
 fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Exit> {
-    let mut out = io::stdout().lock();
-    if as_json {
-        writeln!(out, "{:#}", json!({ "files": files, "warnings": warnings }))?;
-        return Ok(Exit::Ok);
-    }
-    for file in files {
-        writeln!(out, "{}", file.display())?;
-    }
-    for warning in warnings {
-        writeln!(out, "note: {}", plain(warning))?;
-    }
-    Ok(Exit::Ok)
+    let document = json!({ "files": files, "warnings": warnings });
+    say(as_json, &document, |out| {
+        for file in files {
+            writeln!(out, "{}", file.display())?;
+        }
+        let mut warnings = warnings.iter();
+        warnings.try_for_each(|warning| writeln!(out, "note: {}", plain(warning)))
+    })
 }
 
 fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -> Result<Exit> {
-    let findings = match hand_in::verify(file, against, course) {
-        Ok(findings) => findings,
-        Err(HandInError::Session(error)) => return say_error(error.into()),
-        Err(error) => {
-            eprintln!("error: {}", plain(&error.to_string()));
-            return Ok(Exit::Usage);
-        }
-    };
+    let findings = hand_in::verify(file, against, course).map_err(|error| match error {
+        HandInError::Session(error) => anyhow::Error::from(error),
+        error => UsageError(plain(&error.to_string())).into(),
+    })?;
     let exit = match (findings.is_intact(), findings.is_unchecked()) {
         (false, _) => Exit::Failed,
         // What there is to check it against was not named.
         (true, true) => Exit::Usage,
         (true, false) => Exit::Ok,
     };
-    let mut out = io::stdout().lock();
-    if as_json {
-        // Where nothing was checked, nothing is known.
-        let intact =
-            (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
-        let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
-        writeln!(out, "{value:#}")?;
-        return Ok(exit);
-    }
-    let who = findings
-        .learner
-        .as_deref()
-        .unwrap_or("a learner whose name was left out");
-    writeln!(
-        out,
-        "{} of {}, {} records",
-        findings.kind,
-        plain(who),
-        findings.records
-    )?;
-    for (label, list) in [
-        ("wrong", &findings.problems),
-        ("unusual", &findings.unusual),
-        ("not checked", &findings.unchecked),
-    ] {
-        for text in list {
-            writeln!(out, "  {label}: {}", plain(text))?;
+    // Where nothing was checked, nothing is known.
+    let intact = (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
+    let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
+    say(as_json, &value, |out| {
+        let who = findings
+            .learner
+            .as_deref()
+            .unwrap_or("a learner whose name was left out");
+        writeln!(
+            out,
+            "{} of {}, {} records",
+            findings.kind,
+            plain(who),
+            findings.records
+        )?;
+        for (label, list) in [
+            ("wrong", &findings.problems),
+            ("unusual", &findings.unusual),
+            ("not checked", &findings.unchecked),
+        ] {
+            for text in list {
+                writeln!(out, "  {label}: {}", plain(text))?;
+            }
         }
-    }
-    writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())?;
+        writeln!(out, "{}\n{NOT_PROVEN}", findings.verdict())
+    })?;
     Ok(exit)
 }
 
@@ -192,7 +173,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
         ("class.html", class::html::render(&class)),
         ("class.json", serde_json::to_string_pretty(&class)?),
     ];
-    files.extend(class::csv::render(&class)?);
+    files.extend(class::csv::render(&class));
     let mut written = Vec::new();
     for (name, text) in files {
         let path = output.join(name);

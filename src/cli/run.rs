@@ -260,25 +260,23 @@ fn failure(error: &anyhow::Error) -> Failure {
 
 /// Judged by the types in the chain of `error`.
 fn code(error: &anyhow::Error) -> FailureCode {
-    for cause in error.chain() {
-        match cause.downcast_ref() {
-            Some(BackendFailure::OutOfMemory { .. }) => return FailureCode::OutOfMemory,
-            Some(_) => return FailureCode::Device,
-            None => {}
-        }
-        let full = cause
-            .downcast_ref::<DriverError>()
-            .is_some_and(|error| error.refusal() == Refusal::OutOfMemory)
-            || matches!(cause.downcast_ref(), Some(ConfigError::OutOfMemory { .. }));
-        if full {
-            return FailureCode::OutOfMemory;
-        }
-        let lost = cause
-            .downcast_ref::<DriverError>()
-            .is_some_and(|error| error.refusal() == Refusal::Fault);
-        if lost || cause.is::<Panicked>() {
-            return FailureCode::Device;
-        }
+    let of_cause = |cause: &(dyn std::error::Error + 'static)| {
+        let refusal = cause.downcast_ref().map(DriverError::refusal);
+        Some(match cause.downcast_ref() {
+            Some(BackendFailure::OutOfMemory { .. }) => FailureCode::OutOfMemory,
+            Some(_) => FailureCode::Device,
+            None if refusal == Some(Refusal::OutOfMemory) => FailureCode::OutOfMemory,
+            None if matches!(cause.downcast_ref(), Some(ConfigError::OutOfMemory { .. })) => {
+                FailureCode::OutOfMemory
+            }
+            None if refusal == Some(Refusal::Fault) || cause.is::<Panicked>() => {
+                FailureCode::Device
+            }
+            None => return None,
+        })
+    };
+    if let Some(code) = error.chain().find_map(of_cause) {
+        return code;
     }
     match exit::classify(error) {
         Exit::Usage => FailureCode::Usage,

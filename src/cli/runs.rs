@@ -12,9 +12,9 @@ use serde_json::json;
 use super::Exit;
 use super::analysis::{Page, kept_run, plural};
 use super::compare::of_runs;
-use super::json::print_json;
 use super::output::Lines;
-use super::session::{SessionPlace, say_error};
+use super::say::{say, say_page, say_text};
+use super::session::SessionPlace;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::recording::label;
@@ -78,15 +78,8 @@ enum RunsCommand {
     },
 }
 
-pub fn run(args: &RunsArgs) -> Result<Exit> {
-    match args.execute() {
-        Err(error) => say_error(error),
-        done => done,
-    }
-}
-
 impl RunsArgs {
-    fn execute(&self) -> Result<Exit> {
+    pub fn run(&self) -> Result<Exit> {
         let place = self.place.find()?;
         match &self.command {
             RunsCommand::List { all } => self.list(&place, *all),
@@ -110,10 +103,6 @@ impl RunsArgs {
 
     fn list(&self, place: &Place, whole: bool) -> Result<Exit> {
         let runs = all(place)?;
-        if self.json {
-            print_json(&json!({ "runs": runs }))?;
-            return Ok(Exit::Ok);
-        }
         let shown = if whole { runs.len() } else { USUAL };
         let title = format!("{}, newest first", plural(runs.len(), "run"));
         let mut table = Columns::of(title, &runs)
@@ -134,68 +123,46 @@ impl RunsArgs {
             table = table.note(format!("{rest} older ones: `runs list --all`"));
         }
         let mut page = Page::default();
-        page.table(table);
-        write!(
-            io::stdout(),
-            "{}",
-            page.to_string().trim_start_matches('\n')
-        )?;
-        Ok(Exit::Ok)
+        page.first_table(table);
+        say_page(self.json, &json!({ "runs": runs }), &page)
     }
 
     fn show(&self, place: &Place, name: &str) -> Result<Exit> {
         let path = path(place, name)?;
         let known = all(place)?.into_iter().find(|run| run.path == path);
-        let cannot = || format!("cannot read {}", path.display());
-        if self.json {
-            let run = FinishedRun::read(&path).with_context(cannot)?;
-            print_json(&json!({
-                "run": known,
-                "hello": run.hello,
-                "summary": run.summary,
-                "parts": run.parts,
-                "kernels": run.kernels,
-                "error": run.failure,
-            }))?;
-            return Ok(Exit::Ok);
-        }
-        let mut out = io::stdout().lock();
-        if let Some(run) = &known {
-            writeln!(
-                out,
-                "{}, started {} UTC, {}",
-                run.id,
-                run.day(),
-                run.ending()
-            )?;
-            writeln!(out, "  {}", run.command.join(" "))?;
-            if let Some(at) = &run.at {
-                writeln!(out, "  at {}/{}", at.lesson, at.step)?;
-            }
-            if let Some(origin) = &run.recording {
-                writeln!(out, "  {}", label(origin))?;
-            }
-        }
-        drop(out);
         // Single steps are for pictures and for programs.
-        let mut lines = Lines::new(io::stdout());
-        let mut result = Ok(());
+        let mut events = Vec::new();
         let run = FinishedRun::read_with(&path, |event| {
-            if result.is_ok() && !matches!(event.body, Body::Step(_) | Body::Phase(_)) {
-                result = lines.event(event);
+            if !matches!(event.body, Body::Step(_) | Body::Phase(_)) {
+                events.push(event.clone());
             }
         });
-        let run = run.with_context(cannot)?;
-        result?;
-        if let Some(failure) = run.failure {
-            writeln!(
-                io::stdout(),
-                "error: {}\n       {}",
-                failure.message,
-                failure.remedy
-            )?;
-        }
-        Ok(Exit::Ok)
+        let run = run.with_context(|| format!("cannot read {}", path.display()))?;
+        let document = json!({
+            "run": known,
+            "hello": run.hello,
+            "summary": run.summary,
+            "parts": run.parts,
+            "kernels": run.kernels,
+            "error": run.failure,
+        });
+        say(self.json, &document, |out| {
+            if let Some(run) = &known {
+                let (id, day, ending) = (&run.id, run.day(), run.ending());
+                writeln!(out, "{id}, started {day} UTC, {ending}")?;
+                writeln!(out, "  {}", run.command.join(" "))?;
+                if let Some(at) = &run.at {
+                    writeln!(out, "  at {}/{}", at.lesson, at.step)?;
+                }
+                if let Some(origin) = &run.recording {
+                    writeln!(out, "  {}", label(origin))?;
+                }
+            }
+            let mut lines = Lines::new(io::stdout());
+            events.iter().try_for_each(|event| lines.event(event))?;
+            let mut failed = run.failure.iter();
+            failed.try_for_each(|it| writeln!(out, "error: {}\n       {}", it.message, it.remedy))
+        })
     }
 
     fn prune(&self, go: &[KeptRun], dry_run: bool) -> Result<Exit> {
@@ -207,13 +174,10 @@ impl RunsArgs {
             }
             gone.push(&run.id);
         }
-        if self.json {
-            print_json(&json!({ "removed": gone, "dry_run": dry_run }))?;
-            return Ok(Exit::Ok);
-        }
         let did = if dry_run { "would go" } else { "removed" };
-        writeln!(io::stdout(), "{} {did}", plural(gone.len(), "run"))?;
-        Ok(Exit::Ok)
+        let text = format!("{} {did}", plural(gone.len(), "run"));
+        let document = json!({ "removed": gone, "dry_run": dry_run });
+        say_text(self.json, &document, &text)
     }
 }
 

@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use crate::base::foreign::{Terminal, plain, plain_lines};
+use super::say::{say, say_text};
+use crate::base::foreign::Terminal;
 use crate::run::UsageError;
 use crate::session::state::{State, Status};
 use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
@@ -65,47 +66,6 @@ enum SessionCommand {
 }
 
 pub fn run(args: &SessionArgs) -> Result<Exit> {
-    match execute(args) {
-        Err(error) => say_error(error),
-        done => done,
-    }
-}
-
-/// Prints an error of the session with its remedy; any other is passed on.
-pub fn say_error(error: anyhow::Error) -> Result<Exit> {
-    match error.downcast_ref::<SessionError>() {
-        Some(known) => {
-            eprintln!(
-                "error: {}\n       {}",
-                plain(&known.to_string()),
-                known.remedy()
-            );
-            Ok(exit_of(known))
-        }
-        None => Err(error),
-    }
-}
-
-fn exit_of(error: &SessionError) -> Exit {
-    match error {
-        SessionError::Name { .. }
-        | SessionError::NoSession { .. }
-        | SessionError::Exists { .. }
-        | SessionError::NoExport { .. }
-        | SessionError::NoBackup(_)
-        | SessionError::NothingToRestore
-        | SessionError::AlreadyRestored(_) => Exit::Usage,
-        SessionError::NoPlace { .. }
-        | SessionError::NoClass { .. }
-        | SessionError::Gone { .. }
-        | SessionError::NotKept { .. }
-        | SessionError::LockUnsupported { .. }
-        | SessionError::Io { .. } => Exit::Environment,
-        _ => Exit::Failed,
-    }
-}
-
-fn execute(args: &SessionArgs) -> Result<Exit> {
     let place = args.place.find()?;
     match &args.command {
         SessionCommand::Show => show(&place, args.json),
@@ -116,7 +76,7 @@ fn execute(args: &SessionArgs) -> Result<Exit> {
             let session = Session::open(place)?;
             let records = session.state().records;
             session.compact()?;
-            say(
+            say_text(
                 args.json,
                 &json!({ "records_replaced": records }),
                 &format!("{records} records were replaced by one"),
@@ -132,7 +92,7 @@ fn execute(args: &SessionArgs) -> Result<Exit> {
                 )));
             }
             archive::export(&place, file)?;
-            say(
+            say_text(
                 args.json,
                 &json!({ "file": file }),
                 &file.display().to_string(),
@@ -147,18 +107,8 @@ fn execute(args: &SessionArgs) -> Result<Exit> {
     }
 }
 
-fn say(as_json: bool, value: &serde_json::Value, text: &str) -> Result<Exit> {
-    let mut out = io::stdout().lock();
-    if as_json {
-        writeln!(out, "{value:#}")?
-    } else {
-        writeln!(out, "{}", plain_lines(text))?
-    }
-    Ok(Exit::Ok)
-}
-
 fn path(place: &Place, as_json: bool) -> Result<Exit> {
-    say(
+    say_text(
         as_json,
         &json!({ "path": place.folder, "learner": place.learner }),
         &place.folder.display().to_string(),
@@ -174,7 +124,7 @@ fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
             place.folder.display()
         ),
     };
-    say(
+    say_text(
         as_json,
         &json!({ "path": place.folder, "damage": damage }),
         &text,
@@ -184,25 +134,18 @@ fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
 fn verify(place: &Place, as_json: bool) -> Result<Exit> {
     let scan = scan(&place.events())?;
     if scan.records.is_empty() && scan.damage.is_empty() {
-        let why = "it has no events".into();
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why,
-        }
-        .into());
+        return Err(SessionError::no_events(&place.folder).into());
     }
     let intact = scan.damage.is_empty() && scan.torn_bytes == 0;
-    if as_json {
-        let value = json!({
-            "intact": intact,
-            "records": scan.records.len(),
-            "damage": scan.damage,
-            "torn_bytes": scan.torn_bytes,
-            "last_hash": scan.last_hash,
-        });
-        say(true, &value, "")?;
-    } else {
-        let mut out = Terminal(io::stdout().lock());
+    let value = json!({
+        "intact": intact,
+        "records": scan.records.len(),
+        "damage": scan.damage,
+        "torn_bytes": scan.torn_bytes,
+        "last_hash": scan.last_hash,
+    });
+    say(as_json, &value, |out| {
+        let mut out = Terminal(out);
         writeln!(
             out,
             "{}: {} intact records",
@@ -221,8 +164,8 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
         writeln!(
             out,
             "This finds damage and careless edits; whoever rewrites the whole file can recompute every hash."
-        )?;
-    }
+        )
+    })?;
     Ok(Exit::of(intact))
 }
 
@@ -236,45 +179,42 @@ fn write_damage(out: &mut impl Write, damage: &[Damage]) -> io::Result<()> {
 fn show(place: &Place, as_json: bool) -> Result<Exit> {
     let (state, damage) = store::read_only(place)?;
     let holder = lock::holder(&place.lock());
-    if as_json {
-        return say(
-            true,
-            &json!({ "path": place.folder, "open_in": holder, "damage": damage, "state": state }),
-            "",
-        );
-    }
-    let mut out = Terminal(io::stdout().lock());
-    writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
-    if let Some((title, version)) = &state.course {
-        writeln!(out, "course: {title} ({version})")?;
-    }
-    if let Some(at) = &state.position {
-        writeln!(out, "position: {}, step {}", at.lesson, at.step)?;
-    }
-    if let Some(holder) = holder {
-        writeln!(out, "open in {holder}")?;
-    }
-    write_lessons(&mut out, &state)?;
-    writeln!(
-        out,
-        "\n{} runs, {} records, the last one from {}",
-        state.runs.len(),
-        state.records,
-        state.last_time
-    )?;
-    for (name, backup) in &state.backups {
-        let restored = if backup.restored { ", restored" } else { "" };
+    let value =
+        json!({ "path": place.folder, "open_in": holder, "damage": damage, "state": state });
+    say(as_json, &value, |out| {
+        let mut out = Terminal(out);
+        writeln!(out, "{}, in {}", state.learner, place.folder.display())?;
+        if let Some((title, version)) = &state.course {
+            writeln!(out, "course: {title} ({version})")?;
+        }
+        if let Some(at) = &state.position {
+            writeln!(out, "position: {}, step {}", at.lesson, at.step)?;
+        }
+        if let Some(holder) = holder {
+            writeln!(out, "open in {holder}")?;
+        }
+        write_lessons(&mut out, &state)?;
         writeln!(
             out,
-            "backup {name}: from {} by {}{restored}",
-            backup.time, backup.by
+            "\n{} runs, {} records, the last one from {}",
+            state.runs.len(),
+            state.records,
+            state.last_time
         )?;
-    }
-    if !damage.is_empty() {
-        writeln!(out, "\nDamaged lines, everything else was kept:")?;
-        write_damage(&mut out, &damage)?;
-    }
-    Ok(Exit::Ok)
+        for (name, backup) in &state.backups {
+            let restored = if backup.restored { ", restored" } else { "" };
+            writeln!(
+                out,
+                "backup {name}: from {} by {}{restored}",
+                backup.time, backup.by
+            )?;
+        }
+        if !damage.is_empty() {
+            writeln!(out, "\nDamaged lines, everything else was kept:")?;
+            write_damage(&mut out, &damage)?;
+        }
+        Ok::<_, io::Error>(())
+    })
 }
 
 fn write_lessons(out: &mut impl Write, state: &State) -> io::Result<()> {

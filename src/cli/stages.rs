@@ -4,7 +4,6 @@ mod files;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -16,6 +15,7 @@ use crate::analysis::relative::{RelativeTime, factor};
 use crate::analysis::stages::{Findings, StageRow, WORKSHOP_NOTES, rows};
 use crate::analysis::workshop::FIGURES;
 use crate::analysis::{RunFailure, Variant};
+use crate::base::clock::since_1970;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{human_bytes, number, number_or_not};
 use crate::profiler::commands::{Tool, installed};
@@ -63,8 +63,7 @@ struct Document<'a> {
 
 impl Analysis for StagesArgs {
     fn answer(&self) -> Result<Answer> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default().as_secs();
+        let now = since_1970().as_secs();
         let root = folder::state_folder()?;
         let usual = || root.join("stages").join(now.to_string());
         let out = self.out.clone().unwrap_or_else(usual);
@@ -232,7 +231,7 @@ fn measured(stages: &[StageRow], confidence: f64) -> TextTable {
 
 fn workshop(stages: &[StageRow]) -> TextTable {
     let stated = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let table = Columns::of("The workshop's figures beside them", stages)
+    Columns::of("The workshop's figures beside them", stages)
         .left("", |stage| stage.row.name.clone())
         .right("loss: workshop", |stage| stated(&stage.workshop.loss))
         .right("here", |stage| number(stage.row.first_loss, 1))
@@ -245,9 +244,7 @@ fn workshop(stages: &[StageRow]) -> TextTable {
             let time = stage.row.relative_time.as_ref();
             time.map_or("1x".into(), |time| format!("{}x", factor(1.0 / time.ratio)))
         })
-        .left("what is wrong", |stage| stage.issue.to_string());
-    WORKSHOP_NOTES
-        .iter()
-        .fold(table, |table, note| table.note(*note))
+        .left("what is wrong", |stage| stage.issue.to_string())
+        .notes(&WORKSHOP_NOTES)
         .into()
 }

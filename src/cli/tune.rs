@@ -1,14 +1,13 @@
 //! `tune`: the block sizes and types a target runs fastest with on this device.
 
 use std::slice;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tinyllama_kernels::{KERNELS, Kernel, Role};
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, plural};
-use super::kernel_inputs;
 use crate::analysis::comparison::{step_ms, total_series};
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::tuning::{
@@ -16,6 +15,7 @@ use crate::analysis::tuning::{
     finalists,
 };
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
+use crate::base::clock::since_1970;
 use crate::base::statistics::Finding;
 use crate::base::table::Columns;
 use crate::base::units::number;
@@ -56,11 +56,7 @@ pub struct TuneArgs {
 }
 
 /// A kernel with a block size, and the sizes it can have.
-#[derive(Clone, Copy, Debug)]
-pub struct Tunable<'a> {
-    pub kernel: &'a str,
-    pub sizes: &'a [usize],
-}
+type Tunable = (&'static str, &'static [usize]);
 
 /// A candidate measured again, in turns with the usual flags.
 #[derive(Debug, Serialize)]
@@ -115,17 +111,20 @@ impl Analysis for TuneArgs {
     }
 }
 
-/// The kernels with a block size that the target launches, as far as its own flags leave it as it is.
-fn of_target(spec: &RunSpec) -> Vec<Tunable<'static>> {
+/// The kernels with a block size that the target launches, as far as its own flags leave it as it is; the naive one is there
+/// to be slow.
+fn of_target(spec: &RunSpec) -> Vec<Tunable> {
     let launched = spec.target.kernels(&spec.target.recipe);
-    let mut tunables = kernel_inputs::tunables();
-    tunables.retain(|tunable| launched.contains(&tunable.kernel));
-    tunables
+    let kernels = KERNELS
+        .iter()
+        .filter(|kernel| kernel.role != Role::NaiveActivation && launched.contains(&kernel.name));
+    let tunable = |kernel: &&Kernel| Some((kernel.name, kernel.block_size?.sizes));
+    kernels.filter_map(tunable).collect()
 }
 
 impl TuneArgs {
-    fn choices(&self, tunables: &[Tunable<'_>]) -> Result<Vec<Choice>, UsageError> {
-        let known: Vec<&str> = tunables.iter().map(|tunable| tunable.kernel).collect();
+    fn choices(&self, tunables: &[Tunable]) -> Result<Vec<Choice>, UsageError> {
+        let known: Vec<&str> = tunables.iter().map(|(kernel, _)| *kernel).collect();
         let target = self.target.target;
         if let Some(unknown) = self
             .kernels
@@ -146,13 +145,13 @@ impl TuneArgs {
             self.kernels.is_empty() || self.kernels.iter().any(|name| name == kernel)
         };
         let may_have = |size: &&usize| self.sizes.is_empty() || self.sizes.contains(size);
-        let sizes = |tunable: &Tunable<'_>| {
-            let sizes = tunable.sizes.iter().filter(may_have);
+        let sizes = |(kernel, sizes): &Tunable| {
+            let sizes = sizes.iter().filter(may_have);
             sizes
-                .map(|size| format!("{BLOCK_SIZE}{}={size}", tunable.kernel))
+                .map(|size| format!("{BLOCK_SIZE}{kernel}={size}"))
                 .collect()
         };
-        let named = tunables.iter().filter(|tunable| is_named(tunable.kernel));
+        let named = tunables.iter().filter(|(kernel, _)| is_named(kernel));
         let mut choices: Vec<Choice> = named.map(sizes).collect();
         choices.push(
             self.dtypes
@@ -261,10 +260,7 @@ impl TuneArgs {
             dtype: dtype.unwrap_or(&hello.dtype).to_string(),
             flags,
             speedup: interval.map(|time| [1.0 / time.value, 1.0 / time.high, 1.0 / time.low]),
-            found: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default()
-                .as_secs(),
+            found: since_1970().as_secs(),
             program: env!("CARGO_PKG_VERSION").into(),
             driver: hello.driver.clone(),
         });

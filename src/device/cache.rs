@@ -8,7 +8,8 @@ use std::sync::Once;
 use burn::BurnConfig;
 use burn::cubecl::config::autotune::AutotuneLevel;
 use burn::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
-use etcetera::BaseStrategy;
+
+use crate::base::file;
 
 /// How much the runtime tries out before it settles on a kernel for an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -40,8 +41,7 @@ const FEWEST_SAMPLES: usize = 2;
 
 /// Where compiled kernels and tuning results are kept: `$XDG_CACHE_HOME/tinyllama-tutor/kernels`.
 pub fn folder() -> Option<PathBuf> {
-    let strategy = etcetera::choose_base_strategy().ok()?;
-    Some(strategy.cache_dir().join("tinyllama-tutor").join("kernels"))
+    file::cached("kernels")
 }
 
 /// Applies `settings` and turns the persistent caches on. Must come before the first use of a device.

@@ -3,16 +3,22 @@
 use burn::tensor::Device;
 
 use super::{Backend, OpenDevice};
+use crate::base::device_facts::DeviceFacts;
 
 /// burn's pure Rust backend on all cores.
 pub fn open() -> OpenDevice {
-    OpenDevice {
-        device: Device::flex(),
-        backend: Backend::Cpu,
-        name: name().unwrap_or_else(|| "CPU".into()),
+    let backend = Backend::Cpu;
+    let facts = DeviceFacts {
+        backend: backend.to_string(),
+        device: name().unwrap_or_else(|| "CPU".into()),
         arch: Some(std::env::consts::ARCH.into()),
         driver: None,
         memory: memory(),
+    };
+    OpenDevice {
+        device: Device::flex(),
+        backend,
+        facts,
     }
 }
 

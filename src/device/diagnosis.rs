@@ -1,16 +1,15 @@
 //! What this machine has for the workshop, and what it lacks.
 
-use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::finding::{Finding, Status};
 use super::{Backend, DeviceError, driver, kfd, library, vulkan};
+use crate::base::process;
 use crate::base::units::human_bytes;
 
 /// Looks for everything that has to do with devices. Opens none of them.
@@ -60,7 +59,7 @@ fn backend(backend: Backend) -> Finding {
 /// The driver and its devices. V4 loads the driver itself, so a build without this backend can use them for it.
 fn devices(backend: Backend) -> Result<String, DeviceError> {
     if backend == Backend::Cpu {
-        return Ok(super::cpu::open().name);
+        return Ok(super::cpu_facts().device);
     }
     let built = backend.compiled_in();
     if built {
@@ -209,7 +208,7 @@ fn tool(line: &str) -> Finding {
     let topic = "tool";
     let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
     let words: Vec<&str> = command.split(' ').collect();
-    match first_line(OsStr::new(words[0]), &words[1..]) {
+    match first_line(words[0], &words[1..]) {
         Ok(said) => Finding::ok(topic, words[0], said),
         Err(detail) if detail.is_empty() => {
             Finding::ok(topic, words[0], "not on PATH").needs(Status::Absent, remedy)
@@ -219,41 +218,18 @@ fn tool(line: &str) -> Finding {
 }
 
 /// First line a command prints; an empty error where it is not installed.
-fn first_line(program: &OsStr, arguments: &[&str]) -> Result<String, String> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => String::new(),
-            _ => error.to_string(),
-        })?;
-    let started = Instant::now();
-    while child
-        .try_wait()
-        .map_err(|error| error.to_string())?
-        .is_none()
-    {
-        if started.elapsed() > TIMEOUT {
-            // Nothing more can be done about a process that ignores this.
-            drop(child.kill());
-            drop(child.wait());
-            return Err(no_answer());
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| error.to_string())?;
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
+fn first_line(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let asked = process::ask(Path::new(program), arguments, TIMEOUT);
+    let asked = asked.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => String::new(),
+        _ => error.to_string(),
+    })?;
+    let (status, text) = asked.ok_or_else(no_answer)?;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     match line {
-        Some(line) if output.status.success() => Ok(line.to_string()),
-        Some(line) => Err(format!("{} ({line})", output.status)),
-        None => Err(format!("{} and no output", output.status)),
+        Some(line) if status.success() => Ok(line.to_string()),
+        Some(line) => Err(format!("{status} ({line})")),
+        None => Err(format!("{status} and no output")),
     }
 }
 
@@ -282,15 +258,9 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_is_told_from_one_that_is_missing() {
-        assert_eq!(
-            first_line(OsStr::new("no-such-tool-here"), &[]),
-            Err(String::new())
-        );
-        assert_eq!(
-            first_line(OsStr::new("echo"), &["1.2.3"]),
-            Ok("1.2.3".into())
-        );
-        let failed = first_line(OsStr::new("sh"), &["-c", "echo broken; exit 4"]).unwrap_err();
+        assert_eq!(first_line("no-such-tool-here", &[]), Err(String::new()));
+        assert_eq!(first_line("echo", &["1.2.3"]), Ok("1.2.3".into()));
+        let failed = first_line("sh", &["-c", "echo broken; exit 4"]).unwrap_err();
         assert!(
             failed.contains("broken") && failed.contains('4'),
             "{failed}"

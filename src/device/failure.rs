@@ -6,11 +6,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
 use thiserror::Error;
 
 use super::DeviceError;
 use super::driver::DriverError;
+use crate::base::file;
 use crate::panics::Panicked;
 
 /// Lines of a compiler's log that are shown; the file has all of them.
@@ -60,10 +60,7 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
     if typed {
         return error;
     }
-    let folder = etcetera::choose_base_strategy()
-        .map(|strategy| strategy.cache_dir().join("tinyllama-tutor").join("refused"))
-        .ok();
-    match read(&format!("{error:#}"), folder.as_deref()) {
+    match read(&format!("{error:#}"), file::cached("refused").as_deref()) {
         Some(failure) => {
             let doing = error.to_string();
             let short = doing.lines().count() == 1 && !error.is::<Panicked>();

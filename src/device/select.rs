@@ -38,39 +38,27 @@ pub enum BackendChoice {
 pub struct OpenDevice {
     pub device: Device,
     pub backend: Backend,
-    pub name: String,
-    /// `gfx942`, `sm_90`, `x86_64`; `None` where the backend does not say.
-    pub arch: Option<String>,
-    pub driver: Option<String>,
-    /// Bytes.
-    pub memory: Option<u64>,
+    pub facts: DeviceFacts,
 }
 
 /// The CPU, for what computes on it without burn.
 pub fn cpu_facts() -> DeviceFacts {
-    DeviceFacts::from(&cpu::open())
+    cpu::open().facts
 }
 
-impl From<&OpenDevice> for DeviceFacts {
-    fn from(open: &OpenDevice) -> Self {
-        DeviceFacts {
-            backend: open.backend.to_string(),
-            device: open.name.clone(),
-            arch: open.arch.clone(),
-            driver: open.driver.clone(),
-            memory: open.memory,
+impl From<Vendor> for Backend {
+    fn from(vendor: Vendor) -> Self {
+        match vendor {
+            Vendor::Amd => Backend::Rocm,
+            Vendor::Nvidia => Backend::Cuda,
         }
     }
 }
 
 impl From<&Properties> for DeviceFacts {
     fn from(properties: &Properties) -> Self {
-        let backend = match properties.vendor {
-            Vendor::Amd => Backend::Rocm,
-            Vendor::Nvidia => Backend::Cuda,
-        };
         DeviceFacts {
-            backend: backend.to_string(),
+            backend: Backend::from(properties.vendor).to_string(),
             device: properties.name.clone(),
             arch: Some(properties.arch.clone()),
             driver: Some(properties.driver.clone()),
@@ -86,7 +74,7 @@ impl OpenDevice {
             return Ok(());
         }
         Err(DeviceError::UnsupportedType {
-            device: self.name.clone(),
+            device: self.facts.device.clone(),
             dtype: format!("{dtype:?}").to_lowercase(),
         })
     }
@@ -213,10 +201,7 @@ fn open_vulkan(wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
     Ok(OpenDevice {
         device,
         backend: Backend::Vulkan,
-        name: adapter.name,
-        arch: None,
-        driver: Some(adapter.driver),
-        memory: None,
+        facts: DeviceFacts::from(&adapter),
     })
 }
 
@@ -253,13 +238,17 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
         .vendor()
         .and_then(|vendor| driver::inventory(vendor).ok());
     let memory = |known: &Inventory| known.devices.get(index).map(|(_, memory)| *memory);
+    let facts = DeviceFacts {
+        backend: backend.to_string(),
+        device: identity.name,
+        arch: architecture(&identity.fingerprint),
+        memory: known.as_ref().and_then(memory),
+        driver: known.and_then(|known| known.driver),
+    };
     Ok(OpenDevice {
         device,
         backend,
-        arch: architecture(&identity.fingerprint),
-        name: identity.name,
-        memory: known.as_ref().and_then(memory),
-        driver: known.and_then(|known| known.driver),
+        facts,
     })
 }
 
@@ -312,7 +301,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(other.contains("foo") && other.contains("are: 0"), "{other}");
-        assert!(opened.memory.is_some_and(|bytes| bytes > 1 << 20));
+        assert!(opened.facts.memory.is_some_and(|bytes| bytes > 1 << 20));
     }
 
     #[test]

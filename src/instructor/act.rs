@@ -4,7 +4,7 @@ use crate::session::order::{Notice, Order};
 use crate::session::{Place, Session, SessionError, inbox};
 
 /// What became of an order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Delivery {
     /// It is done; nobody had the session open.
     Done(Notice),

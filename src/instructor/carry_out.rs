@@ -1,15 +1,16 @@
 //! Carrying out what was decided on the dashboard.
 
 use anyhow::Result;
+use serde::Serialize;
 
-use super::class::Class;
+use super::class::{Class, Learner};
 use super::dashboard::Deed;
 use super::{Delivery, deliver, scope, solve};
 use crate::lesson::Course;
 use crate::session::class_file::{self, Pin};
 use crate::session::order::{Action, Order};
 use crate::session::store::read_only;
-use crate::session::{SessionError, State};
+use crate::session::{Place, SessionError};
 
 /// Does it and says what came of it.
 ///
@@ -17,12 +18,11 @@ use crate::session::{SessionError, State};
 /// When the file system does not let it, or nobody and nothing is called so.
 pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Result<String> {
     match deed {
-        Deed::To { learner, action } => one(class, &learner, action, by),
-        Deed::ToAll { action } => everyone(class, action, by),
+        Deed::To { learner, action } => Ok(one(class, &learner, action, by)?.text),
+        Deed::ToAll { action } => Ok(everyone_in_words(&everyone(class, action, by)?)),
         Deed::RestoreNewest { learner } => {
-            let (state, _) = read_only(&class.place(&learner)?)?;
-            let backup = newest_backup(&state)?;
-            one(class, &learner, Action::Restore { backup }, by)
+            let backup = newest_backup(class, &learner)?;
+            Ok(one(class, &learner, Action::Restore { backup }, by)?.text)
         }
         Deed::Solve { learner, step } => {
             let at = scope::step(&step, course)?;
@@ -30,54 +30,89 @@ pub fn carry_out(deed: Deed, class: &mut Class, course: &Course, by: &str) -> Re
                 return Ok(format!("There is no step {step}."));
             };
             let action = solve::solve(at, step, &mut |_| {})?;
-            one(class, &learner, action, by)
+            Ok(one(class, &learner, action, by)?.text)
         }
-        Deed::Pin { lesson } => {
-            let text = match &lesson {
-                Some(lesson) => format!("The class is asked to work on {lesson}."),
-                None => "Everybody may go on where they like.".into(),
-            };
-            let by = by.into();
-            class_file::write(class.folder(), &Pin { lesson, by })?;
-            Ok(text)
-        }
+        Deed::Pin { lesson } => pin(class, lesson, by),
     }
+}
+
+/// Asks the class to work on a lesson, or on what each likes, and says so.
+pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
+    let text = match &lesson {
+        Some(lesson) => format!("The class is asked to work on {lesson}."),
+        None => "Everybody may go on where they like.".into(),
+    };
+    let by = by.into();
+    class_file::write(class.folder(), &Pin { lesson, by })?;
+    Ok(text)
 }
 
 /// The backup that a restore without a name means.
 ///
 /// # Errors
 /// When there is none that was not restored already.
-pub fn newest_backup(state: &State) -> Result<String, SessionError> {
+pub fn newest_backup(class: &Class, learner: &str) -> Result<String> {
+    let (state, _) = read_only(&class.place(learner)?)?;
     let number = |name: &str| name.rsplit('-').next().and_then(|n| n.parse::<u64>().ok());
-    state
+    let newest = state
         .backups
         .iter()
         .filter(|(_, backup)| !backup.restored)
-        .max_by_key(|(name, _)| number(name))
-        .map(|(name, _)| name.clone())
-        .ok_or(SessionError::NothingToRestore)
+        .max_by_key(|(name, _)| number(name));
+    let (name, _) = newest.ok_or(SessionError::NothingToRestore)?;
+    Ok(name.clone())
 }
 
-fn one(class: &Class, learner: &str, action: Action, by: &str) -> Result<String> {
-    let delivery = deliver(&class.place(learner)?, &Order::new(by, action))?;
-    Ok(delivery.in_words(learner))
+/// What became of an order to a learner.
+#[derive(Debug, Serialize)]
+pub struct Sent {
+    pub learner: String,
+    pub state: &'static str,
+    pub text: String,
 }
 
-fn everyone(class: &mut Class, action: Action, by: &str) -> Result<String> {
-    let order = Order::new(by, action);
-    let learners = class.learners()?;
-    let mut failed = Vec::new();
-    for learner in &learners {
-        if let Err(error) = deliver(&learner.place, &order) {
-            failed.push(format!("{}: {error}", learner.place.learner));
-        }
+impl Sent {
+    pub fn is_failed(&self) -> bool {
+        self.state == FAILED
     }
-    let reached = learners.len() - failed.len();
-    Ok(match failed.is_empty() {
+}
+
+const FAILED: &str = "failed";
+
+pub fn one(class: &Class, learner: &str, action: Action, by: &str) -> Result<Sent> {
+    Ok(send(&class.place(learner)?, &Order::new(by, action))?)
+}
+
+fn send(place: &Place, order: &Order) -> Result<Sent, SessionError> {
+    let delivery = deliver(place, order)?;
+    Ok(Sent {
+        state: delivery.name(),
+        text: delivery.in_words(&place.learner),
+        learner: place.learner.clone(),
+    })
+}
+
+/// To everybody; whoever cannot be reached does not keep it from the others.
+pub fn everyone(class: &mut Class, action: Action, by: &str) -> Result<Vec<Sent>> {
+    let order = Order::new(by, action);
+    let each = class.learners()?.into_iter().map(|Learner { place, .. }| {
+        send(&place, &order).unwrap_or_else(|error| Sent {
+            state: FAILED,
+            text: format!("{}: {error}", place.learner),
+            learner: place.learner,
+        })
+    });
+    Ok(each.collect())
+}
+
+fn everyone_in_words(sent: &[Sent]) -> String {
+    let failed = sent.iter().filter(|sent| sent.is_failed());
+    let failed: Vec<&str> = failed.map(|sent| sent.text.as_str()).collect();
+    let reached = sent.len() - failed.len();
+    match failed.is_empty() {
         true => format!("Sent to {reached} learners."),
         false => format!("Sent to {reached} learners, not to {}.", failed.join("; ")),
-    })
+    }
 }
 
 impl Delivery {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::class::{Class, ClassError};
+use crate::base::file::if_there;
 use crate::session::{archive, scan};
 
 /// What was collected of one learner.
@@ -51,13 +52,9 @@ fn export(place: &crate::session::Place, output: &Path) -> Result<PathBuf, Strin
     }
     // Under another name until it is whole: a cut export must not be taken for a hand-in.
     let unfinished = output.join(format!(".{}-{short}.unfinished", place.learner));
-    let exported = fs::remove_file(&unfinished)
-        .or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })
+    let exported = if_there(fs::remove_file(&unfinished))
         .map_err(|error| error.to_string())
-        .and_then(|()| archive::export(place, &unfinished).map_err(|error| error.to_string()))
+        .and_then(|_| archive::export(place, &unfinished).map_err(|error| error.to_string()))
         .and_then(|()| fs::rename(&unfinished, &file).map_err(|error| error.to_string()));
     exported.map(|()| file)
 }

@@ -37,9 +37,7 @@ pub fn ladder(class: &mut Class, course: &Course) -> Result<Vec<Rung>, ClassErro
 }
 
 fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
-    let steps = course
-        .lessons()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
+    let steps = course.steps();
     let contests =
         steps.filter(|(_, step)| matches!(step.kind, StepKind::Run { contest: true, .. }));
     let mut correct: Vec<(f64, &Run)> = Vec::new();
@@ -58,12 +56,7 @@ fn best(learner: &str, state: &State, course: &Course) -> Option<Rung> {
         correct.extend(runs.filter_map(|run| Some((*run.values.get("samples_per_s")?, run))));
     }
     let (samples_per_s, run) = correct.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let flags = run
-        .command
-        .iter()
-        .skip_while(|word| *word != "--events")
-        .skip(1);
-    let flags: Vec<&str> = flags.map(String::as_str).collect();
+    let flags: Vec<&str> = run.flags().map(String::as_str).collect();
     Some(Rung {
         learner: learner.into(),
         target: run.target.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::lesson::{Case, Course, Lesson, RunName, Step, StepKind};
+use crate::lesson::{Case, Course, Lesson, Step, StepKind};
 use crate::session::event::{Scope, StepRef};
 
 /// What an instructor names.
@@ -43,8 +43,7 @@ pub fn resolve(named: &Named, course: &Course) -> Result<(Scope, Vec<String>), S
         Named::All => Scope::All,
     };
     let files = course
-        .lessons()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+        .steps()
         .filter(|(lesson, step)| scope.covers(&lesson.id, &step.id))
         .filter_map(|(_, step)| match &step.kind {
             StepKind::Kernel { exercise } => Some(exercise.file_name()),
@@ -62,35 +61,35 @@ pub fn step(name: &str, course: &Course) -> Result<StepRef, ScopeError> {
     let lesson = lesson(of, course)?;
     match lesson.step(id) {
         Some(step) => Ok(StepRef::new(&lesson.id, &step.id)),
-        None => Err(ScopeError::Unknown {
-            what: "step",
-            name: name.into(),
-            known: list(lesson.steps.iter().map(|step| step.id.as_str())),
-        }),
+        None => Err(unknown(
+            "step",
+            name,
+            lesson.steps.iter().map(|step| &step.id),
+        )),
     }
 }
 
 pub fn lesson<'a>(id: &str, course: &'a Course) -> Result<&'a Lesson, ScopeError> {
-    course.lesson(id).ok_or_else(|| ScopeError::Unknown {
-        what: "lesson",
-        name: id.into(),
-        known: list(course.lessons().map(|lesson| lesson.id.as_str())),
-    })
+    let known = || course.lessons().map(|lesson| &lesson.id);
+    course
+        .lesson(id)
+        .ok_or_else(|| unknown("lesson", id, known()))
 }
 
 fn session(id: &str, course: &Course) -> Result<Vec<String>, ScopeError> {
-    course
-        .session(id)
-        .map(|session| session.lessons.clone())
-        .ok_or_else(|| ScopeError::Unknown {
-            what: "session",
-            name: id.into(),
-            known: list(course.sessions.iter().map(|session| session.id.as_str())),
-        })
+    let known = || course.sessions.iter().map(|session| &session.id);
+    let lessons = course.session(id).map(|session| session.lessons.clone());
+    lessons.ok_or_else(|| unknown("session", id, known()))
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
+fn unknown<'a>(
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> ScopeError {
+    let known = known.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let name = name.into();
+    ScopeError::Unknown { what, name, known }
 }
 
 /// The steps that run a stage, with the guesses and checks that are about those runs.
@@ -99,28 +98,23 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
         true => name.to_string(),
         false => format!("stage{name}"),
     };
-    let steps = || {
-        course
-            .lessons()
-            .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
-    };
-    let runs: BTreeSet<RunName> = steps()
+    let runs: BTreeSet<StepRef> = course
+        .steps()
         .filter(|(_, step)| matches!(&step.kind, StepKind::Run { target: of, .. } | StepKind::Investigate(Case { target: of, .. }) if *of == target))
-        .map(|(lesson, step)| RunName {
-            lesson: lesson.id.clone(),
-            step: step.id.clone(),
-        })
+        .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect();
     if runs.is_empty() {
         return Err(ScopeError::NoStage(target));
     }
-    let about_it = steps().filter(|(lesson, step)| is_about(lesson, step, &runs));
+    let about_it = course
+        .steps()
+        .filter(|(lesson, step)| is_about(lesson, step, &runs));
     Ok(about_it
         .map(|(lesson, step)| StepRef::new(&lesson.id, &step.id))
         .collect())
 }
 
-fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<RunName>) -> bool {
+fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<StepRef>) -> bool {
     match &step.kind {
         StepKind::Run { .. } | StepKind::Investigate(_) => runs
             .iter()

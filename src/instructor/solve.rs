@@ -19,54 +19,43 @@ use crate::train::event::{Body, Step as TrainStep};
 /// When a run cannot be started or does not end well.
 pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> Result<Action> {
     let golden = &step.golden;
-    let mut run = None;
-    let events = match &step.kind {
-        StepKind::Read | StepKind::Compare { .. } => vec![],
+    let here = at.clone();
+    let event = match &step.kind {
+        StepKind::Read | StepKind::Compare { .. } => None,
         // What a profiler or a kernel's author leaves behind cannot be made up; the step is marked as solved all the same.
-        StepKind::Profile { .. } | StepKind::Kernel { .. } => vec![],
+        StepKind::Profile { .. } | StepKind::Kernel { .. } => None,
         // What a command says is about the learner's machine.
-        StepKind::Command { .. } => vec![],
-        StepKind::Investigate(case) => case
-            .guilty()
-            .map(|suspect| Event::Suspected {
-                at: at.clone(),
-                suspect: suspect.id.clone(),
-            })
-            .into_iter()
-            .collect(),
-        StepKind::Predict { .. } => golden
-            .number
-            .map(|value| Event::Predicted {
-                at: at.clone(),
-                value,
-            })
-            .into_iter()
-            .collect(),
-        StepKind::Quiz(quiz) => quiz
-            .solution()
-            .map(|answer| Event::Answered {
-                at: at.clone(),
-                answer: answer.as_number(),
-                correct: true,
-            })
-            .into_iter()
-            .collect(),
-        StepKind::Reflect => golden
-            .text
-            .iter()
-            .map(|text| Event::Reflected {
-                at: at.clone(),
-                text: text.trim().into(),
-            })
-            .collect(),
+        StepKind::Command { .. } => None,
+        StepKind::Investigate(case) => case.guilty().map(|suspect| {
+            let suspect = suspect.id.clone();
+            Event::Suspected { at: here, suspect }
+        }),
+        StepKind::Predict { .. } => {
+            let guess = |value| Event::Predicted { at: here, value };
+            golden.number.map(guess)
+        }
+        StepKind::Quiz(quiz) => quiz.solution().map(|answer| Event::Answered {
+            at: here,
+            answer: answer.as_number(),
+            correct: true,
+        }),
+        StepKind::Reflect => golden.text.as_ref().map(|text| {
+            let text = text.trim().into();
+            Event::Reflected { at: here, text }
+        }),
         StepKind::Run { target, flags, .. } => {
             let flags = golden.flags.as_ref().unwrap_or(flags);
             let (made, events) = train(&at, target, flags, progress)?;
-            run = Some(made);
-            events
+            let run = Some(made);
+            return Ok(Action::Solve { at, events, run });
         }
     };
-    Ok(Action::Solve { at, events, run })
+    let events = event.into_iter().collect();
+    Ok(Action::Solve {
+        at,
+        events,
+        run: None,
+    })
 }
 
 /// Trains in a folder of its own; what came of it travels within the order, so that the learner owns the files.

@@ -156,6 +156,18 @@ impl Course {
     pub fn step(&self, lesson: &str, step: &str) -> Option<&Step> {
         self.lesson(lesson)?.step(step)
     }
+
+    /// A step with its lesson.
+    pub fn at(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
+        let lesson = self.lesson(&at.lesson)?;
+        Some((lesson, lesson.step(&at.step)?))
+    }
+
+    /// Every step with its lesson, in the order they are taught.
+    pub fn steps(&self) -> impl Iterator<Item = (&Lesson, &Step)> {
+        self.lessons()
+            .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
+    }
 }
 
 impl Lesson {

@@ -7,6 +7,7 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
     SourceOffset,
 };
+use serde::Serialize;
 use thiserror::Error;
 
 use super::locate::Position;
@@ -16,7 +17,7 @@ use crate::base::foreign::{is_hidden, plain};
 const LONGEST_LINE: usize = 400;
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, Error, Serialize)]
 #[error("{message}")]
 pub struct Problem {
     pub file: String,
@@ -28,6 +29,7 @@ pub struct Problem {
     /// What is allowed, or what to do.
     pub help: Option<String>,
     /// Boxed, since problems travel as errors.
+    #[serde(skip)]
     source_text: Box<NamedSource<Arc<String>>>,
 }
 

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::{Metric, Statistic, Unit};
 
-/// A run of the course: the lesson and the step that starts it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A step of a lesson; its run is called so too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunName {
     pub lesson: String,
     pub step: String,
@@ -15,14 +17,15 @@ impl RunName {
     /// Reads `step` (of `lesson`) or `lesson/step`.
     pub fn parse(text: &str, lesson: &str) -> Self {
         match text.split_once('/') {
-            Some((lesson, step)) => Self {
-                lesson: lesson.into(),
-                step: step.into(),
-            },
-            None => Self {
-                lesson: lesson.into(),
-                step: text.into(),
-            },
+            Some((lesson, step)) => Self::new(lesson, step),
+            None => Self::new(lesson, text),
+        }
+    }
+
+    pub fn new(lesson: impl Into<String>, step: impl Into<String>) -> Self {
+        Self {
+            lesson: lesson.into(),
+            step: step.into(),
         }
     }
 }
@@ -120,13 +123,10 @@ fn statistic(name: &str, metric: Metric) -> Result<Statistic, String> {
             "{metric} is one number for a whole run: it has no `{name}`"
         ));
     }
-    Statistic::ALL
-        .into_iter()
-        .find(|statistic| statistic.name() == name)
-        .ok_or_else(|| {
-            let names = Statistic::ALL.map(Statistic::name).join(", ");
-            format!("`{name}` is no statistic; there are: {names}")
-        })
+    Statistic::of_name(name).ok_or_else(|| {
+        let names = Statistic::ALL.map(Statistic::name).join(", ");
+        format!("`{name}` is no statistic; there are: {names}")
+    })
 }
 
 impl fmt::Display for Term {

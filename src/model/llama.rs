@@ -7,8 +7,8 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
-use serde::Serialize;
-use tinyllama_kernels::binding::{LibraryChoice, product};
+pub use tinyllama_kernels::binding::LibraryChoice as LibraryKernels;
+use tinyllama_kernels::binding::product;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
@@ -77,19 +77,12 @@ impl Precision {
     }
 }
 
-/// How the library's kernels are chosen where it has several for one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LibraryKernels {
-    /// The fastest on this device, tried once for each shape; products on matrix units round their operands.
-    #[default]
-    Tuned,
-    /// The one that the library's rules name for the sizes, untried: products on matrix units where the device has them,
-    /// attention without.
-    Direct,
-    /// The plainest one: nothing is tried, nothing is rounded, and a product is far slower. For checks of numbers, which
-    /// are over before tuning would have begun.
-    Plain,
+/// What the attention kernels are told of a model, for a batch of `[samples, tokens]`.
+pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> Shape {
+    let ModelConfig {
+        heads, kv_heads, ..
+    } = *config;
+    Shape::new(batch, sequence, heads, kv_heads, config.head_dim())
 }
 
 impl From<Tuning> for LibraryKernels {
@@ -98,16 +91,6 @@ impl From<Tuning> for LibraryKernels {
             Tuning::Full | Tuning::Minimal => LibraryKernels::Tuned,
             Tuning::Rules => LibraryKernels::Direct,
             Tuning::Off => LibraryKernels::Plain,
-        }
-    }
-}
-
-impl LibraryKernels {
-    pub fn choice(self) -> LibraryChoice {
-        match self {
-            LibraryKernels::Tuned => LibraryChoice::Tuned,
-            LibraryKernels::Direct => LibraryChoice::Direct,
-            LibraryKernels::Plain => LibraryChoice::Plain,
         }
     }
 }
@@ -282,30 +265,14 @@ impl Llama {
     /// Every parameter's name with what it takes to find its gradient.
     pub fn parameters(&self) -> Vec<NamedParameter> {
         let mut list = Vec::new();
-        let mut vector = |name: String, param: &Param<Tensor<1>>| {
-            list.push(NamedParameter {
-                name,
-                id: param.id,
-                rank: 1,
-            });
-        };
-        vector("final_norm".into(), &self.final_norm);
+        let mut add = |name: String, id, rank| list.push(NamedParameter { name, id, rank });
+        add("final_norm".into(), self.final_norm.id, 1);
+        add("embedding".into(), self.embedding.id, 2);
         for (i, block) in self.blocks.iter().enumerate() {
-            vector(format!("blocks.{i}.attention_norm"), &block.attention_norm);
-            vector(
-                format!("blocks.{i}.feed_forward_norm"),
-                &block.feed_forward_norm,
-            );
-        }
-        let mut matrix = |name: String, param: &Param<Tensor<2>>| {
-            list.push(NamedParameter {
-                name,
-                id: param.id,
-                rank: 2,
-            });
-        };
-        matrix("embedding".into(), &self.embedding);
-        for (i, block) in self.blocks.iter().enumerate() {
+            let norms = [&block.attention_norm, &block.feed_forward_norm];
+            for (name, norm) in ["attention_norm", "feed_forward_norm"].iter().zip(norms) {
+                add(format!("blocks.{i}.{name}"), norm.id, 1);
+            }
             for (name, params) in [
                 (["q", "k", "v", "qkv"].as_slice(), &block.qkv),
                 (["gate", "up", "gate_up"].as_slice(), &block.gate_up),
@@ -317,11 +284,11 @@ impl Llama {
                     name
                 };
                 for (name, param) in names.iter().zip(params) {
-                    matrix(format!("blocks.{i}.{name}"), param);
+                    add(format!("blocks.{i}.{name}"), param.id, 2);
                 }
             }
-            matrix(format!("blocks.{i}.output"), &block.output);
-            matrix(format!("blocks.{i}.down"), &block.down);
+            add(format!("blocks.{i}.output"), block.output.id, 2);
+            add(format!("blocks.{i}.down"), block.down.id, 2);
         }
         list.sort_by(|a, b| a.name.cmp(&b.name));
         list
@@ -342,10 +309,8 @@ impl NamedParameter {
         if self.rank == 1 {
             gradients.get::<1>(self.id)
         } else {
-            gradients.get::<2>(self.id).map(|matrix| {
-                let length = matrix.dims().iter().product::<usize>();
-                matrix.reshape([length])
-            })
+            let matrix = gradients.get::<2>(self.id);
+            matrix.map(|matrix| matrix.flatten(0, 1))
         }
     }
 }
@@ -374,13 +339,7 @@ impl Block {
             Attention::Kernel => flash_attention::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
                 context.rotary.for_kernels(sequence),
-                Shape::new(
-                    batch,
-                    sequence,
-                    config.heads,
-                    config.kv_heads,
-                    config.head_dim(),
-                ),
+                attention_shape(config, [batch, sequence]),
                 match context.recipe.key_value {
                     KeyValue::Shared => KeyValueLayout::Shared,
                     KeyValue::RepeatedTransposed => KeyValueLayout::RepeatedTransposed,
@@ -399,7 +358,7 @@ impl Block {
                 context.kernel_input(normed),
                 context.kernel_input(gate.val()),
                 context.kernel_input(up.val()),
-                context.library.choice(),
+                context.library,
             ),
             (Swiglu::Kernel, weights) => {
                 let gate_up = project(context, normed, weights);
@@ -440,7 +399,7 @@ fn rms_norm(context: &Context, x: Tensor<2>, weight: &Param<Tensor<1>>) -> Tenso
 /// Matrix product with operands and result in the context's types.
 fn matmul<const D: usize>(context: &Context, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let Precision { storage, operands } = context.precision;
-    let choice = context.library.choice();
+    let choice = context.library;
     if operands == storage {
         return product(a, b, choice);
     }
@@ -504,12 +463,7 @@ fn library_attention(
     sizes: [usize; 2],
 ) -> Tensor<2> {
     let [q, k, v] = per_query_head(context, q, k, v, sizes);
-    rows(flash_attention::library_attention(
-        q,
-        k,
-        v,
-        context.library.choice(),
-    ))
+    rows(flash_attention::library_attention(q, k, v, context.library))
 }
 
 /// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.

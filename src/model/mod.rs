@@ -11,7 +11,9 @@ pub(crate) mod work;
 
 pub(crate) use config::ConfigError;
 pub use config::{ModelConfig, Preset};
-pub(crate) use llama::{Context, LibraryKernels, Llama, NORM_EPSILON, Norm, Precision};
+pub(crate) use llama::{
+    Context, LibraryKernels, Llama, NORM_EPSILON, Norm, Precision, attention_shape,
+};
 pub(crate) use part::Part;
 pub use recipe::Recipe;
 pub(crate) use recipe::{

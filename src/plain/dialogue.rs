@@ -1,11 +1,10 @@
 //! Question and answer, step by step.
 
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::command::{Command, HELP, parse};
-use super::show::Page;
+use super::show::{markdown, outline};
 use crate::base::foreign::{plain, plain_lines};
 use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::run::Processes;
@@ -18,9 +17,9 @@ use crate::session::{Session, SessionError, State};
 use crate::tutor::signals::SharedSession;
 use crate::tutor::{Options, TutorError, say};
 
-pub struct Dialogue<I, O> {
+pub struct Dialogue<'c, I, O> {
     pub options: Options,
-    pub course: Arc<Course>,
+    pub course: &'c Course,
     pub session: SharedSession,
     pub processes: Processes,
     pub input: I,
@@ -38,7 +37,7 @@ pub enum Then {
     Leave,
 }
 
-impl<I: BufRead, O: Write> Dialogue<I, O> {
+impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     pub fn hold(mut self) -> Result<(), TutorError> {
         self.say(&format!(
             "{}. `help` lists what you can say.",
@@ -56,9 +55,8 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
                 self.with(|session| session.spend(at, seconds))?;
             }
-            let course = Arc::clone(&self.course);
             let accepts_text = self
-                .current(&course)
+                .current()
                 .is_some_and(|(_, step)| matches!(step.kind, StepKind::Reflect));
             let then = match parse(&line, accepts_text) {
                 Ok(command) => self.carry_out(command)?,
@@ -80,7 +78,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         self.state(|state| {
             let known = |at: &StepRef| self.course.step(&at.lesson, &at.step).is_some();
             let last = state.position.clone().filter(known);
-            last.or_else(|| next_unfinished(&self.course, state))
+            last.or_else(|| next_unfinished(self.course, state))
         })
     }
 
@@ -95,8 +93,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             }
             Command::Help => self.say(HELP)?,
             Command::Outline => {
-                let page = Page::new(&self.options);
-                let text = self.state(|state| page.outline(&self.course, state))?;
+                let text = self.state(|state| outline(self.course, state))?;
                 self.say(&text)?;
             }
             Command::Messages => self.say_messages()?,
@@ -106,7 +103,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             Command::Next => return self.go_on(),
             Command::Back => {
                 let at = self.at.as_ref();
-                let before = at.and_then(|at| beside(&self.course, at, -1));
+                let before = at.and_then(|at| beside(self.course, at, -1));
                 return self.turn_to(before, "This is the lesson's first step.");
             }
             Command::Skip(_) if self.progress()?.status == Status::Done => {
@@ -133,9 +130,9 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let Some(at) = &self.at else {
             return Ok(Then::Stay);
         };
-        let next = match beside(&self.course, at, 1) {
+        let next = match beside(self.course, at, 1) {
             Some(following) => Some(following),
-            None => self.state(|state| next_unfinished(&self.course, state))?,
+            None => self.state(|state| next_unfinished(self.course, state))?,
         };
         self.turn_to(next, "Everything that is open is done.")
     }
@@ -154,7 +151,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     fn open_lesson(&mut self, name: &str) -> Result<Then, TutorError> {
-        let course = Arc::clone(&self.course);
+        let course = self.course;
         let by_number = name
             .parse::<usize>()
             .ok()
@@ -164,9 +161,9 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
                 "There is no lesson `{name}`; `outline` lists them."
             ));
         };
-        let access = self.state(|state| access(&course, state, lesson))?;
+        let access = self.state(|state| access(course, state, lesson))?;
         if let Access::Locked(missing) = access {
-            let needs = say::requires(&course, &missing);
+            let needs = say::requires(course, &missing);
             return self.stay(&format!("{} {needs}.", lesson.title));
         }
         let first = lesson.steps.first();
@@ -175,11 +172,9 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         Ok(Then::Say)
     }
 
-    /// The step that is open, in a course of the caller's.
-    pub(super) fn current<'c>(&self, course: &'c Course) -> Option<(&'c Lesson, &'c Step)> {
-        let at = self.at.as_ref()?;
-        let lesson = course.lesson(&at.lesson)?;
-        Some((lesson, lesson.step(&at.step)?))
+    /// The step that is open.
+    pub(super) fn current(&self) -> Option<(&'c Lesson, &'c Step)> {
+        self.course.at(self.at.as_ref()?)
     }
 
     pub(super) fn progress(&self) -> Result<StepProgress, TutorError> {
@@ -188,7 +183,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     pub(super) fn measured(&self) -> Result<MeasuredRuns, TutorError> {
-        let measured = self.session.with(|session| session.measured(&self.course));
+        let measured = self.session.with(|session| session.measured(self.course));
         Ok(measured.ok_or_else(closed)??)
     }
 
@@ -259,7 +254,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     fn say_page(&mut self, name: &str) -> Result<(), TutorError> {
         let pages = &self.course.reference;
         let text = match pages.get(&format!("{}.md", name.trim_end_matches(".md"))) {
-            Some(text) => Page::new(&self.options).markdown(text),
+            Some(text) => markdown(&self.options, text),
             None => {
                 let names: Vec<&str> = pages
                     .keys()

@@ -23,7 +23,7 @@ use crate::tutor::{Options, TutorError};
 /// # Errors
 /// When it cannot begin, or the output is closed.
 pub fn run(options: Options) -> Result<(), TutorError> {
-    let course = Arc::new(Course::load(&options.course)?);
+    let course = Course::load(&options.course)?;
     let mut session = Session::open(options.place.clone())?;
     session.opened(&course.title, &course.version)?;
     let session = SharedSession::new(session);
@@ -35,7 +35,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
         .map_err(TutorError::io("listening for signals"))?;
     let dialogue = Dialogue {
         options,
-        course,
+        course: &course,
         session: session.clone(),
         processes,
         input: io::stdin().lock(),

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
@@ -25,11 +24,10 @@ use crate::tutor::{Ending, Job, TutorError, gpu, say};
 /// Between two lines about steps: a screen reader reads them all.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);
 
-impl<I: BufRead, O: Write> Dialogue<I, O> {
+impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Starts the step's run, with other flags if some are given.
     pub(super) fn run(&mut self, flags: Option<Vec<String>>) -> Result<(), TutorError> {
-        let course = Arc::clone(&self.course);
-        let Some((_, step)) = self.current(&course) else {
+        let Some((_, step)) = self.current() else {
             return Ok(());
         };
         let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
@@ -62,13 +60,12 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             return Ok(None);
         };
         let measured = self.measured()?;
-        self.state(|state| turns::next(&self.course, state, &measured, at, step, checked))
+        self.state(|state| turns::next(self.course, state, &measured, at, step, checked))
     }
 
     /// Starts what the step starts, with these flags.
     pub(super) fn start(&mut self, flags: &[String]) -> Result<Vec<Checked>, TutorError> {
-        let course = Arc::clone(&self.course);
-        let job = self.current(&course).and_then(|(_, step)| Job::of(step));
+        let job = self.current().and_then(|(_, step)| Job::of(step));
         let Some(job) = job else {
             self.say("This step starts no run.")?;
             return Ok(Vec::new());
@@ -79,8 +76,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
 
     /// Plays the recording of the step's run.
     pub(super) fn play(&mut self, speed: Speed) -> Result<(), TutorError> {
-        let course = Arc::clone(&self.course);
-        let job = self.current(&course).and_then(|(_, step)| Job::of(step));
+        let job = self.current().and_then(|(_, step)| Job::of(step));
         let Some(job) = job else {
             return self.say("Recordings are played at a step that starts a run.");
         };
@@ -197,14 +193,14 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// What was recorded of the step; of an investigation, of this deed.
     fn recording(&self, deed: Option<Deed>) -> Result<(Library, Option<Recorded>), RecordingError> {
         let library = Library::load(self.options.recordings.clone())?;
-        let step = self.current(&self.course).map(|(_, step)| step);
+        let step = self.current().map(|(_, step)| step);
         let found = step.and_then(|step| recorded(&library, step, own_flags(step), deed));
         Ok((library, found))
     }
 
     /// The first measurement of an investigation that was not taken yet: what `recording` plays there.
     fn measured_last(&self) -> Result<Option<Deed>, TutorError> {
-        let Some((_, step)) = self.current(&self.course) else {
+        let Some((_, step)) = self.current() else {
             return Ok(None);
         };
         let StepKind::Investigate(case) = &step.kind else {
@@ -277,8 +273,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     pub(super) fn import(&mut self, path: &str) -> Result<(), TutorError> {
-        let course = Arc::clone(&self.course);
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current(&course)) else {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(());
         };
         let StepKind::Profile { target, .. } = &step.kind else {

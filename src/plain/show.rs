@@ -12,59 +12,47 @@ use crate::tutor::{Options, say};
 /// Columns of the text.
 const WIDTH: u16 = 78;
 
-/// How texts are written for this learner.
-pub struct Page {
-    theme: Theme,
+pub fn markdown(options: &Options, text: &str) -> String {
+    let theme = Theme::of(true, options.ascii);
+    let lines = markdown::render(text, WIDTH, &theme, None);
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| line.to_string().trim_end().to_string())
+        .collect();
+    lines.join("\n")
 }
 
-impl Page {
-    pub fn new(options: &Options) -> Self {
-        Self {
-            theme: Theme::of(true, options.ascii),
+/// Sessions and lessons, numbered, with their state in words.
+pub fn outline(course: &Course, state: &State) -> String {
+    let mut text = String::new();
+    let mut number = 0;
+    for session in &course.sessions {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} ({} min)", session.title, session.minutes);
+        for lesson in session.lessons.iter().filter_map(|id| course.lesson(id)) {
+            number += 1;
+            let done = progress(state, lesson);
+            let how = match access(course, state, lesson) {
+                Access::Locked(missing) => say::requires(course, &missing),
+                Access::Open if done.is_finished() => "done".into(),
+                Access::Open => format!("{} of {} steps", done.finished, done.of),
+            };
+            let _ = writeln!(
+                text,
+                "  {number}. {} ({}), {}, {}: {how}",
+                lesson.title,
+                lesson.id,
+                lesson.level.name(),
+                say::minutes(&done, lesson.minutes)
+            );
+        }
+        for planned in &session.planned {
+            let _ = writeln!(
+                text,
+                "  -  {} (coming, {} min)",
+                planned.title, planned.minutes
+            );
         }
     }
-
-    pub fn markdown(&self, text: &str) -> String {
-        let lines = markdown::render(text, WIDTH, &self.theme, None);
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| line.to_string().trim_end().to_string())
-            .collect();
-        lines.join("\n")
-    }
-
-    /// Sessions and lessons, numbered, with their state in words.
-    pub fn outline(&self, course: &Course, state: &State) -> String {
-        let mut text = String::new();
-        let mut number = 0;
-        for session in &course.sessions {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} ({} min)", session.title, session.minutes);
-            for lesson in session.lessons.iter().filter_map(|id| course.lesson(id)) {
-                number += 1;
-                let done = progress(state, lesson);
-                let how = match access(course, state, lesson) {
-                    Access::Locked(missing) => say::requires(course, &missing),
-                    Access::Open if done.is_finished() => "done".into(),
-                    Access::Open => format!("{} of {} steps", done.finished, done.of),
-                };
-                let _ = writeln!(
-                    text,
-                    "  {number}. {} ({}), {}, {}: {how}",
-                    lesson.title,
-                    lesson.id,
-                    lesson.level.name(),
-                    say::minutes(&done, lesson.minutes)
-                );
-            }
-            for planned in &session.planned {
-                let _ = writeln!(
-                    text,
-                    "  -  {} (coming, {} min)",
-                    planned.title, planned.minutes
-                );
-            }
-        }
-        text.trim_end().to_string()
-    }
+    text.trim_end().to_string()
 }

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 
 use super::dialogue::{Dialogue, Then};
-use super::show::Page;
+use super::show::markdown;
 use crate::lesson::case::Deed;
 use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Case, Outputs, RunName, Runs, Step, StepKind, live};
+use crate::lesson::{Case, Outputs, Runs, Step, StepKind, live};
 use crate::recording::label;
 use crate::session::event::StepRef;
 use crate::session::kernel::{self, Tried};
@@ -19,11 +18,10 @@ use crate::tutor::job::own_flags;
 use crate::tutor::{Job, TutorError, output, say};
 use crate::workbench::Exercise;
 
-impl<I: BufRead, O: Write> Dialogue<I, O> {
+impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Turns to the step that is open and says it.
     pub(super) fn say_step(&mut self) -> Result<(), TutorError> {
-        let course = Arc::clone(&self.course);
-        let Some((lesson, step)) = self.current(&course) else {
+        let Some((lesson, step)) = self.current() else {
             return self.say("Everything that is open is done. `outline` lists it.");
         };
         let state = match self.progress()?.status {
@@ -43,7 +41,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             step.title
         ))?;
         let text = self.filled(&step.text, &lesson.id)?;
-        self.say(&Page::new(&self.options).markdown(&text))?;
+        self.say(&markdown(&self.options, &text))?;
         let asked = self.what_is_asked(&step.kind)?;
         self.say(&format!("\n{asked}"))
     }
@@ -57,11 +55,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     /// The choices of the open question in the order this learner sees them.
     fn order(&self, quiz: &Quiz) -> Result<Vec<usize>, TutorError> {
         let at = self.at.clone().unwrap_or_else(|| StepRef::new("", ""));
-        let name = RunName {
-            lesson: at.lesson,
-            step: at.step,
-        };
-        self.state(|state| quiz.order(&state.identity, &name))
+        self.state(|state| quiz.order(&state.identity, &at))
     }
 
     /// What is known of a case, and what can be done about it.
@@ -71,7 +65,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let mut text = String::new();
         for evidence in standing.evidence(case) {
             let filled = self.filled(evidence, lesson)?;
-            let _ = writeln!(text, "{}\n", Page::new(&self.options).markdown(&filled));
+            let _ = writeln!(text, "{}\n", markdown(&self.options, &filled));
         }
         let (count, missing) = (standing.measurements, standing.missing(case));
         // Writing to a string cannot fail.
@@ -89,15 +83,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
         let Some(at) = &self.at else {
             return Ok(String::new());
         };
-        let name = RunName {
-            lesson: at.lesson.clone(),
-            step: at.step.clone(),
-        };
         let measured = self.measured()?;
-        let lines = measured
-            .document(&name)
-            .map(|document| output::lines(document, 78));
-        let origin = measured.recorded(&name).map(label);
+        let document = measured.document(at);
+        let lines = document.map(|document| output::lines(document, 78));
+        let origin = measured.recorded(at).map(label);
         let origin = origin.map_or(String::new(), |origin| format!(" ({origin})"));
         Ok(lines.map_or(String::new(), |lines| {
             format!("It says{origin}:\n{}\n", lines.join("\n"))
@@ -125,8 +114,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             StepKind::Quiz(Quiz::Number(number)) => format!("Type a number, in {}.", number.unit),
             StepKind::Investigate(case) => self.case(case)?,
             StepKind::Run { .. } | StepKind::Command { .. } => {
-                let course = Arc::clone(&self.course);
-                let step = self.current(&course).map(|(_, step)| step);
+                let step = self.current().map(|(_, step)| step);
                 let line = step.and_then(|step| Some(Job::of(step)?.line(own_flags(step))));
                 let said = self.said()?;
                 let then = match progress.status {
@@ -165,8 +153,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
 
     /// Enter: what the step waits for.
     pub(super) fn act(&mut self) -> Result<Then, TutorError> {
-        let course = Arc::clone(&self.course);
-        let Some((_, step)) = self.current(&course) else {
+        let Some((_, step)) = self.current() else {
             return Ok(Then::Stay);
         };
         match step.kind {
@@ -201,10 +188,10 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
 
     /// Text that is no command.
     pub(super) fn answer(&mut self, text: &str) -> Result<Then, TutorError> {
-        let course = Arc::clone(&self.course);
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current(&course)) else {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(Then::Stay);
         };
+        let course = self.course;
         let words = match &step.kind {
             StepKind::Predict { measure } => match say::number(text) {
                 Some(value) => {
@@ -217,7 +204,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
             StepKind::Investigate(case) => return self.investigate(at, step, case, text),
             StepKind::Quiz(quiz) => match understand(quiz, &self.order(quiz)?, text) {
                 Some(answer) => {
-                    let marked = self.with(|session| session.answer(at, &course, step, answer))?;
+                    let marked = self.with(|session| session.answer(at, course, step, answer))?;
                     match marked.flatten() {
                         Some(marked) if marked.correct => format!("Right. {}", marked.because),
                         Some(marked) => format!("Not so. {}", marked.because),
@@ -261,8 +248,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
-        let course = Arc::clone(&self.course);
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current(&course)) else {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(());
         };
         let hint = self.with(|session| session.next_hint(at, step))?;
@@ -278,15 +264,15 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 
     pub(super) fn check(&mut self) -> Result<Vec<Checked>, TutorError> {
-        let course = Arc::clone(&self.course);
-        let Some((lesson, step)) = self.current(&course) else {
+        let Some((lesson, step)) = self.current() else {
             return Ok(Vec::new());
         };
         if let (StepKind::Kernel { exercise }, Some(at)) = (&step.kind, self.at.clone()) {
             self.check_kernel(exercise, at)?;
             return Ok(Vec::new());
         }
-        let outcomes = self.with(|session| session.check(&course, lesson, step))?;
+        let course = self.course;
+        let outcomes = self.with(|session| session.check(course, lesson, step))?;
         let outcomes = outcomes.unwrap_or_default();
         for checked in &outcomes {
             let words = checked.words();
@@ -300,7 +286,7 @@ impl<I: BufRead, O: Write> Dialogue<I, O> {
     }
 }
 
-impl<I: BufRead, O: Write> Dialogue<I, O> {
+impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// The learner's kernel: begun where there is no file yet, else checked.
     fn check_kernel(&mut self, exercise: &'static Exercise, at: StepRef) -> Result<(), TutorError> {
         let tried = match kernel::begun(exercise, &self.options.place.workbench()) {

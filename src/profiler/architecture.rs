@@ -125,28 +125,9 @@ pub fn find(name: &str) -> Option<&'static Architecture> {
     KNOWN.iter().find(|known| known.name == base)
 }
 
-/// `gfx_target_version` of the kernel driver as a name: 90402 is gfx942, 90010 is gfx90a.
-pub fn name_of_target_version(version: u64) -> Option<String> {
-    let (major, minor, step) = (version / 10_000, version / 100 % 100, version % 100);
-    (major > 0).then(|| format!("gfx{major}{minor}{step:x}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn target_versions_become_names() {
-        for (version, name) in [
-            (90010, "gfx90a"),
-            (90402, "gfx942"),
-            (90500, "gfx950"),
-            (110_000, "gfx1100"),
-        ] {
-            assert_eq!(name_of_target_version(version).as_deref(), Some(name));
-        }
-        assert_eq!(name_of_target_version(0), None, "a processor");
-    }
 
     #[test]
     fn features_do_not_hide_an_architecture() {

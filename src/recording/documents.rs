@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde_json::Value;
+use time::Date;
 
 use crate::run::Tape;
 
@@ -17,7 +18,8 @@ pub struct Document {
     /// The command line behind the program's name.
     pub command: String,
     pub machine: String,
-    date: String,
+    #[serde(deserialize_with = "super::date")]
+    date: Date,
     #[serde(skip)]
     pub value: Value,
 }
@@ -42,10 +44,7 @@ pub fn find(id: &str) -> Option<&'static Document> {
 impl Document {
     /// `NVIDIA H200, 21 November 2026`, as recordings have it.
     pub fn origin(&self) -> String {
-        super::parse_date(&self.date).map_or_else(
-            |_| self.machine.clone(),
-            |date| super::origin(&self.machine, date),
-        )
+        super::origin(&self.machine, self.date)
     }
 
     /// To be played as what a command prints.

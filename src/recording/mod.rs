@@ -6,14 +6,15 @@
 pub mod documents;
 mod error;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
 use include_dir::{Dir, include_dir};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use time::Date;
 use time::format_description::StaticFormatDescription;
@@ -52,8 +53,9 @@ const CIRCUMSTANCES: [&str; 12] = [
 ];
 
 /// One recorded run, as the index describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Recording {
+    #[serde(deserialize_with = "plain")]
     pub id: String,
     /// As on the command line.
     pub target: Target,
@@ -61,30 +63,17 @@ pub struct Recording {
     pub config: String,
     /// The device, as people call it.
     pub machine: String,
+    #[serde(default)]
     pub driver: Option<String>,
+    #[serde(deserialize_with = "date")]
     pub date: Date,
     /// Version of the program that ran.
     pub version: String,
     /// The command line from `run` on.
     pub command: String,
     /// What a reader of its figures should know, such as a fault of the program of that day.
+    #[serde(default)]
     pub remark: Option<String>,
-}
-
-/// How an index writes it.
-#[derive(Deserialize)]
-struct Entry {
-    id: String,
-    target: String,
-    config: String,
-    machine: String,
-    #[serde(default)]
-    driver: Option<String>,
-    date: String,
-    version: String,
-    command: String,
-    #[serde(default)]
-    remark: Option<String>,
 }
 
 /// Where recordings are read from.
@@ -167,17 +156,14 @@ impl Library {
             problem,
         };
         let bytes = source.read(INDEX)?;
-        let entries: Vec<Entry> =
+        let recordings: Vec<Recording> =
             serde_yaml::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-        let mut recordings: Vec<Recording> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let id = entry.id.clone();
-            if recordings.iter().any(|known| known.id == id) {
-                return Err(wrong(format!("there are two recordings `{id}`")));
-            }
-            let recording =
-                understand(entry).map_err(|problem| wrong(format!("`{id}`: {problem}")))?;
-            recordings.push(recording);
+        let mut known = BTreeSet::new();
+        let double = recordings
+            .iter()
+            .find(|recording| !known.insert(&recording.id));
+        if let Some(Recording { id, .. }) = double {
+            return Err(wrong(format!("there are two recordings `{id}`")));
         }
         Ok(Self { source, recordings })
     }
@@ -296,33 +282,23 @@ fn origin(machine: &str, date: Date) -> String {
     format!("{machine}, {} {} {}", date.day(), date.month(), date.year())
 }
 
-fn parse_date(text: &str) -> Result<Date, String> {
+fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Date, D::Error> {
     const DATE: StaticFormatDescription = format_description!("[year]-[month]-[day]");
-    Date::parse(text, DATE).map_err(|_| format!("`{text}` is no date like 2026-11-21"))
+    let text = String::deserialize(from)?;
+    let unknown = |_| D::Error::custom(format!("`{text}` is no date like 2026-11-21"));
+    Date::parse(&text, DATE).map_err(unknown)
 }
 
-fn understand(entry: Entry) -> Result<Recording, String> {
-    // The id is a file's name.
+/// An id, which is also the name of a file.
+fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let id = String::deserialize(from)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if entry.id.is_empty() || !entry.id.chars().all(plain) {
-        return Err("an id has letters, digits, `-`, `_` and `.`".into());
+    match !id.is_empty() && id.chars().all(plain) {
+        true => Ok(id),
+        false => Err(D::Error::custom(
+            "an id has letters, digits, `-`, `_` and `.`",
+        )),
     }
-    let target = entry
-        .target
-        .parse()
-        .map_err(|_| format!("there is no target `{}`", entry.target))?;
-    let date = parse_date(&entry.date)?;
-    Ok(Recording {
-        id: entry.id,
-        target,
-        config: entry.config,
-        machine: entry.machine,
-        driver: entry.driver,
-        date,
-        version: entry.version,
-        command: entry.command,
-        remark: entry.remark,
-    })
 }
 
 /// Flags that change what is run, each with its value, sorted.

@@ -43,13 +43,7 @@ pub struct Options {
 /// # Errors
 /// When there is no session at `place` or its log cannot be read. A run that cannot be read becomes a warning.
 pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Report, SessionError> {
-    let scan = scan(&place.events())?;
-    if scan.records.is_empty() {
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why: "it has no events".into(),
-        });
-    }
+    let scan = scan(&place.events())?.begun(&place.folder)?;
     let state = State::of(&scan.records);
     let files = FinishedRuns::new(place.runs());
     let measured = MeasuredRuns::read(course, &state, &files)?;
@@ -167,11 +161,7 @@ fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
 /// The log as it is, up to the records that were read: what is torn or written meanwhile is left out.
 fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
     let path = place.events();
-    let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(|source| SessionError::Io {
-        action: "reading",
-        path,
-        source,
-    })?;
+    let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
     let whole = bytes.get(..scan.whole_bytes).unwrap_or(&bytes);
     let lines = whole
         .split(|byte| *byte == b'\n')

@@ -1,12 +1,12 @@
 //! A report as files.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use super::{Report, html, junit, markdown};
+use crate::base::file;
 use crate::base::named::named;
 
 named! {
@@ -61,12 +61,5 @@ pub fn write(
 pub fn save(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    file::replace(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -9,9 +9,11 @@ pub mod export;
 pub mod hand_in;
 pub mod html;
 pub mod junit;
+mod layout;
 pub mod markdown;
 mod ratios;
 mod roofline;
+mod shown;
 mod table;
 pub(crate) mod words;
 

@@ -1,7 +1,10 @@
 //! A table of a report: its columns, and what each says of a thing. Every format writes the same table.
 
+use serde::Serialize;
+
 /// How a cell looks, where a format knows looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cell {
     Text,
     /// To the right, for figures that are compared.
@@ -13,7 +16,9 @@ pub enum Cell {
     Verdict,
 }
 
+#[derive(Serialize)]
 pub struct Table<T> {
+    #[serde(skip)]
     things: Vec<T>,
     pub columns: Vec<(&'static str, Cell)>,
     pub rows: Vec<Vec<String>>,

@@ -85,7 +85,7 @@ pub const RATIO_NOTE: &str = "Speed-up: the median step of the first v1 run with
 const MOST_ROOFLINES: usize = 3;
 
 pub fn device(device: &Device) -> String {
-    let mut text = format!("Device: {}", device.name);
+    let mut text = device.name.clone();
     if let Some(arch) = &device.arch {
         text.push_str(&format!(" ({arch})"));
     }

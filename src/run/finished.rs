@@ -1,7 +1,7 @@
 //! What a run reported: heard while it went, or read once from its files.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +13,7 @@ use super::line::{Line, read_line};
 use super::measurements::Measurements;
 use super::metric::{Metric, Statistic};
 use crate::base::file::hexadecimal;
+use crate::base::file::if_there;
 use crate::base::foreign::Lines;
 use crate::train::event::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 
@@ -171,13 +172,11 @@ impl FinishedRuns {
         if let Some(run) = self.lock().get(id) {
             return Ok(Some(Arc::clone(run)));
         }
-        let run = match FinishedRun::read(&path) {
-            Ok(run) => Arc::new(run),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        self.lock().insert(id.to_string(), Arc::clone(&run));
-        Ok(Some(run))
+        let run = if_there(FinishedRun::read(&path))?.map(Arc::new);
+        if let Some(run) = &run {
+            self.lock().insert(id.to_string(), Arc::clone(run));
+        }
+        Ok(run)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<FinishedRun>>> {

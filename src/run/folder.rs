@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
@@ -13,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::energy::RunEnergy;
 use super::finished::{EVENTS, FinishedRun};
 use super::line::{Line, read_line};
+use crate::base::clock::since_1970;
 use crate::base::file::{create_private, create_private_file, hexadecimal, replace};
 use crate::base::foreign;
 use crate::train::event::{Failure, Hello, Summary};
@@ -88,9 +88,7 @@ impl RunFolder {
     /// # Errors
     /// What the file system says, with the path.
     pub fn create(root: &Path, command: Vec<String>) -> Result<Self> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = since_1970();
         let runs = root.join("runs");
         create_private(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
         let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());

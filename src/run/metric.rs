@@ -129,28 +129,22 @@ impl Metric {
 
     /// This figure of a run's summary, where the summary has it as one number.
     pub(crate) fn of_summary(self, summary: &Summary) -> Option<f64> {
+        let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
+        let repeat = summary.repeatability.as_ref();
         match self {
             Metric::FirstStepMs => summary.first_step_ms,
             Metric::SamplesPerS => summary.samples_per_s,
             Metric::TokensPerS => summary.tokens_per_s,
             Metric::LaunchesPerStep => summary.launches_per_step,
-            Metric::PeakBytesInUse => summary.peak_bytes_in_use.map(|bytes| bytes as f64),
-            Metric::PeakBytesReserved => summary.peak_bytes_reserved.map(|bytes| bytes as f64),
+            Metric::PeakBytesInUse => bytes(summary.peak_bytes_in_use),
+            Metric::PeakBytesReserved => bytes(summary.peak_bytes_reserved),
             Metric::FirstLoss => summary.first_loss,
             Metric::FinalLoss => summary.final_loss,
             Metric::Parameters => Some(summary.parameters as f64),
             Metric::ParameterTensors => Some(summary.parameter_tensors as f64),
-            Metric::ParametersWithGradient => summary
-                .parameters_with_gradient
-                .map(|tensors| tensors as f64),
-            Metric::LossDifference => summary
-                .repeatability
-                .as_ref()
-                .map(|repeat| repeat.loss_difference),
-            Metric::GradientDifference => summary
-                .repeatability
-                .as_ref()
-                .map(|repeat| repeat.gradient_difference),
+            Metric::ParametersWithGradient => Some(summary.parameters_with_gradient? as f64),
+            Metric::LossDifference => Some(repeat?.loss_difference),
+            Metric::GradientDifference => Some(repeat?.gradient_difference),
             _ => None,
         }
     }
@@ -179,10 +173,7 @@ impl FromStr for Metric {
     type Err = UnknownMetric;
 
     fn from_str(text: &str) -> Result<Self, UnknownMetric> {
-        Metric::ALL
-            .into_iter()
-            .find(|metric| metric.name() == text)
-            .ok_or_else(|| UnknownMetric(text.to_string()))
+        Metric::of_name(text).ok_or_else(|| UnknownMetric(text.to_string()))
     }
 }
 

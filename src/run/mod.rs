@@ -3,6 +3,7 @@
 //! A run's start is a value ([`Start`]): a command behind a launcher, or a recording that is played. [`supervise`] makes
 //! either into a [`FinishedRun`] with a folder of its own, whoever looks on.
 
+pub mod children;
 mod control;
 pub mod energy;
 mod exit;

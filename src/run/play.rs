@@ -51,10 +51,7 @@ impl FromStr for Speed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = text.trim_start_matches('x');
-        Speed::ALL
-            .into_iter()
-            .find(|speed| speed.name() == wanted)
+        Speed::of_name(text.trim_start_matches('x'))
             .ok_or_else(|| format!("`{text}` is no speed: 1, 4, 16 or end"))
     }
 }

@@ -1,17 +1,17 @@
 //! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
 
-use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::children::{each_line, ends_with_this};
 use super::control::{Control, Going};
 use super::energy::EnergyMeter;
 use super::exit::RunExit;
@@ -210,7 +210,7 @@ impl Process {
             .stderr(stderr)
             // A group of its own, so that it can be ended with everything it started.
             .process_group(0);
-        ends_with_this(&mut command);
+        ends_with_this(&mut command, libc::SIGTERM);
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
@@ -229,7 +229,7 @@ impl Process {
             deadline: None,
         };
         let stdout = stdout.ok_or_else(|| anyhow!("the child has no output"))?;
-        thread::spawn(move || hand_on(stdout, &sender));
+        thread::spawn(move || each_line(stdout, |line| sender.send(line).is_ok()));
         Ok(process)
     }
 
@@ -282,33 +282,9 @@ impl Drop for Process {
     }
 }
 
-/// A child that is told to end when this thread or process is killed.
-pub(super) fn ends_with_this(command: &mut Command) {
-    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-            Ok(())
-        });
-    }
-}
-
 /// The pipe of a child's output, as the system names it for whoever has one of its ends.
 fn pipe_of(stdout: &ChildStdout) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", stdout.as_raw_fd())).ok()
-}
-
-/// Reads a child's output as it comes, as far ahead as may wait.
-fn hand_on(stdout: ChildStdout, lines: &SyncSender<std::io::Result<Vec<u8>>>) {
-    let mut stdout = BufReader::new(stdout);
-    loop {
-        let mut line = Vec::new();
-        let read = stdout.read_until(b'\n', &mut line);
-        if matches!(read, Ok(0)) || lines.send(read.map(|_| line)).is_err() {
-            return;
-        }
-    }
 }
 
 /// The last lines that a kept run wrote to its error stream.

@@ -61,11 +61,18 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| SessionError::Io {
             action,
             path: path.to_path_buf(),
             source,
+        }
+    }
+
+    pub(crate) fn no_events(folder: &Path) -> Self {
+        SessionError::NoSession {
+            path: folder.to_path_buf(),
+            why: "it has no events".into(),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::value::Error as Unread;
-use serde::de::{Deserializer, IgnoredAny, Visitor};
-use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
+pub use crate::lesson::RunName as StepRef;
 use crate::lesson::Verdict;
 pub use crate::run::RunExit;
 
@@ -32,7 +33,9 @@ impl Record {
             event: BTreeMap<String, IgnoredAny>,
         }
         serde_json::from_str(text).or_else(|error| match serde_json::from_str(text) {
-            Ok(Outside { n, time, event }) if !event.keys().any(|kind| is_known(kind)) => {
+            Ok(Outside { n, time, event })
+                if !event.keys().any(|kind| Event::VARIANTS.contains(&&**kind)) =>
+            {
                 Ok(Self {
                     n,
                     time,
@@ -44,56 +47,10 @@ impl Record {
     }
 }
 
-/// Whether this program knows events of this kind, by asking [`Event`] which it can be read from.
-fn is_known(kind: &str) -> bool {
-    struct Kinds<'a>(&'a mut &'static [&'static str]);
-    impl<'de> Deserializer<'de> for Kinds<'_> {
-        type Error = Unread;
-
-        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Unread> {
-            Err(serde::de::Error::custom("only the kinds are asked for"))
-        }
-
-        fn deserialize_enum<V: Visitor<'de>>(
-            self,
-            _: &'static str,
-            kinds: &'static [&'static str],
-            visitor: V,
-        ) -> Result<V::Value, Unread> {
-            *self.0 = kinds;
-            self.deserialize_any(visitor)
-        }
-
-        forward_to_deserialize_any! {
-            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-            unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
-        }
-    }
-    let mut kinds: &[&str] = &[];
-    // It fails as it should: nothing is read.
-    let _ = Event::deserialize(Kinds(&mut kinds));
-    kinds.contains(&kind)
-}
-
-/// A step of a lesson.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct StepRef {
-    pub lesson: String,
-    pub step: String,
-}
-
-impl StepRef {
-    pub fn new(lesson: impl Into<String>, step: impl Into<String>) -> Self {
-        Self {
-            lesson: lesson.into(),
-            step: step.into(),
-        }
-    }
-}
-
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Event {
     /// First record of every log.
     Created {
@@ -241,6 +198,7 @@ pub enum Event {
     },
     /// An event of a newer program, kept in the log and otherwise passed over.
     #[serde(skip)]
+    #[strum(serialize = "")]
     Unknown,
 }
 

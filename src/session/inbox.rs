@@ -1,10 +1,9 @@
 //! Orders on their way: files in a session's `inbox`, each written whole and taken once.
 
 use std::fs::{self, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::class_file;
 use super::error::SessionError;
@@ -13,6 +12,8 @@ use super::order::{Action, FORMAT, Notice, Order, SolvedRun};
 use super::place::{Place, check_name, create_folder};
 use super::runs::events_file;
 use super::store::Session;
+use crate::base::clock::since_1970;
+use crate::base::file::{if_there, inside};
 use crate::base::foreign;
 
 /// A larger file is no order.
@@ -24,10 +25,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
     let inbox = place.inbox();
     let io = |action| SessionError::io(action, &inbox);
     if !place.events().exists() {
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why: "it has no events".into(),
-        });
+        return Err(SessionError::no_events(&place.folder));
     }
     place.create_inbox()?;
     let name = new_name();
@@ -46,9 +44,7 @@ pub fn send(place: &Place, order: &Order) -> Result<String, SessionError> {
 
 /// A name for an order or a session. Names sort by the time they were made; two of the same moment differ in the process or the nanosecond.
 pub fn new_name() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = since_1970();
     format!(
         "{:012}-{:09}-{}",
         now.as_secs(),
@@ -60,19 +56,12 @@ pub fn new_name() -> String {
 /// Names of the orders that wait, oldest first.
 pub fn waiting(place: &Place) -> Result<Vec<String>, SessionError> {
     let inbox = place.inbox();
-    let entries = match fs::read_dir(&inbox) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(SessionError::io("reading", &inbox)(error)),
-    };
-    let names = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let name = name.strip_suffix(".json")?;
+    let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
+    let names = files.iter().filter_map(|file| {
+        let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
         check_name(name).is_ok().then(|| name.to_string())
     });
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    Ok(names)
+    Ok(names.collect())
 }
 
 /// Reads an order; the error says in words why it is none.
@@ -134,52 +123,39 @@ impl Session {
     /// Does what an order asks, recorded as one event.
     pub fn obey(&mut self, name: &str, order: &Order) -> Result<Notice, SessionError> {
         let by = order.by.clone();
-        let (events, notice) = match &order.action {
+        let mut events = Vec::new();
+        let done = match &order.action {
             Action::Reset { scope, workbench } => {
-                let (event, backup) = self.prepare_reset(scope.clone(), workbench, &by)?;
-                let scope = scope.clone();
-                (vec![event], Notice::Reset { by, scope, backup })
+                self.prepare_reset(scope.clone(), workbench, &by)?.0
             }
-            Action::Restore { backup } => {
-                let event = self.prepare_restore(backup, &by)?;
-                let backup = backup.clone();
-                (vec![event], Notice::Restored { by, backup })
-            }
-            Action::Unlock { lesson } => {
-                let event = Event::Unlocked {
-                    lesson: lesson.clone(),
-                    by: by.clone(),
-                };
-                let lesson = lesson.clone();
-                (vec![event], Notice::Unlocked { by, lesson })
-            }
-            Action::Message { text } => {
-                let event = Event::Message {
-                    from: by.clone(),
-                    text: text.clone(),
-                };
-                let text = text.clone();
-                (vec![event], Notice::Message { by, text })
-            }
-            Action::Solve { at, events, run } => {
+            Action::Restore { backup } => self.prepare_restore(backup, &by)?,
+            Action::Unlock { lesson } => Event::Unlocked {
+                lesson: lesson.clone(),
+                by,
+            },
+            Action::Message { text } => Event::Message {
+                from: by,
+                text: text.clone(),
+            },
+            Action::Solve {
+                at,
+                events: before,
+                run,
+            } => {
                 if let Some(run) = run {
                     keep_run(&self.place.runs(), run)?;
                 }
-                let solved = Event::Solved {
-                    at: at.clone(),
-                    by: by.clone(),
-                };
-                let events = events.iter().cloned().chain([solved]).collect();
-                let at = at.clone();
-                (events, Notice::Solved { by, at })
+                events.clone_from(before);
+                Event::Solved { at: at.clone(), by }
             }
         };
+        events.push(done.clone());
         self.record(Event::Ordered {
             order: name.into(),
             events,
         })?;
         self.finish_order(order)?;
-        Ok(notice)
+        Ok(Notice::Done(done))
     }
 
     /// What follows the record of an order; doing it twice does no harm.
@@ -197,12 +173,12 @@ impl Session {
         if pin.lesson == self.state().pinned {
             return Ok(None);
         }
-        let (lesson, by) = (pin.lesson, pin.by);
-        self.record(Event::Pinned {
-            lesson: lesson.clone(),
-            by: by.clone(),
-        })?;
-        Ok(Some(Notice::Pinned { by, lesson }))
+        let pinned = Event::Pinned {
+            lesson: pin.lesson,
+            by: pin.by,
+        };
+        self.record(pinned.clone())?;
+        Ok(Some(Notice::Done(pinned)))
     }
 }
 
@@ -214,12 +190,10 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
 }
 
 fn remove(path: &Path) -> Result<(), SessionError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(SessionError::io("removing", path)(error))
-        }
-        _ => Ok(()),
-    }
+    let removed = if_there(fs::remove_file(path));
+    removed
+        .map(drop)
+        .map_err(SessionError::io("removing", path))
 }
 
 /// Renames what is no order, so that it is told of once and kept.

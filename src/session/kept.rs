@@ -1,9 +1,8 @@
 //! Every run that is kept beside a session, whoever started it: what is known of it without reading its steps.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -12,6 +11,8 @@ use time::macros::format_description;
 
 use super::event::StepRef;
 use super::state::State;
+use crate::base::clock::since_1970;
+use crate::base::file::inside;
 use crate::lesson::Verdict;
 use crate::run::RunExit;
 use crate::run::folder::RunRecord;
@@ -128,13 +129,7 @@ impl KeptRun {
 /// # Errors
 /// When the folder cannot be read; one that is not there holds no run.
 pub fn kept(runs: &Path, state: &State) -> io::Result<Vec<KeptRun>> {
-    let entries = match fs::read_dir(runs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let found = folders.into_par_iter();
+    let found = inside(runs)?.into_par_iter();
     let mut found: Vec<KeptRun> = found.filter_map(|path| KeptRun::of(path, state)).collect();
     found.sort_by(|a, b| b.id.cmp(&a.id));
     Ok(found)
@@ -146,9 +141,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 /// Which of the runs, newest first, may go: all but the `newest`, and only those that are `older` than this. What the
 /// session tells of stays, and what may still be running.
 pub fn prunable(runs: Vec<KeptRun>, newest: usize, older: Duration) -> Vec<KeptRun> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = since_1970();
     let age = |run: &KeptRun| now.saturating_sub(Duration::from_secs(run.started));
     let others = runs.into_iter().filter(|run| !run.in_session);
     others

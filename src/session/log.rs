@@ -56,6 +56,16 @@ pub struct Scan {
     pub lacks_newline: bool,
 }
 
+impl Scan {
+    /// Refuses a log without records: nobody began a session in `folder`.
+    pub fn begun(self, folder: &Path) -> Result<Self, SessionError> {
+        match self.records.is_empty() {
+            true => Err(SessionError::no_events(folder)),
+            false => Ok(self),
+        }
+    }
+}
+
 /// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
     let bytes = match foreign::read(path, MOST_LOG_BYTES) {

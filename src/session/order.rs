@@ -65,48 +65,22 @@ pub struct SolvedRun {
 }
 
 /// What was done to a session from outside, for its learner to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    Reset {
-        by: String,
-        scope: Scope,
-        backup: String,
-    },
-    Restored {
-        by: String,
-        backup: String,
-    },
-    Unlocked {
-        by: String,
-        lesson: String,
-    },
-    Message {
-        by: String,
-        text: String,
-    },
-    Solved {
-        by: String,
-        at: StepRef,
-    },
-    /// The class works on this lesson now; none when everybody is free again.
-    Pinned {
-        by: String,
-        lesson: Option<String>,
-    },
+    /// What the learner's log says of it.
+    Done(Event),
     /// A file in the inbox that could not be obeyed; it was set aside.
-    Refused {
-        why: String,
-    },
+    Refused { why: String },
 }
 
 impl Notice {
     /// Whether what is shown of this step may be out of date now.
     pub fn touches(&self, at: &StepRef) -> bool {
         match self {
-            Notice::Reset { scope, .. } => scope.covers(&at.lesson, &at.step),
-            Notice::Solved { at: solved, .. } => solved == at,
+            Notice::Done(Event::Reset { scope, .. }) => scope.covers(&at.lesson, &at.step),
+            Notice::Done(Event::Solved { at: solved, .. }) => solved == at,
             // Which steps a backup holds, only the session knows.
-            Notice::Restored { .. } => true,
+            Notice::Done(Event::Restored { .. }) => true,
             _ => false,
         }
     }
@@ -114,30 +88,36 @@ impl Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Notice::Reset { by, scope, backup } => {
+        let event = match self {
+            Notice::Done(event) => event,
+            Notice::Refused { why } => {
+                return write!(f, "Something in the inbox was set aside: {why}.");
+            }
+        };
+        match event {
+            Event::Reset { by, scope, backup } => {
                 write!(
                     f,
                     "{by} reset {}. A backup is kept as {backup}.",
                     describe(scope)
                 )
             }
-            Notice::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
-            Notice::Unlocked { by, lesson } => {
+            Event::Restored { by, backup } => write!(f, "{by} restored what {backup} held."),
+            Event::Unlocked { by, lesson } => {
                 write!(f, "{by} opened the lesson {lesson} for you.")
             }
-            Notice::Message { by, text } => write!(f, "Message from {by}: {text}"),
-            Notice::Solved { by, at } => {
+            Event::Message { from, text } => write!(f, "Message from {from}: {text}"),
+            Event::Solved { by, at } => {
                 write!(f, "{by} did the step {}/{} for you.", at.lesson, at.step)
             }
-            Notice::Pinned {
+            Event::Pinned {
                 by,
                 lesson: Some(lesson),
             } => write!(f, "{by} asks everybody to work on the lesson {lesson} now."),
-            Notice::Pinned { by, lesson: None } => {
+            Event::Pinned { by, lesson: None } => {
                 write!(f, "{by} lets everybody go on where they like.")
             }
-            Notice::Refused { why } => write!(f, "Something in the inbox was set aside: {why}."),
+            other => write!(f, "{other:?}"),
         }
     }
 }

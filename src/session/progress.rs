@@ -26,6 +26,21 @@ pub struct LessonProgress {
 }
 
 impl LessonProgress {
+    /// The sum of steps that were begun, of `of` there are.
+    pub fn of<'a>(steps: impl Iterator<Item = &'a StepProgress> + Clone, of: usize) -> Self {
+        let done = steps.clone().filter(|step| step.status == Status::Done);
+        let skipped = |step: &&StepProgress| matches!(step.status, Status::Skipped(_));
+        let skipped = steps.clone().filter(skipped).count();
+        LessonProgress {
+            finished: done.count() + skipped,
+            of,
+            skipped,
+            minutes: steps.clone().map(|step| step.seconds).sum::<f64>() / 60.0,
+            attempts: steps.clone().map(|step| step.attempts).sum(),
+            hints: steps.map(|step| step.hints.len()).sum(),
+        }
+    }
+
     pub fn is_finished(&self) -> bool {
         self.finished == self.of
     }
@@ -54,32 +69,13 @@ pub fn access(course: &Course, state: &State, lesson: &Lesson) -> Access {
 }
 
 pub fn progress(state: &State, lesson: &Lesson) -> LessonProgress {
-    let steps: Vec<&StepProgress> = lesson
-        .steps
-        .iter()
-        .filter_map(|step| state.step(&lesson.id, &step.id))
-        .collect();
-    let skipped = steps
-        .iter()
-        .filter(|step| matches!(step.status, Status::Skipped(_)))
-        .count();
-    let done = steps
-        .iter()
-        .filter(|step| step.status == Status::Done)
-        .count();
-    LessonProgress {
-        finished: done + skipped,
-        // What may be left out counts once something was done about it.
-        of: lesson
-            .steps
-            .iter()
-            .filter(|step| !step.optional || is_finished(state, lesson, step))
-            .count(),
-        skipped,
-        minutes: steps.iter().map(|step| step.seconds).sum::<f64>() / 60.0,
-        attempts: steps.iter().map(|step| step.attempts).sum(),
-        hints: steps.iter().map(|step| step.hints.len()).sum(),
-    }
+    let steps = lesson.steps.iter();
+    let begun = steps
+        .clone()
+        .filter_map(|step| state.step(&lesson.id, &step.id));
+    // What may be left out counts once something was done about it.
+    let of = steps.filter(|step| !step.optional || is_finished(state, lesson, step));
+    LessonProgress::of(begun, of.count())
 }
 
 fn is_finished(state: &State, lesson: &Lesson, step: &Step) -> bool {

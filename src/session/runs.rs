@@ -95,10 +95,7 @@ type Wanted<'a> = Box<dyn Fn(&Run) -> bool + 'a>;
 
 /// The names under which a step's runs are known: those of an investigation with its fix apart from the others.
 fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, Wanted<'a>)> {
-    let name = |id: String| RunName {
-        lesson: lesson.into(),
-        step: id,
-    };
+    let name = |id: String| RunName::new(lesson, id);
     let all: Wanted = Box::new(|_| true);
     match &step.kind {
         StepKind::Investigate(case) => {

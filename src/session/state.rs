@@ -153,6 +153,14 @@ pub struct Run {
     pub sha256: Option<String>,
 }
 
+impl Run {
+    /// The flags it was started with.
+    pub fn flags(&self) -> impl Iterator<Item = &String> {
+        let words = self.command.iter();
+        words.skip_while(|word| *word != "--events").skip(1)
+    }
+}
+
 /// What a reset took away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backup {

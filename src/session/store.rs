@@ -306,13 +306,6 @@ impl Drop for Session {
 
 /// The state of a session that may be open elsewhere, from its events; nothing is written.
 pub fn read_only(place: &Place) -> Result<(State, Vec<Damage>), SessionError> {
-    let scan = log::scan(&place.events())?;
-    if scan.records.is_empty() {
-        let why = "it has no events".into();
-        return Err(SessionError::NoSession {
-            path: place.folder.clone(),
-            why,
-        });
-    }
+    let scan = log::scan(&place.events())?.begun(&place.folder)?;
     Ok((State::of(&scan.records), scan.damage))
 }

@@ -1,9 +1,9 @@
 //! Fixes that `run --fix` applies to a stage or a case: registered names, each for one kind of mistake. One that fixes what
 //! is no mistake of the target runs as well, and changes nothing.
 
-use std::fmt;
 use std::str::FromStr;
 
+use crate::base::named::known_by_name;
 use crate::model::{
     Backward, HostRead, Initialisation, KeyValue, OperandTypes, Projection, Recipe, Swiglu,
 };
@@ -81,11 +81,7 @@ impl FromStr for Fix {
     }
 }
 
-impl fmt::Debug for Fix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+known_by_name!(Fix);
 
 #[cfg(test)]
 mod tests {

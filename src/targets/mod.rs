@@ -33,13 +33,13 @@ pub(crate) mod v2;
 pub(crate) mod v3;
 pub(crate) mod v4;
 
-use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::base::named::known_by_name;
 use crate::model::Recipe;
 use crate::train::{EngineDevice, Options, Synchronize};
 
@@ -235,25 +235,7 @@ impl Deref for Target {
     }
 }
 
-impl PartialEq for Target {
-    fn eq(&self, other: &Target) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Target {}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name)
-    }
-}
+known_by_name!(Target);
 
 impl From<Target> for &'static str {
     fn from(target: Target) -> Self {

@@ -8,11 +8,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Body, Phase, PhaseName};
 use super::reporter::Reporter;
+use crate::base::file;
 use crate::device;
 
 /// How often the phase is reported.
@@ -103,13 +103,7 @@ struct History {
 
 impl History {
     fn path() -> Option<PathBuf> {
-        let strategy = etcetera::choose_base_strategy().ok()?;
-        Some(
-            strategy
-                .cache_dir()
-                .join("tinyllama-tutor")
-                .join("first-step.json"),
-        )
+        file::cached("first-step.json")
     }
 
     fn load() -> Self {
@@ -134,11 +128,8 @@ impl History {
     fn save(&self) {
         let write = || -> Option<()> {
             let path = Self::path()?;
-            let folder = path.parent()?;
-            std::fs::create_dir_all(folder).ok()?;
-            let mut file = tempfile::NamedTempFile::new_in(folder).ok()?;
-            serde_json::to_writer(&mut file, self).ok()?;
-            file.persist(path).ok()?;
+            std::fs::create_dir_all(path.parent()?).ok()?;
+            file::replace(&path, &serde_json::to_vec(self).ok()?).ok()?;
             Some(())
         };
         // Only an estimate is lost.

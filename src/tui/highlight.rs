@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-use super::theme::{Palette, Theme};
+use super::theme::Theme;
 
 /// Longer code is shown plain: colours are not worth waiting for.
 const MOST_LINES: usize = 2000;
@@ -155,15 +155,15 @@ impl Highlighter {
 }
 
 fn style(token: Token, theme: &Theme) -> Style {
-    match (theme.palette, token) {
+    match (theme.is_mono, token) {
         (_, Token::Plain) => theme.text(),
         (_, Token::Comment) => theme.muted(),
         (_, Token::Keyword) => theme.emphasis(),
-        (Palette::Mono, _) => theme.text(),
-        (Palette::Ansi16, Token::Text) => theme.series(3),
-        (Palette::Ansi16, Token::Number) => theme.series(2),
-        (Palette::Ansi16, Token::Name) => theme.series(0),
-        (Palette::Ansi16, Token::Type) => theme.series(1),
+        (true, _) => theme.text(),
+        (false, Token::Text) => theme.series(3),
+        (false, Token::Number) => theme.series(2),
+        (false, Token::Name) => theme.series(0),
+        (false, Token::Type) => theme.series(1),
     }
 }
 

@@ -7,21 +7,19 @@ use crossterm::event::Event;
 
 use super::desk::{Desk, Work};
 use super::highlight::Highlighter;
+use super::model::run::Run;
 use super::panel::Panel;
-use super::run_view::RunView;
 use crate::lesson::quiz::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::live::GpuStatus;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
-use crate::run::Line;
+use crate::run::Told;
 use crate::run::play::Speed;
 use crate::session::Record;
 use crate::session::event::{RunExit, StepRef};
 use crate::session::kernel::Tried;
-use crate::session::learning::HintStage;
+use crate::session::learning::{Checked, HintStage};
 use crate::session::runs::MeasuredRuns;
-use crate::tutor::outcome::Shown;
 use crate::tutor::profile::Prepared;
 use crate::tutor::{Ending, Job};
 
@@ -36,30 +34,8 @@ pub enum Message {
     Input(Event),
     /// The session answered a [`Request`], or was told of something from outside.
     Session(Box<Reply>),
-    RunStarted {
-        id: RunId,
-        /// The run's id in the session.
-        run: String,
-        command: Vec<String>,
-    },
-    RunLine {
-        id: RunId,
-        line: Line,
-    },
-    /// Seconds since the run was started, and since its last word where that is long ago; once a second.
-    RunClock {
-        id: RunId,
-        seconds: f64,
-        silent: Option<f64>,
-    },
-    /// The machine's GPUs beside a run.
-    RunGpu {
-        id: RunId,
-        seconds: f64,
-        gpus: Vec<GpuStatus>,
-        /// What the figures come from.
-        source: &'static str,
-    },
+    /// What a run did.
+    Run(RunId, Told),
     RunEnded {
         id: RunId,
         /// None where it was never started.
@@ -67,7 +43,7 @@ pub enum Message {
         ending: Ending,
     },
     /// The last run of a step, read from its files.
-    RunRead(Box<ReadRun>),
+    RunRead(Box<Run>),
     Profile(StepRef, ProfileMessage),
     /// A learner's kernel was saved and checked, or could not be.
     Kernel(StepRef, Result<Box<Tried>, String>),
@@ -82,17 +58,6 @@ pub enum Message {
     Continued,
     /// The program that had the terminal has ended.
     Back,
-}
-
-/// A run of an earlier day.
-#[derive(Debug)]
-pub struct ReadRun {
-    pub at: StepRef,
-    /// Its id in the session.
-    pub run: String,
-    pub target: String,
-    pub view: RunView,
-    pub ending: Ending,
 }
 
 /// From the profiler of a profile step.
@@ -172,11 +137,11 @@ pub enum News {
     Marked(StepRef, Option<Marked>),
     Checked {
         at: StepRef,
-        outcomes: Vec<Shown>,
+        outcomes: Vec<Checked>,
     },
     Looked {
         at: StepRef,
-        outcomes: Vec<Shown>,
+        outcomes: Vec<Checked>,
     },
     Hint {
         at: StepRef,

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 
 use super::highlight::Highlighter;
 use super::markdown;
-use super::panels::text::paragraph;
+use super::panels::text::{cut, paragraph};
 use super::theme::Theme;
 
 /// What draws has one, and writes nowhere else.
@@ -74,6 +74,12 @@ impl<'a> Pane<'a> {
             self.buffer.set_line(x, y, &line, width);
             self.take(1);
         }
+    }
+
+    /// A line over what comes below, cut off where there is no room.
+    pub fn heading(&mut self, text: &str) {
+        let text = cut(text, self.width(), self.theme);
+        self.put([Line::styled(text, self.theme.emphasis())]);
     }
 
     /// Wrapped text in one style.

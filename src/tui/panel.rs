@@ -176,8 +176,19 @@ impl Scroll {
         self.first.replace(line) != line
     }
 
-    pub fn get(&self) -> usize {
-        self.first.get()
+    /// Goes to the next or the last of these lines, round and round, and says which of how many it is; none where there
+    /// is none.
+    pub fn to_match(&self, lines: &[usize], forward: bool) -> Option<(usize, usize)> {
+        let at = self.first.get();
+        let chosen = match forward {
+            true => lines.iter().position(|line| *line > at).unwrap_or(0),
+            false => {
+                let before = lines.iter().rposition(|line| *line < at);
+                before.unwrap_or(lines.len().saturating_sub(1))
+            }
+        };
+        self.to(*lines.get(chosen)?);
+        Some((chosen + 1, lines.len()))
     }
 
     /// A page of what was drawn last, of which two lines stay in view.

@@ -6,39 +6,24 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::{Marker, border};
 
-/// Which colours may be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Palette {
-    /// The terminal's own 16.
-    #[default]
-    Ansi16,
-    /// None: bold, dim, underlined and reversed.
-    Mono,
-}
-
 /// Styles and glyphs; cheap to copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Theme {
-    pub palette: Palette,
+    /// Bold, dim, underlined and reversed instead of the terminal's own 16 colours.
+    pub is_mono: bool,
     pub glyphs: Glyphs,
 }
 
 impl Theme {
-    pub fn new(palette: Palette, glyphs: Glyphs) -> Self {
-        Self { palette, glyphs }
-    }
-
     /// As far as colours and characters outside ASCII may be used.
     pub fn of(no_color: bool, ascii: bool) -> Self {
-        let palette = match no_color {
-            true => Palette::Mono,
-            false => Palette::Ansi16,
-        };
-        let glyphs = match ascii {
-            true => Glyphs::ASCII,
-            false => Glyphs::UNICODE,
-        };
-        Self::new(palette, glyphs)
+        Self {
+            is_mono: no_color,
+            glyphs: match ascii {
+                true => Glyphs::ASCII,
+                false => Glyphs::UNICODE,
+            },
+        }
     }
 
     /// Running text.
@@ -111,9 +96,9 @@ impl Theme {
             Color::Red,
         ];
         const ATTRIBUTES: [Modifier; 3] = [Modifier::BOLD, Modifier::empty(), Modifier::DIM];
-        match self.palette {
-            Palette::Ansi16 => Style::new().fg(COLOURS[n % COLOURS.len()]),
-            Palette::Mono => Style::new().add_modifier(ATTRIBUTES[n % ATTRIBUTES.len()]),
+        match self.is_mono {
+            false => Style::new().fg(COLOURS[n % COLOURS.len()]),
+            true => Style::new().add_modifier(ATTRIBUTES[n % ATTRIBUTES.len()]),
         }
     }
 
@@ -128,9 +113,9 @@ impl Theme {
     }
 
     fn coloured(&self, colour: Color, with_colour: Modifier, without: Modifier) -> Style {
-        match self.palette {
-            Palette::Ansi16 => Style::new().fg(colour).add_modifier(with_colour),
-            Palette::Mono => Style::new().add_modifier(with_colour | without),
+        match self.is_mono {
+            false => Style::new().fg(colour).add_modifier(with_colour),
+            true => Style::new().add_modifier(with_colour | without),
         }
     }
 }
@@ -233,7 +218,7 @@ mod tests {
 
     #[test]
     fn without_colour_no_style_names_one_and_all_still_differ_from_plain_text() {
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         let styles = [
             theme.heading(),
             theme.emphasis(),

@@ -47,15 +47,9 @@ impl TutorError {
         }
     }
 
-    /// Status to end with: 2 where the command line or a file it names is wrong, 3 where this machine lacks something.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            TutorError::Course(_)
-            | TutorError::Keys(_)
-            | TutorError::Usage(_)
-            | TutorError::NoTerminal(_) => 2,
-            TutorError::Session(SessionError::Name { .. }) => 2,
-            TutorError::Session(_) | TutorError::Io { .. } => 3,
-        }
+    /// Whether the command line or a file it names is wrong; else this machine lacks something.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, TutorError::Session(_) | TutorError::Io { .. })
+            || matches!(self, TutorError::Session(SessionError::Name { .. }))
     }
 }

@@ -6,7 +6,6 @@ use crate::recording::{Library, RecordingError, documents};
 use crate::run::{Launcher, RunSpec, Start, Tape, UsageError};
 
 use super::options::Options;
-use super::recordings::of_step;
 
 /// Something that is started and seen to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +106,14 @@ pub fn recorded(
         origin: recording.origin(),
     };
     match &step.kind {
-        StepKind::Run { .. } => of_step(library, step, flags).map(of_run),
+        StepKind::Run {
+            target, flags: own, ..
+        } => {
+            // The one that the lesson names, as long as the flags are the step's own; else one of the same switches.
+            let named = step.recording.as_deref().filter(|_| flags == own);
+            let named = named.and_then(|id| library.find(id).ok());
+            named.or_else(|| library.of_run(target, flags)).map(of_run)
+        }
         StepKind::Investigate(case) => {
             let id = case.recording_of(deed?)?;
             library.find(id).ok().map(of_run)

@@ -30,7 +30,7 @@ const ONE_STEP: [&str; 3] = ["--num-steps=1", "--warmup=0", "--repeatability=off
 /// When a target does not take them.
 pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageError> {
     let mut specs: Vec<RunSpec> = Vec::new();
-    for step in course.lessons().flat_map(|lesson| &lesson.steps) {
+    for (_, step) in course.steps() {
         let Some((target, flags)) = started(step) else {
             continue;
         };

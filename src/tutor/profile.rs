@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::options::Options;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::base::file::inside;
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Tool, build};
 use crate::profiler::live::sysfs;
@@ -44,9 +45,7 @@ pub fn prepare(
     folder: PathBuf,
 ) -> Result<Prepared, UsageError> {
     let task = tool.usual_task();
-    let found = find(tool);
-    let is_installed = found.is_some();
-    let installed = found.unwrap_or_else(|| Installed::assumed(tool));
+    let (installed, is_installed) = find_or_assume(tool);
     let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
     let launcher = &options.launcher;
     let request = Request {
@@ -81,12 +80,8 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 /// Which part of the model issued which kernel, as the newest run of `target` that timed its kernels tells; empty where
 /// there is none. Kernels are called the same in every run of a target on a machine.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
-    let folders = std::fs::read_dir(runs.folder());
-    let mut folders: Vec<PathBuf> = folders
-        .map(|folders| folders.flatten().map(|folder| folder.path()).collect())
-        .unwrap_or_default();
     // Their names begin with the time.
-    folders.sort();
+    let folders = inside(runs.folder()).unwrap_or_default();
     let told = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;

@@ -1,6 +1,6 @@
 //! Effects that conclude: two runs in turns, until it can be said which is faster or how far it cannot.
 
-use crate::lesson::{Course, RunName, Runs, Step, StepKind};
+use crate::lesson::{Course, Runs, Step, StepKind};
 use crate::session::State;
 use crate::session::event::StepRef;
 use crate::session::learning::Checked;
@@ -38,30 +38,21 @@ pub fn next(
     else {
         return None;
     };
-    let own = RunName {
-        lesson: at.lesson.clone(),
-        step: at.step.clone(),
-    };
-    let is_recorded = measured.recorded(&own).is_some() || measured.recorded(against).is_some();
+    let is_recorded = measured.recorded(at).is_some() || measured.recorded(against).is_some();
     if is_recorded || !checked.iter().any(|checked| checked.wants_more) {
         return None;
     }
-    let rounds = measured.rounds(&own, against);
+    let rounds = measured.rounds(at, against);
     if rounds >= MOST_ROUNDS {
         return Some(Turn::Enough(format!(
             "Undecided after {rounds} rounds in turns: on this machine the runs differ from each other by more than the effect."
         )));
     }
-    let earlier = StepRef::new(&against.lesson, &against.step);
-    course.step(&earlier.lesson, &earlier.step)?;
-    let last = state.progress(&earlier).runs.last().cloned()?;
-    let command = &state.runs.get(&last)?.command;
-    let flags = command
-        .iter()
-        .skip_while(|word| *word != "--events")
-        .skip(1);
+    course.step(&against.lesson, &against.step)?;
+    let last = state.progress(against).runs.last().cloned()?;
+    let flags = state.runs.get(&last)?.flags();
     Some(Turn::Again {
-        at: earlier,
+        at: against.clone(),
         flags: flags.cloned().collect(),
         round: rounds + 1,
     })

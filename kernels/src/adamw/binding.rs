@@ -106,8 +106,7 @@ mod device {
     use burn_cubecl::ops::numeric::zeros;
 
     use crate::adamw::{
-        AdamwBlock, Dtypes, FactorSource, Factors, Hyperparameters, Parameter, State,
-        state_elements, step,
+        AdamwBlock, Dtypes, FactorSource, Factors, Hyperparameters, Parameter, state_elements, step,
     };
     use crate::binding::cube::{CubeBackend, CubeTensor, into_contiguous};
     use crate::launch::F32;
@@ -247,10 +246,7 @@ mod device {
                 })
                 .collect();
             let client = &first.client;
-            let state = State {
-                first_moment: &first.handle,
-                second_moment: &second.handle,
-            };
+            let state = [&first.handle, &second.handle];
             let factors = FactorSource::Values(self.factors);
             let dtypes = Dtypes {
                 gradient: F32,

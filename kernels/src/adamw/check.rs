@@ -4,7 +4,7 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use super::{
     AdamwBlock, Dtypes, F32, FACTORS, FactorSource, Factors, Hyperparameters, NAME, Parameter,
-    STATE_ALIGNMENT, State, reference, state_elements, step,
+    STATE_ALIGNMENT, reference, state_elements, step,
 };
 use crate::{
     KernelError,
@@ -100,11 +100,14 @@ fn check_case(
             true => FactorSource::Buffer(&buffer),
             false => FactorSource::Values(factors),
         };
-        let moment_buffers = State {
-            first_moment: &moments[0],
-            second_moment: &moments[1],
-        };
-        step(client, &parameters, moment_buffers, source, dtypes, block)?;
+        step(
+            client,
+            &parameters,
+            moments.each_ref(),
+            source,
+            dtypes,
+            block,
+        )?;
 
         let mut start = 0;
         let [first, second] = &mut expected_moments;

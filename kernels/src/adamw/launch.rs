@@ -45,13 +45,6 @@ pub struct Parameter<'a> {
     pub elements: usize,
 }
 
-/// Moments of all parameters, f32, [`state_elements`] each; zero before the first step.
-#[derive(Clone, Copy, Debug)]
-pub struct State<'a> {
-    pub first_moment: &'a Handle,
-    pub second_moment: &'a Handle,
-}
-
 /// Where a launch finds its factors.
 #[derive(Clone, Copy, Debug)]
 pub enum FactorSource<'a> {
@@ -72,15 +65,16 @@ pub struct Dtypes {
 /// One optimizer step over all `parameters`, and the number of launches it took.
 ///
 /// One launch, unless the device binds too few buffers for that or some lengths are no multiple of four: those
-/// parameters are updated by a launch of their own, one value at a time. The moments of a parameter are found by its
-/// place in the list, so the list must be in the same order each step.
+/// parameters are updated by a launch of their own, one value at a time. Both moments of all parameters are f32,
+/// [`state_elements`] each, and zero before the first step; those of a parameter are found by its place in the list, so the
+/// list must be in the same order each step.
 ///
 /// # Errors
 /// Buffers and block sizes that do not fit, before anything is launched.
 pub fn step(
     client: &Client,
     parameters: &[Parameter<'_>],
-    state: State<'_>,
+    [first, second]: [&Handle; 2],
     factors: FactorSource<'_>,
     dtypes: Dtypes,
     block: &AdamwBlock,
@@ -93,8 +87,8 @@ pub fn step(
         .map(|parameter| parameter.bind(dtypes))
         .collect::<Result<_, _>>()?;
     let moments = [
-        Buffer::new(NAME, "first_moment", state.first_moment, total, F32)?,
-        Buffer::new(NAME, "second_moment", state.second_moment, total, F32)?,
+        Buffer::new(NAME, "first_moment", first, total, F32)?,
+        Buffer::new(NAME, "second_moment", second, total, F32)?,
     ];
     let (stored, passed) = match factors {
         FactorSource::Values(factors) => (None, factors),

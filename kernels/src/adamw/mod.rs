@@ -20,7 +20,7 @@ mod plan;
 mod reference;
 
 pub use binding::AdamW;
-use launch::{AdamwBlock, Dtypes, FactorSource, Parameter, State, step};
+use launch::{AdamwBlock, Dtypes, FactorSource, Parameter, step};
 pub use reference::reference;
 
 use cubecl::server::Handle;
@@ -71,10 +71,7 @@ pub const KERNEL: Kernel = Kernel {
                     elements: lengths[index],
                 })
                 .collect();
-            let state = State {
-                first_moment: &first_moment,
-                second_moment: &second_moment,
-            };
+            let state = [&first_moment, &second_moment];
             let dtypes = Dtypes {
                 gradient: dtype,
                 copy: dtype,

@@ -12,7 +12,7 @@ mod kernels;
 mod launch;
 mod reference;
 
-use launch::{Backward, Forward, backward, forward};
+use launch::forward;
 pub use reference::{reference_backward, reference_forward};
 
 use crate::kernel::{Budget, Content, Kernel, Role, Room, Sample};
@@ -68,26 +68,17 @@ fn sample(
     let workspace = room.output("workspace", rmsnorm::workspace(shape, &block), F32);
     Box::new(move |pass| match pass {
         "forward" => {
-            let buffers = Forward {
-                x: &x,
-                residual: &residual,
-                weight: &weight,
-                sum: sum.as_ref(),
-                y: &y,
-            };
-            forward(&client, buffers, shape, epsilon, dtypes, &block)
+            let buffers = [&x, &residual, &weight, &y];
+            let sum = sum.as_ref();
+            forward(&client, buffers, sum, shape, epsilon, dtypes, &block)
         }
+        // The norm's, with the gradient that reaches the sum on the residual's path: that of x and of residual.
         _ => {
-            let buffers = Backward {
-                sum: sum.as_ref().unwrap_or(&residual),
-                weight: &weight,
-                sum_gradient: &sum_gradient,
-                y_gradient: &y_gradient,
-                gradient: &gradient,
-                weight_gradient: &weight_gradient,
-                workspace: &workspace,
-            };
-            backward(&client, buffers, shape, epsilon, dtypes, &block)
+            let sum = sum.as_ref().unwrap_or(&residual);
+            let [dy, dx, dw] = [&y_gradient, &gradient, &weight_gradient];
+            let buffers = [sum, &weight, dy, dx, dw, &workspace];
+            let passed = Some(&sum_gradient);
+            rmsnorm::backward(&client, buffers, passed, shape, epsilon, dtypes, &block)
         }
     })
 }

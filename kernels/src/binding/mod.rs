@@ -26,19 +26,23 @@ use burn::backend::autodiff::ops::{Backward, NodeGuard, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex};
 use burn::tensor::Tensor;
+use serde::Serialize;
 
 /// A float tensor of a backend.
 pub(crate) type Float<B> = FloatTensor<B>;
 
 /// Which of the library's kernels runs where it has several for one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LibraryChoice {
     /// The fastest on this device, tried once for each shape. Kernels on matrix units round their operands: to tf32 in
     /// products of f32, to f16 in attention.
+    #[default]
     Tuned,
     /// The one that the library's own rules name for the sizes, on matrix units where the device has them, untried.
     Direct,
-    /// The one that needs no matrix units and rounds nothing, untried.
+    /// The one that needs no matrix units and rounds nothing, untried; a product is far slower. For checks of numbers, which
+    /// are over before tuning would have begun.
     Plain,
 }
 

@@ -70,7 +70,7 @@ mod cube {
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput, Rows, Shape};
+    use crate::cross_entropy::{self, Dtypes, NAME, RowOutput, Shape};
     use crate::team::TeamBlock;
 
     impl CrossEntropy for CubeBackend {
@@ -84,12 +84,7 @@ mod cube {
                 to: Some(&gradient.handle),
                 scale: 1.0 / rows as f32,
             };
-            let buffers = Rows {
-                logits: &logits.handle,
-                targets: &targets.handle,
-                losses: &losses.handle,
-                output,
-            };
+            let buffers = [&logits, &targets, &losses].map(|tensor| &tensor.handle);
             let dtypes = Dtypes {
                 logits: element(&logits),
                 targets: element(&targets),
@@ -97,7 +92,9 @@ mod cube {
             let client = &logits.client;
             let block = TeamBlock::new(NAME, client, classes, None);
             let shape = Shape { rows, classes };
-            check(cross_entropy::rows(client, buffers, shape, dtypes, &block));
+            check(cross_entropy::rows(
+                client, buffers, output, shape, dtypes, &block,
+            ));
             check(cross_entropy::mean(
                 client,
                 &losses.handle,

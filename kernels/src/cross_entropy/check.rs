@@ -2,9 +2,7 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{
-    Dtypes, NAME, RowOutput, Rows, Shape, reference_backward, reference_forward, rows, sample,
-};
+use super::{Dtypes, NAME, RowOutput, Shape, reference_backward, reference_forward, rows, sample};
 use crate::{
     KernelError,
     check::{Check, INDEX, Trial},
@@ -90,20 +88,16 @@ fn check_strange_target(
     let targets = trial.buffer("targets", shape.rows, INDEX, Content::Given(&targets));
     let losses = trial.output("losses", shape.rows, F32);
     let gradient = trial.output("gradient", elements, dtype);
-    let buffers = Rows {
-        logits: &logits,
-        targets: &targets,
-        losses: &losses,
-        output: RowOutput::Gradient {
-            to: Some(&gradient),
-            scale: 1.0,
-        },
+    let output = RowOutput::Gradient {
+        to: Some(&gradient),
+        scale: 1.0,
     };
     let dtypes = Dtypes {
         logits: dtype,
         targets: INDEX,
     };
-    rows(client, buffers, shape, dtypes, &block)?;
+    let buffers = [&logits, &targets, &losses];
+    rows(client, buffers, output, shape, dtypes, &block)?;
     let losses = trial.read("losses", shape.rows)?;
     let gradient = trial.read("gradient", elements)?;
     let holds = |values: &[f64], row: usize| {

@@ -9,14 +9,6 @@ use crate::{
     team::{Team, TeamBlock, default_team},
 };
 
-/// Contiguous buffers of [`rows`]: `logits` is `[rows, classes]`, `targets` and f32 `losses` are `[rows]`.
-pub struct Rows<'a> {
-    pub logits: &'a Handle,
-    pub targets: &'a Handle,
-    pub losses: &'a Handle,
-    pub output: RowOutput<'a>,
-}
-
 /// What [`rows`] leaves behind besides the losses.
 pub enum RowOutput<'a> {
     /// f32 `[rows]`, for [`backward`].
@@ -26,20 +18,12 @@ pub enum RowOutput<'a> {
     Gradient { to: Option<&'a Handle>, scale: f32 },
 }
 
-/// Contiguous buffers of [`backward`], shaped as in [`Rows`].
-pub struct Backward<'a> {
-    pub logits: &'a Handle,
-    pub targets: &'a Handle,
-    pub log_sums: &'a Handle,
-    /// One f32: the gradient of the scaled sum of losses.
-    pub upstream: &'a Handle,
-    pub gradient: &'a Handle,
-}
-
-/// Loss of every row, and its log-sum-exp or its gradient: one launch.
+/// Loss of every row, and its log-sum-exp or its gradient, one launch: `logits` is `[rows, classes]`, `targets` and f32
+/// `losses` are `[rows]`, all contiguous.
 pub fn rows(
     client: &Client,
-    buffers: Rows<'_>,
+    [logits, targets, losses]: [&Handle; 3],
+    output: RowOutput<'_>,
     shape: Shape,
     dtypes: Dtypes,
     block: &TeamBlock,
@@ -47,11 +31,11 @@ pub fn rows(
     let elements = shape.check(dtypes)?;
     let row = |name, handle, dtype| Buffer::new(NAME, name, handle, shape.rows, dtype);
     let whole = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.logits);
-    let logits = whole("logits", buffers.logits)?;
-    let targets = row("targets", buffers.targets, dtypes.targets)?;
-    let losses = row("losses", buffers.losses, F32)?;
+    let logits = whole("logits", logits)?;
+    let targets = row("targets", targets, dtypes.targets)?;
+    let losses = row("losses", losses, F32)?;
     // An output that is not written needs a buffer all the same.
-    let (log_sums, gradient, scale) = match buffers.output {
+    let (log_sums, gradient, scale) = match output {
         RowOutput::LogSums(log_sums) => (Some(row("log_sums", log_sums, F32)?), None, None),
         RowOutput::Gradient { to, scale } => {
             let gradient = to.map(|gradient| whole("gradient", gradient)).transpose()?;
@@ -85,21 +69,21 @@ pub fn rows(
     Ok(())
 }
 
-/// The gradient of `upstream · scale · Σ loss`: one launch.
+/// The gradient of `upstream · scale · Σ loss`, one launch; `upstream` is one f32, the others are as in [`rows`].
 pub fn backward(
     client: &Client,
-    buffers: Backward<'_>,
+    [logits, targets, log_sums, upstream, gradient]: [&Handle; 5],
     shape: Shape,
     scale: f32,
     dtypes: Dtypes,
 ) -> Result<(), KernelError> {
     let elements = shape.check(dtypes)?;
     let buffer = |name, handle, elements, dtype| Buffer::new(NAME, name, handle, elements, dtype);
-    let logits = buffer("logits", buffers.logits, elements, dtypes.logits)?;
-    let targets = buffer("targets", buffers.targets, shape.rows, dtypes.targets)?;
-    let log_sums = buffer("log_sums", buffers.log_sums, shape.rows, F32)?;
-    let upstream = buffer("upstream", buffers.upstream, 1, F32)?;
-    let gradient = buffer("gradient", buffers.gradient, elements, dtypes.logits)?;
+    let logits = buffer("logits", logits, elements, dtypes.logits)?;
+    let targets = buffer("targets", targets, shape.rows, dtypes.targets)?;
+    let log_sums = buffer("log_sums", log_sums, shape.rows, F32)?;
+    let upstream = buffer("upstream", upstream, 1, F32)?;
+    let gradient = buffer("gradient", gradient, elements, dtypes.logits)?;
     let vector = vector_size(client, dtypes.logits, shape.classes, &[logits, gradient]);
     let (cubes, dim) = linear(client, elements / vector, default_units(client));
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors.

@@ -18,7 +18,7 @@ mod launch;
 mod reference;
 
 pub use binding::{cross_entropy, cross_entropy_with_gradient};
-pub(crate) use launch::{Backward, RowOutput, Rows, backward, mean, rows};
+pub(crate) use launch::{RowOutput, backward, mean, rows};
 pub use reference::{reference_backward, reference_forward};
 
 use cubecl::ir::ElemType;
@@ -101,13 +101,7 @@ fn sample(
     let average = room.output("mean", 1, F32);
     Box::new(move |pass| match pass {
         "gradient only" => {
-            let buffers = Backward {
-                logits: &logits,
-                targets: &targets,
-                log_sums: &log_sums,
-                upstream: &upstream,
-                gradient: &gradient,
-            };
+            let buffers = [&logits, &targets, &log_sums, &upstream, &gradient];
             backward(&client, buffers, shape, scale, dtypes)
         }
         "mean" => mean(&client, &losses, &average, shape.rows),
@@ -120,13 +114,8 @@ fn sample(
                     scale,
                 },
             };
-            let buffers = Rows {
-                logits: &logits,
-                targets: &targets,
-                losses: &losses,
-                output,
-            };
-            rows(&client, buffers, shape, dtypes, &block)
+            let buffers = [&logits, &targets, &losses];
+            rows(&client, buffers, output, shape, dtypes, &block)
         }
     })
 }

@@ -3,8 +3,8 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use super::{
-    AttentionTile, Backward, FlashAttentionBlock, Forward, HeadView, LogSumExp, NAME, Shape,
-    backward, forward, launch::log_sum_exp, reference,
+    AttentionTile, FlashAttentionBlock, HeadView, NAME, Shape, backward, forward,
+    launch::log_sum_exp, reference,
 };
 use crate::{
     KernelError,
@@ -179,33 +179,18 @@ impl Inputs {
         let gradients = self.views(&results);
 
         let [query, key, value] = &views;
-        let tensors = Forward {
-            query,
-            key,
-            value,
-            output: &output,
-            log_sum_exp: &sums,
-        };
-        forward(client, tensors, shape, dtype, &block)?;
-        let tensors = LogSumExp {
-            query,
-            key,
-            log_sum_exp: &alone,
-        };
-        log_sum_exp(client, tensors, shape, dtype, &block)?;
-        let tensors = Backward {
-            query,
-            key,
-            value,
-            output: &output,
-            output_gradient: &upstream,
-            log_sum_exp: &sums,
-            delta: &delta,
-            query_gradient: &gradients[0],
-            key_gradient: &gradients[1],
-            value_gradient: &gradients[2],
-        };
-        backward(client, tensors, shape, dtype, &block)?;
+        forward(
+            client,
+            [query, key, value, &output],
+            &sums,
+            shape,
+            dtype,
+            &block,
+        )?;
+        log_sum_exp(client, [query, key], &alone, shape, dtype, &block)?;
+        let [dq, dk, dv] = &gradients;
+        let all = [query, key, value, &output, &upstream, dq, dk, dv];
+        backward(client, all, [&sums, &delta], shape, dtype, &block)?;
 
         let [query, key, value] = std::array::from_fn(|tensor| {
             let values = trial.values(NAMES[0][tensor.min(handles.len() - 1)]);

@@ -3,8 +3,7 @@
 use cubecl::prelude::*;
 
 use super::tile::{
-    LOWEST, Lengths, Tiling, dot_rows, last_first, load_tile, mask_row, reduction_scratch, row_max,
-    row_sum, store_rows, weigh_rows,
+    LOWEST, Lengths, Tiling, Unit, last_first, mask_row, reduction_scratch, row_max, row_sum,
 };
 use super::view::Place;
 
@@ -33,8 +32,8 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let x = UNIT_POS as usize % tiling.units_x;
-    let y = UNIT_POS as usize / tiling.units_x;
+    let unit = Unit::new(lengths, tiling);
+    let (x, y) = (unit.x, unit.y);
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
     let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
@@ -70,14 +69,13 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         }
     }
 
-    load_tile::<E, N>(
+    unit.load_scaled::<E, N>(
         query,
         &mut query_tile,
         query_rows,
         first_query,
-        scale,
         tile_rows,
-        tiling,
+        scale,
     );
 
     // No query of the block sees a key behind its last query.
@@ -85,27 +83,11 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
     let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
         let first_key = block * tile_columns;
-        load_tile::<E, N>(
-            key,
-            &mut key_tile,
-            key_rows,
-            first_key,
-            1.0f32,
-            tile_columns,
-            tiling,
-        );
-        load_tile::<E, N>(
-            value,
-            &mut value_tile,
-            value_rows,
-            first_key,
-            1.0f32,
-            tile_columns,
-            tiling,
-        );
+        unit.load::<E, N>(key, &mut key_tile, key_rows, first_key, tile_columns);
+        unit.load::<E, N>(value, &mut value_tile, value_rows, first_key, tile_columns);
         sync_cube();
 
-        dot_rows::<N>(&query_tile, &key_tile, &mut scores, lengths, x, y, tiling);
+        unit.dot_rows::<N>(&query_tile, &key_tile, &mut scores);
         #[unroll]
         for i in 0..rows {
             let query_index = first_query + y + i * tiling.units_y;
@@ -133,7 +115,7 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
         }
         sync_cube();
 
-        weigh_rows::<N, P>(&weights, &value_tile, &mut sums, lengths, x, y, tiling);
+        unit.weigh_rows::<N, P>(&weights, &value_tile, &mut sums);
         sync_cube();
     }
 
@@ -148,14 +130,5 @@ pub fn flash_attention_forward<E: Float, N: Size, P: Size>(
             log_sum_exp[row] = maxima[i] + total.ln();
         }
     }
-    store_rows::<E, N>(
-        &sums,
-        &factors,
-        output,
-        output_rows,
-        first_query,
-        x,
-        y,
-        tiling,
-    );
+    unit.store_rows::<E, N>(&sums, &factors, output, output_rows, first_query);
 }

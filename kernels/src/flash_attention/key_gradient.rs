@@ -3,7 +3,7 @@
 
 use cubecl::prelude::*;
 
-use super::tile::{Lengths, Tiling, dot_rows, load_tile, store_rows, weigh_rows};
+use super::tile::{Lengths, Tiling, Unit};
 use super::view::Place;
 
 /// Gradients of one block of keys and values of one key head: the cube walks over the query heads of its group and
@@ -35,8 +35,8 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let x = UNIT_POS as usize % tiling.units_x;
-    let y = UNIT_POS as usize / tiling.units_x;
+    let unit = Unit::new(lengths, tiling);
+    let (x, y) = (unit.x, unit.y);
     let key_head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
     let first_key = CUBE_POS_Z as usize * tile_rows;
@@ -56,24 +56,8 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
     let mut weights = Shared::<[Vector<f32, P>]>::new_slice(weight_size);
     let mut score_gradients = Shared::<[Vector<f32, P>]>::new_slice(weight_size);
 
-    load_tile::<E, N>(
-        key,
-        &mut key_tile,
-        key_rows,
-        first_key,
-        1.0f32,
-        tile_rows,
-        tiling,
-    );
-    load_tile::<E, N>(
-        value,
-        &mut value_tile,
-        value_rows,
-        first_key,
-        1.0f32,
-        tile_rows,
-        tiling,
-    );
+    unit.load::<E, N>(key, &mut key_tile, key_rows, first_key, tile_rows);
+    unit.load::<E, N>(value, &mut value_tile, value_rows, first_key, tile_rows);
 
     let rows = comptime!(tiling.rows_per_unit);
     let columns = comptime!(tiling.columns_per_unit);
@@ -104,36 +88,25 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
 
         for block in first_block..blocks {
             let first_query = block * tile_columns;
-            load_tile::<E, N>(
+            unit.load_scaled::<E, N>(
                 query,
                 &mut query_tile,
                 query_rows,
                 first_query,
-                scale,
                 tile_columns,
-                tiling,
+                scale,
             );
-            load_tile::<E, N>(
+            unit.load::<E, N>(
                 output_gradient,
                 &mut gradient_tile,
                 output_gradient_rows,
                 first_query,
-                1.0f32,
                 tile_columns,
-                tiling,
             );
             sync_cube();
 
-            dot_rows::<N>(&key_tile, &query_tile, &mut scores, lengths, x, y, tiling);
-            dot_rows::<N>(
-                &value_tile,
-                &gradient_tile,
-                &mut products,
-                lengths,
-                x,
-                y,
-                tiling,
-            );
+            unit.dot_rows::<N>(&key_tile, &query_tile, &mut scores);
+            unit.dot_rows::<N>(&value_tile, &gradient_tile, &mut products);
             let mut logs = Array::<f32>::new(columns);
             let mut deltas = Array::<f32>::new(columns);
             #[unroll]
@@ -166,47 +139,25 @@ pub fn flash_attention_key_gradient<E: Float, N: Size, P: Size>(
             }
             sync_cube();
 
-            weigh_rows::<N, P>(
-                &weights,
-                &gradient_tile,
-                &mut value_sums,
-                lengths,
-                x,
-                y,
-                tiling,
-            );
+            unit.weigh_rows::<N, P>(&weights, &gradient_tile, &mut value_sums);
             // The query tile holds scaled queries, so the scale of `dk` is already in.
-            weigh_rows::<N, P>(
-                &score_gradients,
-                &query_tile,
-                &mut key_sums,
-                lengths,
-                x,
-                y,
-                tiling,
-            );
+            unit.weigh_rows::<N, P>(&score_gradients, &query_tile, &mut key_sums);
             sync_cube();
         }
     }
 
-    store_rows::<E, N>(
+    unit.store_rows::<E, N>(
         &key_sums,
         &factors,
         key_gradient,
         key_gradient_rows,
         first_key,
-        x,
-        y,
-        tiling,
     );
-    store_rows::<E, N>(
+    unit.store_rows::<E, N>(
         &value_sums,
         &factors,
         value_gradient,
         value_gradient_rows,
         first_key,
-        x,
-        y,
-        tiling,
     );
 }

@@ -14,48 +14,47 @@ use crate::{
     launch::{Buffer, F32, check_float},
 };
 
-/// What the forward pass reads and writes. `log_sum_exp` is f32 `[batch, heads, seq]`, the rest has the element type of
-/// the launch.
-#[derive(Clone, Copy, Debug)]
-pub struct Forward<'a> {
-    pub query: &'a HeadView,
-    pub key: &'a HeadView,
-    pub value: &'a HeadView,
-    pub output: &'a HeadView,
-    pub log_sum_exp: &'a Handle,
+/// Launches a kernel: it takes the views that it reads, numbers of each row, the views that it writes, and then where all views
+/// lie.
+macro_rules! launch {
+    (
+        $kernel:ident($($width:ident)?), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
+        $($read:ident)* | $($number:ident)* | $($write:ident)*
+    ) => {{
+        let Grid { count, dim, tiling } = $grid;
+        // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
+        unsafe {
+            $kernel::launch_unchecked(
+                $client,
+                count,
+                dim,
+                $size,
+                $(tiling.$width,)?
+                $($read.argument($size),)*
+                $($number.argument(1),)*
+                $($write.argument($size),)*
+                $($read.place($size),)*
+                $($write.place($size),)*
+                $shape.seq,
+                $shape.scale,
+                tiling.lengths(),
+                $shape.group(),
+                tiling,
+                $dtype,
+            );
+        }
+    }};
 }
 
-/// What the backward pass reads and writes. `delta` is room for f32 `[batch, heads, seq]`; the gradients are written,
-/// not added to.
-#[derive(Clone, Copy, Debug)]
-pub struct Backward<'a> {
-    pub query: &'a HeadView,
-    pub key: &'a HeadView,
-    pub value: &'a HeadView,
-    pub output: &'a HeadView,
-    pub output_gradient: &'a HeadView,
-    pub log_sum_exp: &'a Handle,
-    pub delta: &'a Handle,
-    pub query_gradient: &'a HeadView,
-    pub key_gradient: &'a HeadView,
-    pub value_gradient: &'a HeadView,
-}
-
-/// What [`log_sum_exp`] reads and writes; the result is f32 `[batch, heads, seq]`.
-#[derive(Clone, Copy, Debug)]
-pub struct LogSumExp<'a> {
-    pub query: &'a HeadView,
-    pub key: &'a HeadView,
-    pub log_sum_exp: &'a Handle,
-}
-
-/// Causal attention, one launch. Softmax and sums are in f32 whatever the element type.
+/// Causal attention, one launch. Softmax and sums are in f32 whatever the element type. `log_sum_exp` is f32
+/// `[batch, heads, seq]`, the rest has the element type of the launch.
 ///
 /// # Errors
 /// Shapes, buffers and blocks that do not fit, before anything is launched.
 pub fn forward(
     client: &Client,
-    tensors: Forward<'_>,
+    [query, key, value, output]: [&HeadView; 4],
+    log_sum_exp: &Handle,
     shape: Shape,
     dtype: ElemType,
     block: &FlashAttentionBlock,
@@ -63,77 +62,51 @@ pub fn forward(
     let statistics = shape.check()?;
     check_float(NAME, dtype)?;
     let (heads, key_heads) = (shape.heads, shape.key_heads);
-    let query = tensors.query.bind("query", shape, heads, dtype)?;
-    let key = tensors.key.bind("key", shape, key_heads, dtype)?;
-    let value = tensors.value.bind("value", shape, key_heads, dtype)?;
-    let output = tensors.output.bind("output", shape, heads, dtype)?;
-    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
+    let query = query.bind("query", shape, heads, dtype)?;
+    let key = key.bind("key", shape, key_heads, dtype)?;
+    let value = value.bind("value", shape, key_heads, dtype)?;
+    let output = output.bind("output", shape, heads, dtype)?;
+    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key, value, output]);
-    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_forward::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output.argument(size),
-            sums.argument(1),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    launch!(flash_attention_forward(columns_per_unit), client, grid, size, shape, dtype,
+        query key value output | sums |);
     Ok(())
 }
 
-/// The backward pass, two launches: query gradients, which also leave `delta` behind, then key and value gradients.
+/// The backward pass, two launches: query gradients, which also leave `delta` behind, then key and value gradients. Views
+/// are those of [`forward`], then of the output's gradient, and of the gradients that are written, not added to: of query, key
+/// and value. `delta` is room for f32 `[batch, heads, seq]`.
 ///
 /// # Errors
 /// As [`forward`].
 pub fn backward(
     client: &Client,
-    tensors: Backward<'_>,
+    views: [&HeadView; 8],
+    [log_sum_exp, delta]: [&Handle; 2],
     shape: Shape,
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
     let statistics = shape.check()?;
     check_float(NAME, dtype)?;
-    let bind = |view, name, heads| HeadView::bind(view, name, shape, heads, dtype);
+    let bind = |at: usize, name, heads| HeadView::bind(views[at], name, shape, heads, dtype);
     let (heads, key_heads) = (shape.heads, shape.key_heads);
-    let query = bind(tensors.query, "query", heads)?;
-    let key = bind(tensors.key, "key", key_heads)?;
-    let value = bind(tensors.value, "value", key_heads)?;
-    let output = bind(tensors.output, "output", heads)?;
-    let output_gradient = bind(tensors.output_gradient, "output_gradient", heads)?;
-    let query_gradient = bind(tensors.query_gradient, "query_gradient", heads)?;
-    let key_gradient = bind(tensors.key_gradient, "key_gradient", key_heads)?;
-    let value_gradient = bind(tensors.value_gradient, "value_gradient", key_heads)?;
-    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
-    let delta = Buffer::new(NAME, "delta", tensors.delta, statistics, F32)?;
-    let views = [
-        query,
-        key,
-        value,
-        output,
-        output_gradient,
-        query_gradient,
-        key_gradient,
-        value_gradient,
+    let bound = [
+        bind(0, "query", heads)?,
+        bind(1, "key", key_heads)?,
+        bind(2, "value", key_heads)?,
+        bind(3, "output", heads)?,
+        bind(4, "output_gradient", heads)?,
+        bind(5, "query_gradient", heads)?,
+        bind(6, "key_gradient", key_heads)?,
+        bind(7, "value_gradient", key_heads)?,
     ];
-    let size = common_vector_size(client, dtype, shape.head_dim, &views);
+    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
+    let delta = Buffer::new(NAME, "delta", delta, statistics, F32)?;
+    let size = common_vector_size(client, dtype, shape.head_dim, &bound);
+    let [query, key, value, output, output_gradient, ..] = bound;
+    let [.., query_gradient, key_gradient, value_gradient] = bound;
     let queries = Grid::new(
         client,
         block.query_gradient,
@@ -143,68 +116,10 @@ pub fn backward(
     )?;
     let keys = Grid::new(client, block.key_gradient, shape, size, Pass::KeyGradient)?;
 
-    let Grid { count, dim, tiling } = queries;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_query_gradient::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output.argument(size),
-            output_gradient.argument(size),
-            sums.argument(1),
-            delta.argument(1),
-            query_gradient.argument(size),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output.place(size),
-            output_gradient.place(size),
-            query_gradient.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
-    let Grid { count, dim, tiling } = keys;
-    // SAFETY: as above.
-    unsafe {
-        flash_attention_key_gradient::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            tiling.columns_per_unit,
-            query.argument(size),
-            key.argument(size),
-            value.argument(size),
-            output_gradient.argument(size),
-            sums.argument(1),
-            delta.argument(1),
-            key_gradient.argument(size),
-            value_gradient.argument(size),
-            query.place(size),
-            key.place(size),
-            value.place(size),
-            output_gradient.place(size),
-            key_gradient.place(size),
-            value_gradient.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    launch!(flash_attention_query_gradient(columns_per_unit), client, queries, size, shape, dtype,
+        query key value output output_gradient | sums delta | query_gradient);
+    launch!(flash_attention_key_gradient(columns_per_unit), client, keys, size, shape, dtype,
+        query key value output_gradient | sums delta | key_gradient value_gradient);
     Ok(())
 }
 
@@ -214,37 +129,19 @@ pub fn backward(
 /// As [`forward`].
 pub fn log_sum_exp(
     client: &Client,
-    tensors: LogSumExp<'_>,
+    [query, key]: [&HeadView; 2],
+    log_sum_exp: &Handle,
     shape: Shape,
     dtype: ElemType,
     block: &FlashAttentionBlock,
 ) -> Result<(), KernelError> {
     let statistics = shape.check()?;
     check_float(NAME, dtype)?;
-    let query = tensors.query.bind("query", shape, shape.heads, dtype)?;
-    let key = tensors.key.bind("key", shape, shape.key_heads, dtype)?;
-    let sums = Buffer::new(NAME, "log_sum_exp", tensors.log_sum_exp, statistics, F32)?;
+    let query = query.bind("query", shape, shape.heads, dtype)?;
+    let key = key.bind("key", shape, shape.key_heads, dtype)?;
+    let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
-    let Grid { count, dim, tiling } = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    // SAFETY: every view and buffer holds what the shape says, and the kernel stays inside them.
-    unsafe {
-        flash_attention_log_sum_exp::launch_unchecked(
-            client,
-            count,
-            dim,
-            size,
-            query.argument(size),
-            key.argument(size),
-            sums.argument(1),
-            query.place(size),
-            key.place(size),
-            shape.seq,
-            shape.scale,
-            tiling.lengths(),
-            shape.group(),
-            tiling,
-            dtype,
-        );
-    }
+    let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
+    launch!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
     Ok(())
 }

@@ -4,8 +4,7 @@
 use cubecl::prelude::*;
 
 use super::tile::{
-    LOWEST, Lengths, Tiling, dot_rows, last_first, load_tile, mask_row, reduction_scratch, row_max,
-    row_sum,
+    LOWEST, Lengths, Tiling, Unit, last_first, mask_row, reduction_scratch, row_max, row_sum,
 };
 use super::view::Place;
 
@@ -28,8 +27,8 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let x = UNIT_POS as usize % tiling.units_x;
-    let y = UNIT_POS as usize / tiling.units_x;
+    let unit = Unit::new(lengths, tiling);
+    let (x, y) = (unit.x, unit.y);
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
     let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
@@ -52,14 +51,13 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
         maxima[i] = LOWEST;
         totals[i] = 0.0f32;
     }
-    load_tile::<E, N>(
+    unit.load_scaled::<E, N>(
         query,
         &mut query_tile,
         query_rows,
         first_query,
-        scale,
         tile_rows,
-        tiling,
+        scale,
     );
 
     // No query of the block sees a key behind its last query.
@@ -67,17 +65,9 @@ pub fn flash_attention_log_sum_exp<E: Float, N: Size>(
     let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
         let first_key = block * tile_columns;
-        load_tile::<E, N>(
-            key,
-            &mut key_tile,
-            key_rows,
-            first_key,
-            1.0f32,
-            tile_columns,
-            tiling,
-        );
+        unit.load::<E, N>(key, &mut key_tile, key_rows, first_key, tile_columns);
         sync_cube();
-        dot_rows::<N>(&query_tile, &key_tile, &mut scores, lengths, x, y, tiling);
+        unit.dot_rows::<N>(&query_tile, &key_tile, &mut scores);
         #[unroll]
         for i in 0..rows {
             let query_index = first_query + y + i * tiling.units_y;

@@ -33,7 +33,7 @@ pub use binding::{
     rotary_attention_saved,
 };
 use block::{AttentionTile, FlashAttentionBlock};
-use launch::{Backward, Forward, LogSumExp, backward, forward};
+use launch::{backward, forward};
 use view::HeadView;
 
 use crate::kernel::{BlockSize, Budget, Kernel, Role, Sizes, Spill};
@@ -98,37 +98,19 @@ pub const KERNEL: Kernel = Kernel {
             ["log_sum_exp", "delta"].map(|name| room.output(name, shape.statistics(), F32));
         Box::new(move |pass| match pass {
             "forward" => {
-                let tensors = Forward {
-                    query: &query,
-                    key: &key,
-                    value: &value,
-                    output: &output,
-                    log_sum_exp: &log_sum_exp,
-                };
-                forward(&client, tensors, shape, dtype, &block)
+                let views = [&query, &key, &value, &output];
+                forward(&client, views, &log_sum_exp, shape, dtype, &block)
             }
             "log-sum-exp" => {
-                let tensors = LogSumExp {
-                    query: &query,
-                    key: &key,
-                    log_sum_exp: &log_sum_exp,
-                };
-                launch::log_sum_exp(&client, tensors, shape, dtype, &block)
+                let views = [&query, &key];
+                launch::log_sum_exp(&client, views, &log_sum_exp, shape, dtype, &block)
             }
             _ => {
-                let tensors = Backward {
-                    query: &query,
-                    key: &key,
-                    value: &value,
-                    output: &output,
-                    output_gradient: &output_gradient,
-                    log_sum_exp: &log_sum_exp,
-                    delta: &delta,
-                    query_gradient: &query_gradient,
-                    key_gradient: &key_gradient,
-                    value_gradient: &value_gradient,
-                };
-                backward(&client, tensors, shape, dtype, &block)
+                let [o, d_o] = [&output, &output_gradient];
+                let [dq, dk, dv] = [&query_gradient, &key_gradient, &value_gradient];
+                let views = [&query, &key, &value, o, d_o, dq, dk, dv];
+                let statistics = [&log_sum_exp, &delta];
+                backward(&client, views, statistics, shape, dtype, &block)
             }
         })
     },
@@ -172,6 +154,17 @@ impl Shape {
         Shape::new(batch, sequence, heads, key_heads, sizes.head_dim())
     }
 
+    /// Sequences, their positions, query heads, key heads and the values of a head.
+    pub(crate) fn sides(&self) -> [usize; 5] {
+        [
+            self.batch,
+            self.seq,
+            self.heads,
+            self.key_heads,
+            self.head_dim,
+        ]
+    }
+
     /// Rows of a fused projection.
     pub(crate) fn tokens(&self) -> usize {
         self.batch * self.seq
@@ -204,14 +197,7 @@ impl Shape {
 
     /// Refuses shapes without meaning; otherwise the number of rows.
     fn check(&self) -> Result<usize, KernelError> {
-        let Shape {
-            batch,
-            seq,
-            heads,
-            key_heads,
-            head_dim,
-            ..
-        } = *self;
+        let [batch, seq, heads, key_heads, head_dim] = self.sides();
         check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
         if key_heads == 0 || !heads.is_multiple_of(key_heads) {
             return Err(KernelError::Shape {

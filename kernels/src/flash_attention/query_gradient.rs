@@ -5,10 +5,7 @@
 
 use cubecl::prelude::*;
 
-use super::tile::{
-    Lengths, Tiling, dot_rows, last_first, load_tile, owns_column, reduction_scratch, row_sum,
-    store_rows, weigh_rows,
-};
+use super::tile::{Lengths, Tiling, Unit, last_first, owns_column, reduction_scratch, row_sum};
 use super::view::Place;
 
 /// Gradient of one block of queries of one head; on the way `delta` of its rows is found and kept for
@@ -38,8 +35,8 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
 ) {
     let tile_rows = comptime!(tiling.rows());
     let tile_columns = comptime!(tiling.columns());
-    let x = UNIT_POS as usize % tiling.units_x;
-    let y = UNIT_POS as usize / tiling.units_x;
+    let unit = Unit::new(lengths, tiling);
+    let (x, y) = (unit.x, unit.y);
     let head = CUBE_POS_X as usize;
     let sequence = CUBE_POS_Y as usize;
     let first_query = last_first(CUBE_POS_Z, CUBE_COUNT_Z) * tile_rows;
@@ -62,23 +59,20 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
         Shared::<[Vector<f32, P>]>::new_slice(comptime!(tiling.rows() * tiling.weight_stride()));
     let mut scratch = reduction_scratch(tiling);
 
-    load_tile::<E, N>(
+    unit.load_scaled::<E, N>(
         query,
         &mut query_tile,
         query_rows,
         first_query,
-        scale,
         tile_rows,
-        tiling,
+        scale,
     );
-    load_tile::<E, N>(
+    unit.load::<E, N>(
         output_gradient,
         &mut gradient_tile,
         output_gradient_rows,
         first_query,
-        1.0f32,
         tile_rows,
-        tiling,
     );
     sync_cube();
 
@@ -127,36 +121,12 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
     let blocks = keys.div_ceil(tile_columns);
     for block in 0..blocks {
         let first_key = block * tile_columns;
-        load_tile::<E, N>(
-            key,
-            &mut key_tile,
-            key_rows,
-            first_key,
-            1.0f32,
-            tile_columns,
-            tiling,
-        );
-        load_tile::<E, N>(
-            value,
-            &mut value_tile,
-            value_rows,
-            first_key,
-            1.0f32,
-            tile_columns,
-            tiling,
-        );
+        unit.load::<E, N>(key, &mut key_tile, key_rows, first_key, tile_columns);
+        unit.load::<E, N>(value, &mut value_tile, value_rows, first_key, tile_columns);
         sync_cube();
 
-        dot_rows::<N>(&query_tile, &key_tile, &mut scores, lengths, x, y, tiling);
-        dot_rows::<N>(
-            &gradient_tile,
-            &value_tile,
-            &mut products,
-            lengths,
-            x,
-            y,
-            tiling,
-        );
+        unit.dot_rows::<N>(&query_tile, &key_tile, &mut scores);
+        unit.dot_rows::<N>(&gradient_tile, &value_tile, &mut products);
         #[unroll]
         for i in 0..rows {
             let query_index = first_query + y + i * tiling.units_y;
@@ -175,18 +145,15 @@ pub fn flash_attention_query_gradient<E: Float, N: Size, P: Size>(
         }
         sync_cube();
 
-        weigh_rows::<N, P>(&weights, &key_tile, &mut sums, lengths, x, y, tiling);
+        unit.weigh_rows::<N, P>(&weights, &key_tile, &mut sums);
         sync_cube();
     }
 
-    store_rows::<E, N>(
+    unit.store_rows::<E, N>(
         &sums,
         &factors,
         query_gradient,
         query_gradient_rows,
         first_query,
-        x,
-        y,
-        tiling,
     );
 }

@@ -77,76 +77,175 @@ pub struct Rows {
     pub count: usize,
 }
 
+/// Where a unit stands in its cube, and how the cube is tiled.
+#[derive(CubeType, Clone, Copy)]
+#[expand(derive(Clone, Copy))]
+pub struct Unit {
+    pub x: usize,
+    pub y: usize,
+    lengths: Lengths,
+    #[cube(comptime)]
+    tiling: Tiling,
+}
+
 /// The block for cube `position` of `count` when the last block is to start first.
 #[cube]
 pub(super) fn last_first(position: u32, count: u32) -> usize {
     (count - 1 - position) as usize
 }
 
-/// Copies `tile_rows` rows from `first` on into shared memory, times `factor`; rows past the last become zero.
 #[cube]
-pub(super) fn load_tile<E: Float, N: Size>(
-    source: &[Vector<E, N>],
-    tile: &mut Shared<[Vector<f32, N>]>,
-    rows: Rows,
-    first: usize,
-    factor: f32,
-    #[comptime] tile_rows: usize,
-    #[comptime] tiling: Tiling,
-) {
-    let total = comptime!(tile_rows * tiling.vectors);
-    let steps = comptime!(total.div_ceil(tiling.units()));
-    for step in 0..steps {
-        let index = step * comptime!(tiling.units()) + UNIT_POS as usize;
-        if index < total {
-            let row = index / tiling.vectors;
-            let column = index % tiling.vectors;
-            let mut value = Vector::<f32, N>::new(0.0f32);
-            if first + row < rows.count {
-                let at = rows.start + (first + row) * rows.stride + column * rows.column_stride;
-                value = Vector::cast_from(source[at]) * Vector::new(factor);
+impl Unit {
+    pub fn new(lengths: Lengths, #[comptime] tiling: Tiling) -> Unit {
+        Unit {
+            x: UNIT_POS as usize % tiling.units_x,
+            y: UNIT_POS as usize / tiling.units_x,
+            lengths,
+            tiling,
+        }
+    }
+
+    /// Copies `tile_rows` rows from `first` on into shared memory; rows past the last become zero.
+    pub fn load<E: Float, N: Size>(
+        &self,
+        source: &[Vector<E, N>],
+        tile: &mut Shared<[Vector<f32, N>]>,
+        rows: Rows,
+        first: usize,
+        #[comptime] tile_rows: usize,
+    ) {
+        self.load_scaled::<E, N>(source, tile, rows, first, tile_rows, 1.0f32);
+    }
+
+    /// The same, times `factor`.
+    pub fn load_scaled<E: Float, N: Size>(
+        &self,
+        source: &[Vector<E, N>],
+        tile: &mut Shared<[Vector<f32, N>]>,
+        rows: Rows,
+        first: usize,
+        #[comptime] tile_rows: usize,
+        factor: f32,
+    ) {
+        let tiling = comptime!(self.tiling);
+        let total = comptime!(tile_rows * tiling.vectors);
+        let steps = comptime!(total.div_ceil(tiling.units()));
+        for step in 0..steps {
+            let index = step * comptime!(tiling.units()) + UNIT_POS as usize;
+            if index < total {
+                let row = index / tiling.vectors;
+                let column = index % tiling.vectors;
+                let mut value = Vector::<f32, N>::new(0.0f32);
+                if first + row < rows.count {
+                    let at = rows.start + (first + row) * rows.stride + column * rows.column_stride;
+                    value = Vector::cast_from(source[at]) * Vector::new(factor);
+                }
+                tile[row * comptime!(tiling.stride()) + column] = value;
             }
-            tile[row * comptime!(tiling.stride()) + column] = value;
         }
     }
-}
 
-/// `scores[i, j] = left[row i] . right[column j]` for the rows and columns of unit `(x, y)`.
-#[cube]
-pub(super) fn dot_rows<N: Size>(
-    left: &Shared<[Vector<f32, N>]>,
-    right: &Shared<[Vector<f32, N>]>,
-    scores: &mut Array<f32>,
-    lengths: Lengths,
-    x: usize,
-    y: usize,
-    #[comptime] tiling: Tiling,
-) {
-    let rows = comptime!(tiling.rows_per_unit);
-    let columns = comptime!(tiling.columns_per_unit);
-    let stride = comptime!(tiling.stride());
+    /// `scores[i, j] = left[row i] . right[column j]` for the unit's rows and columns.
+    pub fn dot_rows<N: Size>(
+        &self,
+        left: &Shared<[Vector<f32, N>]>,
+        right: &Shared<[Vector<f32, N>]>,
+        scores: &mut Array<f32>,
+    ) {
+        let tiling = comptime!(self.tiling);
+        let rows = comptime!(tiling.rows_per_unit);
+        let columns = comptime!(tiling.columns_per_unit);
+        let stride = comptime!(tiling.stride());
 
-    #[unroll]
-    for score in 0..comptime!(rows * columns) {
-        scores[score] = 0.0f32;
-    }
-    for d in 0..lengths.vectors {
-        let mut lefts = Array::<Vector<f32, N>>::new(rows);
         #[unroll]
-        for i in 0..rows {
-            lefts[i] = left[(y + i * tiling.units_y) * stride + d];
+        for score in 0..comptime!(rows * columns) {
+            scores[score] = 0.0f32;
         }
-        #[unroll]
-        for j in 0..columns {
-            let right = right[(x + j * tiling.units_x) * stride + d];
+        for d in 0..self.lengths.vectors {
+            let mut lefts = Array::<Vector<f32, N>>::new(rows);
             #[unroll]
             for i in 0..rows {
-                let mut sum = scores[i * columns + j];
+                lefts[i] = left[(self.y + i * tiling.units_y) * stride + d];
+            }
+            #[unroll]
+            for j in 0..columns {
+                let right = right[(self.x + j * tiling.units_x) * stride + d];
                 #[unroll]
-                for e in 0..N::value() {
-                    sum = fma(lefts[i].extract(e), right.extract(e), sum);
+                for i in 0..rows {
+                    let mut sum = scores[i * columns + j];
+                    #[unroll]
+                    for e in 0..N::value() {
+                        sum = fma(lefts[i].extract(e), right.extract(e), sum);
+                    }
+                    scores[i * columns + j] = sum;
                 }
-                scores[i * columns + j] = sum;
+            }
+        }
+    }
+
+    /// `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that the unit
+    /// owns.
+    ///
+    /// Vector `p` of a weight row holds what unit `(p, y)` wrote: the weights of columns `p + e * units_x`.
+    pub fn weigh_rows<N: Size, P: Size>(
+        &self,
+        weights: &Shared<[Vector<f32, P>]>,
+        values: &Shared<[Vector<f32, N>]>,
+        sums: &mut Array<Vector<f32, N>>,
+    ) {
+        let tiling = comptime!(self.tiling);
+        let rows = comptime!(tiling.rows_per_unit);
+        let vectors = comptime!(tiling.vectors_per_unit());
+
+        for p in 0..self.lengths.units_x {
+            let mut row_weights = Array::<Vector<f32, P>>::new(rows);
+            #[unroll]
+            for i in 0..rows {
+                row_weights[i] =
+                    weights[(self.y + i * tiling.units_y) * comptime!(tiling.weight_stride()) + p];
+            }
+            #[unroll]
+            for e in 0..P::value() {
+                #[unroll]
+                for v in 0..vectors {
+                    let column = self.x + v * tiling.units_x;
+                    if owns_column(column, tiling) {
+                        let value =
+                            values[(p + e * tiling.units_x) * comptime!(tiling.stride()) + column];
+                        #[unroll]
+                        for i in 0..rows {
+                            let weight = Vector::<f32, N>::new(row_weights[i].extract(e));
+                            sums[i * vectors + v] = fma(weight, value, sums[i * vectors + v]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the unit's vectors of its rows, times `factors`, to global memory; rows past the last are left alone.
+    pub fn store_rows<E: Float, N: Size>(
+        &self,
+        sums: &Array<Vector<f32, N>>,
+        factors: &Array<f32>,
+        target: &mut [Vector<E, N>],
+        rows: Rows,
+        first: usize,
+    ) {
+        let tiling = comptime!(self.tiling);
+        let vectors = comptime!(tiling.vectors_per_unit());
+        #[unroll]
+        for i in 0..tiling.rows_per_unit {
+            let row = first + self.y + i * tiling.units_y;
+            if row < rows.count {
+                #[unroll]
+                for v in 0..vectors {
+                    let column = self.x + v * tiling.units_x;
+                    if owns_column(column, tiling) {
+                        target[rows.start + row * rows.stride + column * rows.column_stride] =
+                            Vector::cast_from(sums[i * vectors + v] * Vector::new(factors[i]));
+                    }
+                }
             }
         }
     }
@@ -182,49 +281,6 @@ pub(super) fn mask_row(
     largest
 }
 
-/// `sums[i] += sum over columns c of weights[row i, c] * values[c]`, for the vectors of an output row that unit
-/// `(x, y)` owns.
-///
-/// Vector `p` of a weight row holds what unit `(p, y)` wrote: the weights of columns `p + e * units_x`.
-#[cube]
-pub(super) fn weigh_rows<N: Size, P: Size>(
-    weights: &Shared<[Vector<f32, P>]>,
-    values: &Shared<[Vector<f32, N>]>,
-    sums: &mut Array<Vector<f32, N>>,
-    lengths: Lengths,
-    x: usize,
-    y: usize,
-    #[comptime] tiling: Tiling,
-) {
-    let rows = comptime!(tiling.rows_per_unit);
-    let vectors = comptime!(tiling.vectors_per_unit());
-
-    for p in 0..lengths.units_x {
-        let mut row_weights = Array::<Vector<f32, P>>::new(rows);
-        #[unroll]
-        for i in 0..rows {
-            row_weights[i] =
-                weights[(y + i * tiling.units_y) * comptime!(tiling.weight_stride()) + p];
-        }
-        #[unroll]
-        for e in 0..P::value() {
-            #[unroll]
-            for v in 0..vectors {
-                let column = x + v * tiling.units_x;
-                if owns_column(column, tiling) {
-                    let value =
-                        values[(p + e * tiling.units_x) * comptime!(tiling.stride()) + column];
-                    #[unroll]
-                    for i in 0..rows {
-                        let weight = Vector::<f32, N>::new(row_weights[i].extract(e));
-                        sums[i * vectors + v] = fma(weight, value, sums[i * vectors + v]);
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Whether `column` lies inside a row; known at compile time where rows divide evenly among the units.
 #[cube]
 pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
@@ -232,35 +288,6 @@ pub(super) fn owns_column(column: usize, #[comptime] tiling: Tiling) -> bool {
         true.runtime()
     } else {
         column < tiling.vectors
-    }
-}
-
-/// Writes a unit's vectors of its rows, times `factor`, to global memory; rows past the last are left alone.
-#[cube]
-pub(super) fn store_rows<E: Float, N: Size>(
-    sums: &Array<Vector<f32, N>>,
-    factors: &Array<f32>,
-    target: &mut [Vector<E, N>],
-    rows: Rows,
-    first: usize,
-    x: usize,
-    y: usize,
-    #[comptime] tiling: Tiling,
-) {
-    let vectors = comptime!(tiling.vectors_per_unit());
-    #[unroll]
-    for i in 0..tiling.rows_per_unit {
-        let row = first + y + i * tiling.units_y;
-        if row < rows.count {
-            #[unroll]
-            for v in 0..vectors {
-                let column = x + v * tiling.units_x;
-                if owns_column(column, tiling) {
-                    target[rows.start + row * rows.stride + column * rows.column_stride] =
-                        Vector::cast_from(sums[i * vectors + v] * Vector::new(factors[i]));
-                }
-            }
-        }
     }
 }
 

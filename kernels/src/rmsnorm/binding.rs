@@ -136,7 +136,7 @@ mod cube {
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::rmsnorm::{self, Backward, Dtypes, Forward, RmsNormBlock, Shape};
+    use crate::rmsnorm::{self, Dtypes, RmsNormBlock, Shape};
 
     fn described(x: &CubeTensor, weight: &CubeTensor) -> (Shape, Dtypes, RmsNormBlock) {
         let [rows, width] = matrix(x);
@@ -159,17 +159,11 @@ mod cube {
         let x_gradient = empty(&x, matrix(&x), x.dtype);
         let weight_gradient = empty(&x, [shape.width], weight.dtype);
         let workspace = empty(&x, [rmsnorm::workspace(shape, &block)], DType::F32);
-        let buffers = Backward {
-            x: &x.handle,
-            weight: &weight.handle,
-            y_gradient: &gradient.handle,
-            passed: passed.as_ref().map(|passed| &passed.handle),
-            x_gradient: &x_gradient.handle,
-            weight_gradient: &weight_gradient.handle,
-            workspace: &workspace.handle,
-        };
+        let (dx, dw) = (&x_gradient, &weight_gradient);
+        let buffers = [&x, &weight, &gradient, dx, dw, &workspace].map(|tensor| &tensor.handle);
+        let passed = passed.as_ref().map(|passed| &passed.handle);
         check(rmsnorm::backward(
-            &x.client, buffers, shape, epsilon, dtypes, &block,
+            &x.client, buffers, passed, shape, epsilon, dtypes, &block,
         ));
         (x_gradient, weight_gradient)
     }
@@ -179,11 +173,7 @@ mod cube {
             let [x, weight] = [x, weight].map(into_contiguous);
             let (shape, dtypes, block) = described(&x, &weight);
             let y = empty(&x, matrix(&x), x.dtype);
-            let buffers = Forward {
-                x: &x.handle,
-                weight: &weight.handle,
-                y: &y.handle,
-            };
+            let buffers = [&x, &weight, &y].map(|tensor| &tensor.handle);
             check(rmsnorm::forward(
                 &x.client, buffers, shape, epsilon, dtypes, &block,
             ));

@@ -48,30 +48,10 @@ impl RmsNormBlock {
     }
 }
 
-/// Contiguous buffers of the forward pass: `x` and `y` are `[rows, width]`, `weight` is `[width]`.
-pub struct Forward<'a> {
-    pub x: &'a Handle,
-    pub weight: &'a Handle,
-    pub y: &'a Handle,
-}
-
-/// Contiguous buffers of the backward pass, shaped as in [`Forward`].
-pub struct Backward<'a> {
-    pub x: &'a Handle,
-    pub weight: &'a Handle,
-    pub y_gradient: &'a Handle,
-    /// A gradient that reaches x on another path and is added to `x_gradient`.
-    pub passed: Option<&'a Handle>,
-    pub x_gradient: &'a Handle,
-    pub weight_gradient: &'a Handle,
-    /// Scratch memory for [`workspace`] f32.
-    pub workspace: &'a Handle,
-}
-
-/// Normalises every row: one launch.
+/// Normalises every row, `x` into `y`, `[rows, width]`, with a weight of `[width]`, all contiguous: one launch.
 pub fn forward(
     client: &Client,
-    buffers: Forward<'_>,
+    [x, weight, y]: [&Handle; 3],
     shape: Shape,
     epsilon: f32,
     dtypes: Dtypes,
@@ -79,9 +59,9 @@ pub fn forward(
 ) -> Result<(), KernelError> {
     let elements = shape.check(NAME, dtypes)?;
     let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
-    let x = rows("x", buffers.x)?;
-    let weight = Buffer::new(NAME, "weight", buffers.weight, shape.width, dtypes.weight)?;
-    let y = rows("y", buffers.y)?;
+    let x = rows("x", x)?;
+    let weight = Buffer::new(NAME, "weight", weight, shape.width, dtypes.weight)?;
+    let y = rows("y", y)?;
     let team = Team::new(NAME, client, block.team)?;
     let vector = vector_size(client, dtypes.activation, shape.width, &[x, weight, y]);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
@@ -110,10 +90,19 @@ pub fn workspace(shape: Shape, block: &RmsNormBlock) -> usize {
     block.backward_cubes(shape) * block.team.rows_per_cube * shape.width
 }
 
-/// Gradients of x and of the weight: two launches.
+/// Gradients of x and of the weight, with scratch memory for [`workspace`] f32: two launches. `passed` is a gradient that
+/// reaches x on another path and is added.
 pub fn backward(
     client: &Client,
-    buffers: Backward<'_>,
+    [
+        x,
+        weight,
+        y_gradient,
+        x_gradient,
+        weight_gradient,
+        workspace,
+    ]: [&Handle; 6],
+    passed: Option<&Handle>,
     shape: Shape,
     epsilon: f32,
     dtypes: Dtypes,
@@ -122,16 +111,16 @@ pub fn backward(
     let elements = shape.check(NAME, dtypes)?;
     let rows = |name, handle| Buffer::new(NAME, name, handle, elements, dtypes.activation);
     let columns = |name, handle| Buffer::new(NAME, name, handle, shape.width, dtypes.weight);
-    let x = rows("x", buffers.x)?;
-    let weight = columns("weight", buffers.weight)?;
-    let y_gradient = rows("y_gradient", buffers.y_gradient)?;
-    let passed = rows("passed", buffers.passed.unwrap_or(buffers.y_gradient))?;
-    let x_gradient = rows("x_gradient", buffers.x_gradient)?;
-    let weight_gradient = columns("weight_gradient", buffers.weight_gradient)?;
+    let is_passed = passed.is_some();
+    let passed = rows("passed", passed.unwrap_or(y_gradient))?;
+    let [x, y_gradient] = [rows("x", x)?, rows("y_gradient", y_gradient)?];
+    let x_gradient = rows("x_gradient", x_gradient)?;
+    let weight = columns("weight", weight)?;
+    let weight_gradient = columns("weight_gradient", weight_gradient)?;
     let team = Team::new(NAME, client, block.team)?;
     let cubes = block.backward_cubes(shape);
     let partials = check_elements(NAME, &[cubes * team.rows, shape.width])?;
-    let workspace = Buffer::new(NAME, "workspace", buffers.workspace, partials, F32)?;
+    let workspace = Buffer::new(NAME, "workspace", workspace, partials, F32)?;
     let all = [x, weight, y_gradient, passed, x_gradient, workspace];
     let vector = vector_size(client, dtypes.activation, shape.width, &all);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
@@ -144,10 +133,10 @@ pub fn backward(
             x.argument(vector),
             weight.argument(vector),
             y_gradient.argument(vector),
-            match buffers.passed {
-                Some(_) => passed.argument(vector),
+            match is_passed {
+                true => passed.argument(vector),
                 // Not read; bound as an alias of y_gradient because every argument needs a buffer.
-                None => passed.alias(2, vector),
+                false => passed.alias(2, vector),
             },
             x_gradient.argument(vector),
             workspace.argument(vector),
@@ -155,7 +144,7 @@ pub fn backward(
             epsilon,
             shape.width / vector,
             team,
-            buffers.passed.is_some(),
+            is_passed,
             dtypes.activation,
             dtypes.weight,
         );

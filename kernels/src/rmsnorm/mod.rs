@@ -19,7 +19,7 @@ mod reference;
 
 pub use binding::{rms_norm, rms_norm_gradient, rms_norm_gradient_onto};
 pub(crate) use kernels::normalize;
-pub(crate) use launch::{Backward, Forward, RmsNormBlock, backward, forward, workspace};
+pub(crate) use launch::{RmsNormBlock, backward, forward, workspace};
 pub use reference::{reference_backward, reference_forward};
 
 use cubecl::ir::ElemType;
@@ -109,25 +109,12 @@ fn sample(
     let weight_gradient = room.output("weight_gradient", shape.width, dtypes.weight);
     let workspace = room.output("workspace", workspace(shape, &block), F32);
     Box::new(move |pass| match pass {
-        "forward" => {
-            let buffers = Forward {
-                x: &x,
-                weight: &weight,
-                y: &y,
-            };
-            forward(&client, buffers, shape, epsilon, dtypes, &block)
-        }
+        "forward" => forward(&client, [&x, &weight, &y], shape, epsilon, dtypes, &block),
         _ => {
-            let buffers = Backward {
-                x: &x,
-                weight: &weight,
-                y_gradient: &y_gradient,
-                passed: passed.as_ref(),
-                x_gradient: &x_gradient,
-                weight_gradient: &weight_gradient,
-                workspace: &workspace,
-            };
-            backward(&client, buffers, shape, epsilon, dtypes, &block)
+            let [dy, dx, dw] = [&y_gradient, &x_gradient, &weight_gradient];
+            let buffers = [&x, &weight, dy, dx, dw, &workspace];
+            let passed = passed.as_ref();
+            backward(&client, buffers, passed, shape, epsilon, dtypes, &block)
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use cubecl::{ir::ElemType, prelude::*};
 
-use super::{Buffers, Layout, NAME, Shape, reference, table, turn};
+use super::{Layout, NAME, Shape, reference, table, turn};
 use crate::{
     KernelError,
     check::{Check, Trial},
@@ -50,12 +50,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
                 let values = trial.values("x").to_vec();
                 let y = trial.buffer("y", elements, dtype, Content::Given(&values));
                 for y in [Some(&y), None] {
-                    let buffers = Buffers {
-                        x: &x,
-                        table: &table,
-                        y,
-                    };
-                    turn(client, buffers, shape, inverse, dtype, &block)?;
+                    turn(client, [&x, &table], y, shape, inverse, dtype, &block)?;
                 }
                 let expected = reference(&values, shape, THETA, inverse);
                 trial.compare("y", &expected)?;

@@ -8,28 +8,23 @@ use crate::{
     launch::{Buffer, CubeBlock, F32, check_shape, vector_size},
 };
 
-/// Contiguous buffers: `x` and `y` as [`Shape`] says, `table` f32 from [`super::table`].
-pub struct Buffers<'a> {
-    pub x: &'a Handle,
-    pub table: &'a Handle,
-    /// Where the result goes; `None` turns x in place. Heads that are not turned are not written.
-    pub y: Option<&'a Handle>,
-}
-
-/// Turns the heads, backwards with `inverse`: one launch.
+/// Turns the heads, backwards with `inverse`, one launch: `x` and `y` are contiguous, as [`Shape`] says, and `table` is f32 from
+/// [`super::table`]. Without `y` x is turned in place; heads that are not turned are not written.
 pub fn turn(
     client: &Client,
-    buffers: Buffers<'_>,
+    [x, table]: [&Handle; 2],
+    y: Option<&Handle>,
     shape: Shape,
     inverse: bool,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
     let elements = shape.check(dtype)?;
-    let x = Buffer::new(NAME, "x", buffers.x, elements, dtype)?;
+    let in_place = y.is_none();
+    let y = Buffer::new(NAME, "y", y.unwrap_or(x), elements, dtype)?;
+    let x = Buffer::new(NAME, "x", x, elements, dtype)?;
     let angles = shape.seq * shape.head_dim;
-    let table = Buffer::new(NAME, "table", buffers.table, angles, F32)?;
-    let y = Buffer::new(NAME, "y", buffers.y.unwrap_or(buffers.x), elements, dtype)?;
+    let table = Buffer::new(NAME, "table", table, angles, F32)?;
     let vector = vector_size(client, dtype, shape.head_dim, &[x, table, y]);
     if vector < 2 {
         return Err(KernelError::Shape {
@@ -57,9 +52,9 @@ pub fn turn(
             vector,
             x.argument(vector),
             table.argument(vector),
-            match buffers.y {
-                Some(_) => y.argument(vector),
-                None => y.alias(0, vector),
+            match in_place {
+                false => y.argument(vector),
+                true => y.alias(0, vector),
             },
             count as u32,
             shape.seq as u32,

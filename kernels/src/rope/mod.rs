@@ -17,12 +17,13 @@ mod kernels;
 mod launch;
 mod reference;
 
-pub(crate) use launch::{Buffers, turn};
+pub(crate) use launch::turn;
 pub use reference::{reference, table};
 
 use cubecl::ir::ElemType;
 
-use crate::kernel::{Budget, Kernel, Role, Room, Sample, Sizes, UNITS_PER_CUBE};
+use crate::flash_attention as attention;
+use crate::kernel::{Budget, Kernel, Role, Room, Sample, UNITS_PER_CUBE};
 use crate::launch::{CubeBlock, F32};
 
 pub(crate) const NAME: &str = "rope";
@@ -42,14 +43,7 @@ pub const KERNEL: Kernel = Kernel {
     block: CubeBlock::FIELDS,
     budgets: &[Budget::new("rope_turn", 40, 0)],
     sample: |room, sizes, dtype, chosen| {
-        let Sizes {
-            batch,
-            sequence,
-            heads,
-            key_heads,
-            ..
-        } = *sizes;
-        let shape = Shape::of(batch, sequence, heads, key_heads, sizes.head_dim());
+        let shape = Shape::of(attention::Shape::of(sizes));
         sample(room, shape, dtype, chosen)
     },
     check: check::check,
@@ -80,19 +74,13 @@ pub struct Shape {
 
 impl Shape {
     /// Queries and keys to turn, and values to leave alone, as a joint projection writes them.
-    pub(crate) fn of(
-        batch: usize,
-        seq: usize,
-        heads: usize,
-        key_heads: usize,
-        head_dim: usize,
-    ) -> Shape {
+    pub(crate) fn of(shape: attention::Shape) -> Shape {
         Shape {
-            batch,
-            seq,
-            heads: heads + 2 * key_heads,
-            turned: heads + key_heads,
-            head_dim,
+            batch: shape.batch,
+            seq: shape.seq,
+            heads: shape.heads + 2 * shape.key_heads,
+            turned: shape.heads + shape.key_heads,
+            head_dim: shape.head_dim,
             layout: Layout::TokenMajor,
         }
     }
@@ -119,11 +107,7 @@ fn sample(room: &mut dyn Room, shape: Shape, dtype: ElemType, chosen: Option<usi
     let x = room.input("x", shape.elements().iter().product(), dtype);
     let table = room.input("table", shape.seq * shape.head_dim, F32);
     Box::new(move |pass| {
-        let buffers = Buffers {
-            x: &x,
-            table: &table,
-            y: None,
-        };
-        turn(&client, buffers, shape, pass == "backward", dtype, &block)
+        let inverse = pass == "backward";
+        turn(&client, [&x, &table], None, shape, inverse, dtype, &block)
     })
 }

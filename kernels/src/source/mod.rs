@@ -10,8 +10,7 @@
 //! let launches = record(&target, |device| {
 //!     let [x, weight, y] = [("x", bytes), ("weight", width * 4), ("y", bytes)].map(|(name, size)| device.buffer(name, size));
 //!     let block = RmsNormBlock::for_device(device.client(), shape);
-//!     let buffers = Forward { x: &x, weight: &weight, y: &y };
-//!     rmsnorm::forward(device.client(), buffers, shape, 1e-5, dtypes, &block)
+//!     rmsnorm::forward(device.client(), [&x, &weight, &y], shape, 1e-5, dtypes, &block)
 //! })?;
 //! ```
 //!

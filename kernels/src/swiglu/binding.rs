@@ -84,7 +84,7 @@ mod cube {
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
     use crate::launch::CubeBlock;
-    use crate::swiglu::{self, Backward, Forward, NAME, Shape};
+    use crate::swiglu::{self, NAME, Shape};
 
     impl Swiglu for CubeBackend {
         fn swiglu(gate_up: CubeTensor) -> CubeTensor {
@@ -93,17 +93,10 @@ mod cube {
             let hidden = width / 2;
             let y = empty(&gate_up, [rows, hidden], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let buffers = Forward {
-                gate_up: from_ref(&gate_up.handle),
-                y: &y.handle,
-            };
-            let block = CubeBlock::new(NAME, client, None);
+            let (block, shape) = (CubeBlock::new(NAME, client, None), Shape { rows, hidden });
+            let packed = from_ref(&gate_up.handle);
             check(swiglu::forward(
-                client,
-                buffers,
-                Shape { rows, hidden },
-                dtype,
-                &block,
+                client, packed, &y.handle, shape, dtype, &block,
             ));
             y
         }
@@ -116,18 +109,11 @@ mod cube {
             let hidden = width / 2;
             let result = empty(&gate_up, [rows, width], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
-            let buffers = Backward {
-                gate_up: from_ref(&gate_up.handle),
-                y_gradient: &gradient.handle,
-                gradient: Some(from_ref(&result.handle)),
-            };
-            let block = CubeBlock::new(NAME, client, None);
+            let (block, shape) = (CubeBlock::new(NAME, client, None), Shape { rows, hidden });
+            let [packed, into] = [&gate_up, &result].map(|tensor| from_ref(&tensor.handle));
+            let (dy, into) = (&gradient.handle, Some(into));
             check(swiglu::backward(
-                client,
-                buffers,
-                Shape { rows, hidden },
-                dtype,
-                &block,
+                client, packed, dy, into, shape, dtype, &block,
             ));
             result
         }

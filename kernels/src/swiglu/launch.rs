@@ -8,34 +8,19 @@ use crate::{
     launch::{Buffer, CubeBlock, check_shape, vector_size},
 };
 
-/// Contiguous buffers of the forward pass.
-pub struct Forward<'a> {
-    /// One buffer `[rows, 2 · hidden]`, in every row the gate half first, then the up half; or gate and up, `[rows, hidden]`
-    /// each.
-    pub gate_up: &'a [Handle],
-    /// `[rows, hidden]`.
-    pub y: &'a Handle,
-}
-
-/// Contiguous buffers of the backward pass.
-pub struct Backward<'a> {
-    pub gate_up: &'a [Handle],
-    pub y_gradient: &'a Handle,
-    /// Where the gradients go, in the form of `gate_up`; `None` overwrites gate and up with them.
-    pub gradient: Option<&'a [Handle]>,
-}
-
-/// `y = silu(gate) · up`: one launch.
+/// `y = silu(gate) · up`, one launch. `gate_up` is one buffer `[rows, 2 · hidden]`, in every row the gate half first, then the
+/// up half; or gate and up, `[rows, hidden]` each, as is `y`.
 pub fn forward(
     client: &Client,
-    buffers: Forward<'_>,
+    gate_up: &[Handle],
+    y: &Handle,
     shape: Shape,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
     let elements = shape.check(dtype)?;
-    let gate_up = bind(buffers.gate_up, elements, dtype)?;
-    let y = Buffer::new(NAME, "y", buffers.y, elements, dtype)?;
+    let gate_up = bind(gate_up, elements, dtype)?;
+    let y = Buffer::new(NAME, "y", y, elements, dtype)?;
     let vector = vector_size(client, dtype, shape.hidden, &[&gate_up[..], &[y]].concat());
     let (cubes, dim) = block.cubes(NAME, client, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
@@ -61,18 +46,21 @@ pub fn forward(
     Ok(())
 }
 
-/// Gradients of gate and up: one launch.
+/// Gradients of gate and up, into `gradient` in the form of `gate_up`, one launch; without it over gate and up.
 pub fn backward(
     client: &Client,
-    buffers: Backward<'_>,
+    gate_up: &[Handle],
+    y_gradient: &Handle,
+    gradient: Option<&[Handle]>,
     shape: Shape,
     dtype: ElemType,
     block: &CubeBlock,
 ) -> Result<(), KernelError> {
     let elements = shape.check(dtype)?;
-    let gate_up = bind(buffers.gate_up, elements, dtype)?;
-    let gradient = bind(buffers.gradient.unwrap_or(buffers.gate_up), elements, dtype)?;
-    let y_gradient = Buffer::new(NAME, "y_gradient", buffers.y_gradient, elements, dtype)?;
+    let in_place = gradient.is_none();
+    let gradient = bind(gradient.unwrap_or(gate_up), elements, dtype)?;
+    let gate_up = bind(gate_up, elements, dtype)?;
+    let y_gradient = Buffer::new(NAME, "y_gradient", y_gradient, elements, dtype)?;
     if gradient.len() != gate_up.len() {
         return Err(KernelError::Shape {
             kernel: NAME,
@@ -84,10 +72,10 @@ pub fn backward(
     let vector = vector_size(client, dtype, shape.hidden, &all);
     let (cubes, dim) = block.cubes(NAME, client, elements / vector)?;
     let [gate, up] = arguments(&gate_up, 0, vector);
-    let [gate_gradient, up_gradient] = match buffers.gradient {
+    let [gate_gradient, up_gradient] = match in_place {
         // After gate_up and y_gradient; a packed gate_up is one buffer.
-        Some(_) => arguments(&gradient, 2, vector),
-        None => [0, gate_up.len() - 1].map(|at| gate_up[at].alias(at, vector)),
+        false => arguments(&gradient, 2, vector),
+        true => [0, gate_up.len() - 1].map(|at| gate_up[at].alias(at, vector)),
     };
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);

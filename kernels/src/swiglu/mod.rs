@@ -15,7 +15,7 @@ mod reference;
 
 pub(crate) use binding::activation_gradients;
 pub use binding::{swiglu, swiglu_gradient};
-pub(crate) use launch::{Backward, Forward, backward, forward};
+pub(crate) use launch::{backward, forward};
 pub use reference::{reference_backward, reference_forward};
 
 use cubecl::{ir::ElemType, server::Handle};
@@ -100,20 +100,18 @@ fn sample(
         room.output("y", elements, dtype),
     );
     Box::new(move |pass| match pass {
-        "forward" => {
-            let buffers = Forward {
-                gate_up: &gate_up,
-                y: &y,
-            };
-            forward(&client, buffers, shape, dtype, &block)
-        }
+        "forward" => forward(&client, &gate_up, &y, shape, dtype, &block),
         _ => {
-            let buffers = Backward {
-                gate_up: &gate_up,
-                y_gradient: &y_gradient,
-                gradient: gradient.as_deref(),
-            };
-            backward(&client, buffers, shape, dtype, &block)
+            let gradient = gradient.as_deref();
+            backward(
+                &client,
+                &gate_up,
+                &y_gradient,
+                gradient,
+                shape,
+                dtype,
+                &block,
+            )
         }
     })
 }

@@ -118,7 +118,7 @@ mod cube {
     };
     use crate::launch::CubeBlock;
     use crate::swiglu;
-    use crate::swiglu_naive::{Forward, NAME, Shape, forward};
+    use crate::swiglu_naive::{NAME, Shape, forward};
 
     impl SwigluNaive for CubeBackend {
         fn swiglu_naive(
@@ -130,14 +130,8 @@ mod cube {
             let [x, gate_weight, up_weight] = [x, gate_weight, up_weight].map(into_contiguous);
             let ([rows, width], [_, hidden]) = (matrix(&x), matrix(&gate_weight));
             let [y, gate, up] = [(); 3].map(|()| empty(&x, [rows, hidden], x.dtype));
-            let buffers = Forward {
-                x: &x.handle,
-                gate_weight: &gate_weight.handle,
-                up_weight: &up_weight.handle,
-                gate: &gate.handle,
-                up: &up.handle,
-                y: &y.handle,
-            };
+            let buffers = [&x, &gate_weight, &up_weight, &gate, &up, &y];
+            let buffers = buffers.map(|tensor| &tensor.handle);
             let shape = Shape {
                 rows,
                 width,
@@ -158,18 +152,18 @@ mod cube {
             let [gate, up, gradient] = [gate, up, gradient].map(into_contiguous);
             let [rows, hidden] = matrix(&gate);
             let results = [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
-            let buffers = swiglu::Backward {
-                gate_up: &[gate.handle.clone(), up.handle],
-                y_gradient: &gradient.handle,
-                gradient: Some(&results.each_ref().map(|result| result.handle.clone())),
-            };
+            let into = results.each_ref().map(|result| result.handle.clone());
+            let (gate_up, dy) = ([gate.handle.clone(), up.handle], &gradient.handle);
             let shape = swiglu::Shape { rows, hidden };
-            let block = CubeBlock::new("swiglu", &gate.client, None);
+            let (client, dtype) = (&gate.client, element(&gate));
+            let block = CubeBlock::new("swiglu", client, None);
             check(swiglu::backward(
-                &gate.client,
-                buffers,
+                client,
+                &gate_up,
+                dy,
+                Some(&into),
                 shape,
-                element(&gate),
+                dtype,
                 &block,
             ));
             results.into()

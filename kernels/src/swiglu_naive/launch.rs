@@ -8,21 +8,11 @@ use crate::{
     launch::{Buffer, CubeBlock, check_shape},
 };
 
-/// Contiguous buffers of the forward pass: `x` is `[rows, width]`, weights are `[width, hidden]`, the others
-/// `[rows, hidden]`. `gate` and `up` are kept for the backward pass.
-pub struct Forward<'a> {
-    pub x: &'a Handle,
-    pub gate_weight: &'a Handle,
-    pub up_weight: &'a Handle,
-    pub gate: &'a Handle,
-    pub up: &'a Handle,
-    pub y: &'a Handle,
-}
-
-/// Both products and the activation: one launch.
+/// Both products and the activation, one launch: `x` is `[rows, width]`, weights are `[width, hidden]`, the others
+/// `[rows, hidden]`, all contiguous. `gate` and `up` are kept for the backward pass.
 pub fn forward(
     client: &Client,
-    buffers: Forward<'_>,
+    [x, gate_weight, up_weight, gate, up, y]: [&Handle; 6],
     shape: Shape,
     dtype: ElemType,
     block: &CubeBlock,
@@ -36,12 +26,12 @@ pub fn forward(
         let elements = check_shape(NAME, &dims, &[dtype])?;
         Buffer::new(NAME, name, handle, elements, dtype)
     };
-    let x = buffer("x", buffers.x, [rows, width])?;
-    let gate_weight = buffer("gate_weight", buffers.gate_weight, [width, hidden])?;
-    let up_weight = buffer("up_weight", buffers.up_weight, [width, hidden])?;
-    let gate = buffer("gate", buffers.gate, [rows, hidden])?;
-    let up = buffer("up", buffers.up, [rows, hidden])?;
-    let y = buffer("y", buffers.y, [rows, hidden])?;
+    let x = buffer("x", x, [rows, width])?;
+    let gate_weight = buffer("gate_weight", gate_weight, [width, hidden])?;
+    let up_weight = buffer("up_weight", up_weight, [width, hidden])?;
+    let gate = buffer("gate", gate, [rows, hidden])?;
+    let up = buffer("up", up, [rows, hidden])?;
+    let y = buffer("y", y, [rows, hidden])?;
     let (cubes, dim) = block.cubes(NAME, client, rows * hidden)?;
     // SAFETY: the buffers hold what the shape says, and the kernel stays within it.
     unsafe {

@@ -17,7 +17,7 @@ mod launch;
 mod reference;
 
 pub use binding::swiglu_naive;
-use launch::{Forward, forward};
+use launch::forward;
 pub(crate) use reference::reference_forward;
 
 use cubecl::ir::ElemType;
@@ -71,14 +71,7 @@ fn sample(room: &mut dyn Room, shape: Shape, dtype: ElemType, chosen: Option<usi
     let [gate, up, y] =
         ["gate", "up", "y"].map(|name| room.output(name, shape.rows * shape.hidden, dtype));
     Box::new(move |_| {
-        let buffers = Forward {
-            x: &x,
-            gate_weight: &gate_weight,
-            up_weight: &up_weight,
-            gate: &gate,
-            up: &up,
-            y: &y,
-        };
+        let buffers = [&x, &gate_weight, &up_weight, &gate, &up, &y];
         forward(&client, buffers, shape, dtype, &block)
     })
 }

@@ -247,8 +247,9 @@ fn part_sums(run: &MeasuredRun) -> Option<Series> {
 }
 
 fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> String) -> Effect {
+    let none = not_measured(id);
     let Some(time) = time else {
-        return not_measured(id);
+        return none;
     };
     let shows = match time.finding {
         Some(Finding::Slower) => Shows::Yes,
@@ -263,12 +264,12 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
         _ => String::new(),
     };
     Effect {
-        id,
         shows,
         ratio: Some(time.ratio),
         low: time.interval.map(|interval| interval.low),
         high: time.interval.map(|interval| interval.high),
         text: format!("{}{settle}", text(&time.ratio_text())),
+        ..none
     }
 }
 
@@ -276,12 +277,10 @@ fn relative(id: EffectId, time: Option<RelativeTime>, text: impl Fn(&str) -> Str
 fn exact(id: EffectId, judged: Option<(f64, bool, String)>) -> Effect {
     match judged {
         Some((ratio, shows, text)) if ratio.is_finite() => Effect {
-            id,
             shows: if shows { Shows::Yes } else { Shows::No },
             ratio: Some(ratio),
-            low: None,
-            high: None,
             text,
+            ..not_measured(id)
         },
         _ => not_measured(id),
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::analysis::relative::factor;
-use crate::analysis::store::{device_file, read_json, write_json};
+use crate::analysis::store::{device_file, not_understood, read_json, write_json};
 use crate::model::{ModelConfig, Recipe};
 use crate::train::event::Hello;
 
@@ -97,32 +97,22 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
-        device_file(root, KIND, backend, device)
-    }
-
     /// What was found on a device; nothing when it was never tuned, or by a version that meant something else.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn load(root: &Path, backend: &str, device: &str) -> Result<Self> {
-        let path = Self::path(root, backend, device);
+        let path = device_file(root, KIND, backend, device);
         let found = read_json::<Value>(&path)?
             .filter(|found| found.get("version").and_then(Value::as_u64) == Some(VERSION.into()));
-        let Some(found) = found else {
-            return Ok(Tuned {
-                version: VERSION,
-                backend: backend.into(),
-                device: device.into(),
-                targets: vec![],
-            });
-        };
-        serde_json::from_value(found).with_context(|| {
-            format!(
-                "{} cannot be understood; remove it to start anew",
-                path.display()
-            )
-        })
+        let found = found.map(serde_json::from_value).transpose();
+        let found = found.with_context(|| not_understood(&path))?;
+        Ok(found.unwrap_or_else(|| Tuned {
+            version: VERSION,
+            backend: backend.into(),
+            device: device.into(),
+            targets: vec![],
+        }))
     }
 
     /// Block sizes found for runs like this one, of the kernels that were not given one; none when there are none.
@@ -167,7 +157,7 @@ impl Tuned {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
-        let path = Self::path(root, &self.backend, &self.device);
+        let path = device_file(root, KIND, &self.backend, &self.device);
         write_json(&path, self)?;
         Ok(path)
     }
@@ -276,7 +266,7 @@ mod tests {
     #[test]
     fn a_file_of_an_older_version_counts_as_none_and_a_damaged_one_is_named() {
         let root = tempfile::tempdir().unwrap();
-        let path = Tuned::path(root.path(), "cuda", "a GPU");
+        let path = device_file(root.path(), KIND, "cuda", "a GPU");
         write_json(&path, &json!({"version": 1, "targets": [{"old": true}]})).unwrap();
         let tuned = Tuned::load(root.path(), "cuda", "a GPU").unwrap();
         assert!(tuned.targets.is_empty());

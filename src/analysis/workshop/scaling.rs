@@ -24,13 +24,10 @@ pub fn confront(scales: &[TargetScale]) -> Vec<Confronted> {
         let mut grows = |of: &str, claimed: &[String], source: &str| {
             let at_the_end = last_exponent(&scale.growths, of);
             if let Some((claimed, exponent)) = claimed.get(version).zip(at_the_end) {
+                let what = format!("{of} with sequence length S");
                 confronted.push(Confronted {
-                    what: format!("{of} with sequence length S"),
-                    version: scale.name.clone(),
-                    workshop: claimed.clone(),
-                    source: source.into(),
-                    measured: Some(exponent),
                     measured_text: format!("S^{exponent:.2}"),
+                    ..times(what, scale, claimed.clone(), source, exponent)
                 });
             }
         };

@@ -10,14 +10,20 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::flags::{Flags, Sweep};
-use crate::analysis::Stop;
-use crate::analysis::turns::{self, Turn, Watch};
+use crate::analysis::{Runner, Stop};
 use crate::cli::Exit;
 use crate::cli::output::spinner;
 use crate::train::event::{Body, Event};
 
-/// Where runs are made, one at a time.
-pub type Lab = turns::Lab<Console>;
+/// Where runs are made, one at a time, and who looks on.
+pub struct Lab {
+    pub runner: Runner,
+    pub(super) watch: Console,
+    /// How many runs of a series are made at a time; none where each waits for the one before.
+    pub jobs: Option<usize>,
+    /// Machines and devices that runs were made on, as far as a launcher named them.
+    pub places: BTreeSet<(String, String)>,
+}
 
 impl Lab {
     /// Starts runs of this program, through the launcher where one is given, and ends them on a signal.
@@ -104,7 +110,7 @@ fn end_on_signals(stop: Stop) -> Result<()> {
 pub struct Console {
     bar: Option<ProgressBar>,
     started: Instant,
-    ended: usize,
+    pub(super) ended: usize,
     /// What runs, and the estimate of the rest.
     now: String,
 }
@@ -122,24 +128,23 @@ impl Default for Console {
 
 impl Console {
     /// From the runs so far; nothing to say before the first has ended.
-    fn left(&self, turn: Turn<'_>) -> String {
-        if self.ended == 0 || turn.of < turn.run {
+    fn left(&self, (run, of): (usize, usize)) -> String {
+        if self.ended == 0 || of < run {
             return String::new();
         }
         let each = self.started.elapsed() / u32::try_from(self.ended).unwrap_or(u32::MAX);
-        let runs = u32::try_from(turn.of - turn.run + 1).unwrap_or(u32::MAX);
+        let runs = u32::try_from(of - run + 1).unwrap_or(u32::MAX);
         format!(", about {} left", in_words(each.saturating_mul(runs)))
     }
-}
 
-impl Watch for Console {
-    fn starts(&mut self, turn: Turn<'_>) {
-        // A search does not know how many runs it will take.
-        let of = match turn.of {
+    /// The how manieth run, counted from 1, and of how many: 0 where a search does not know how many it will take.
+    pub(super) fn starts(&mut self, turn: (usize, usize), name: &str) {
+        let (run, left) = (turn.0, self.left(turn));
+        let of = match turn.1 {
             0 => String::new(),
             of => format!(" of {of}"),
         };
-        self.now = format!("run {}{of}: {}{}", turn.run, turn.name, self.left(turn));
+        self.now = format!("run {run}{of}: {name}{left}");
         match &self.bar {
             Some(bar) => {
                 bar.set_message(self.now.clone());
@@ -149,7 +154,7 @@ impl Watch for Console {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &Event) {
         let Some(bar) = &self.bar else { return };
         match &event.body {
             Body::Step(step) => {
@@ -159,10 +164,6 @@ impl Watch for Console {
             _ => {}
         }
         bar.tick();
-    }
-
-    fn ends(&mut self) {
-        self.ended += 1;
     }
 }
 

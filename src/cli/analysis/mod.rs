@@ -6,6 +6,7 @@ pub mod junit;
 mod kept;
 mod lab;
 mod page;
+mod turns;
 
 use std::io::{self, Write};
 
@@ -22,7 +23,6 @@ pub use page::{Page, bar, interval, range, workshop_table};
 
 use super::Exit;
 use crate::analysis::RunFailure;
-use crate::train::event::FailureCode;
 
 /// A command that measures or compares something: its flags, and what they lead to.
 pub trait Analysis: Args {
@@ -96,33 +96,7 @@ pub struct Asked<A: Analysis> {
 }
 
 impl<A: Analysis> Asked<A> {
-    /// Answers; the failure of a run, or of a child, becomes the status it ended with, other errors are the caller's.
     pub fn run(&self) -> Result<Exit> {
-        let error = match self.answer() {
-            Ok(exit) => return Ok(exit),
-            Err(error) => error,
-        };
-        if let Some(Told(exit)) = error.downcast_ref() {
-            return Ok(*exit);
-        }
-        match error.downcast_ref() {
-            Some(RunFailure::Interrupted { signal }) => {
-                eprintln!("{error}");
-                Ok(Exit::Signal(*signal))
-            }
-            Some(RunFailure::Failed(failed)) => {
-                eprintln!("error: {error}");
-                Ok(match failed.code() {
-                    Some(FailureCode::Usage) => Exit::Usage,
-                    Some(FailureCode::Environment) => Exit::Environment,
-                    _ => Exit::Failed,
-                })
-            }
-            _ => Err(error),
-        }
-    }
-
-    fn answer(&self) -> Result<Exit> {
         let answer = self.analysis.answer()?;
         let mut out = io::stdout().lock();
         match self.json {

@@ -42,6 +42,12 @@ impl Page {
         self.line(format_args!("\n{}", text.trim_end()));
     }
 
+    /// A table that nothing stands above.
+    pub fn first_table(&mut self, table: impl Into<TextTable>) {
+        let text = table.into().render(self.width);
+        self.line(text.trim_end());
+    }
+
     /// Indented, in as many lines as it takes.
     pub fn paragraph(&mut self, text: &str) {
         push_wrapped(&mut self.text, text, self.width);
@@ -78,14 +84,12 @@ pub fn interval(interval: &Interval) -> String {
 /// What the workshop states, and the same measured here.
 pub fn workshop_table(confronted: &[Confronted], notes: &[&str]) -> TextTable {
     let title = "The workshop's figures beside this machine's";
-    let table = Columns::of(title, confronted)
+    Columns::of(title, confronted)
         .left("", |claim| claim.what.clone())
         .left("version", |claim| claim.version.clone())
         .right("workshop", |claim| claim.workshop.clone())
         .right("measured", |claim| claim.measured_text.clone())
-        .left("where in the workshop", |claim| claim.source.to_string());
-    notes
-        .iter()
-        .fold(table, |table, note| table.note(*note))
+        .left("where in the workshop", |claim| claim.source.to_string())
+        .notes(notes)
         .into()
 }

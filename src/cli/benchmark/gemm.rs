@@ -28,7 +28,7 @@ impl Analysis for GemmArgs {
             fusion: false,
             tuning: Tuning::Full,
         });
-        let burn = device::open(training.backend, training.device.as_deref())?;
+        let burn = device::open(training.on.backend, training.on.device.as_deref())?;
         burn.require_dtype(options.operand_dtype)?;
         // The device burn has opened, not whatever V4 would choose.
         let backend = match burn.backend {

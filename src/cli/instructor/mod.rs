@@ -4,74 +4,40 @@ mod again;
 mod args;
 mod list;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, Recipient};
 use super::Exit;
-use super::session::say_error;
-use crate::base::foreign::{plain, plain_lines};
+use super::say::say_text;
 use crate::base::locale;
-use crate::instructor::carry_out::newest_backup;
+use crate::instructor::carry_out::{Sent, everyone, newest_backup, one, pin};
 use crate::instructor::class::PERMISSIONS;
-use crate::instructor::scope::{self, ScopeError};
-use crate::instructor::{Class, ClassError, deliver, hand_ins, solve};
+use crate::instructor::scope;
+use crate::instructor::{Class, hand_ins, solve};
 use crate::lesson::Course;
 use crate::report::{Options, collect, markdown};
-use crate::session::class_file::{self, Pin};
-use crate::session::order::{Action, Order};
+use crate::run::UsageError;
+use crate::session::order::Action;
 use crate::session::store::read_only;
 use crate::tui::instructor_screen;
 use crate::tui::theme::Theme;
 
 pub fn run(args: &InstructorArgs) -> Result<Exit> {
     let Some(folder) = &args.class else {
-        eprintln!("error: which class? Give its folder with --class DIR or TINYLLAMA_CLASS");
-        return Ok(Exit::Usage);
+        bail!(UsageError(
+            "which class? Give its folder with --class DIR or TINYLLAMA_CLASS".into()
+        ));
     };
-    let Some(course) = args.course.load()? else {
-        return Ok(Exit::Usage);
+    let instructor = Instructor {
+        args,
+        course: args.course.load()?,
+        class: Class::open(folder)?,
     };
-    let done = Class::open(folder)
-        .map_err(anyhow::Error::from)
-        .and_then(|class| {
-            Instructor {
-                args,
-                class,
-                course,
-            }
-            .execute()
-        });
-    match done {
-        Err(error) => say(error),
-        done => done,
-    }
-}
-
-/// Prints an error with what to do about it.
-fn say(error: anyhow::Error) -> Result<Exit> {
-    if let Some(error) = error.downcast_ref::<ScopeError>() {
-        eprintln!("error: {}", plain(&error.to_string()));
-        return Ok(Exit::Usage);
-    }
-    match error.downcast::<ClassError>() {
-        Ok(ClassError::Session(error)) => say_error(error.into()),
-        Ok(error) => {
-            eprintln!(
-                "error: {}\n       {}",
-                plain(&error.to_string()),
-                error.remedy()
-            );
-            Ok(match error {
-                ClassError::NoLearner { .. } => Exit::Usage,
-                _ => Exit::Environment,
-            })
-        }
-        Err(other) => say_error(other),
-    }
+    instructor.execute()
 }
 
 struct Instructor<'a> {
@@ -98,7 +64,7 @@ impl Instructor<'_> {
             InstructorCommand::Restore { learner, backup } => {
                 let backup = match backup {
                     Some(backup) => backup.clone(),
-                    None => self.newest_backup(learner)?,
+                    None => newest_backup(&self.class, learner)?,
                 };
                 self.order(learner, Action::Restore { backup })
             }
@@ -134,12 +100,7 @@ impl Instructor<'_> {
     }
 
     fn print(&self, value: &serde_json::Value, text: &str) -> Result<Exit> {
-        let mut out = io::stdout().lock();
-        match self.args.json {
-            true => writeln!(out, "{value:#}")?,
-            false => writeln!(out, "{}", plain_lines(text))?,
-        }
-        Ok(Exit::Ok)
+        say_text(self.args.json, value, text)
     }
 
     fn show(&mut self, learner: &str) -> Result<Exit> {
@@ -149,20 +110,9 @@ impl Instructor<'_> {
         self.print(&serde_json::to_value(&report)?, &text)
     }
 
-    fn newest_backup(&self, learner: &str) -> Result<String> {
-        let (state, _) = read_only(&self.class.place(learner)?)?;
-        Ok(newest_backup(&state)?)
-    }
-
     fn order(&self, learner: &str, action: Action) -> Result<Exit> {
-        let place = self.class.place(learner)?;
-        let order = Order::new(&self.by(), action);
-        let delivery = deliver(&place, &order)?;
-        let (state, text) = (delivery.name(), delivery.in_words(learner));
-        self.print(
-            &json!({ "learner": learner, "state": state, "text": text }),
-            &text,
-        )
+        let sent = one(&self.class, learner, action, &self.by())?;
+        self.print(&json!(sent), &sent.text)
     }
 
     fn solve(&self, learner: &str, name: &str) -> Result<Exit> {
@@ -187,15 +137,7 @@ impl Instructor<'_> {
             Some(id) => Some(scope::lesson(id, &self.course)?.id.clone()),
             None => None,
         };
-        let pin = Pin {
-            lesson: lesson.clone(),
-            by: self.by(),
-        };
-        class_file::write(self.class.folder(), &pin)?;
-        let text = match &lesson {
-            Some(lesson) => format!("The class is asked to work on {lesson}."),
-            None => "Everybody may go on where they like.".into(),
-        };
+        let text = pin(&self.class, lesson.clone(), &self.by())?;
         self.print(&json!({ "pinned": lesson }), &text)
     }
 
@@ -204,31 +146,11 @@ impl Instructor<'_> {
         if let Some(learner) = &to.to {
             return self.order(learner, action);
         }
-        let order = Order::new(&self.by(), action);
-        let places: Vec<_> = self
-            .class
-            .learners()?
-            .into_iter()
-            .map(|learner| learner.place)
-            .collect();
-        let mut failed = false;
-        let mut results = Vec::new();
-        for place in places {
-            let (state, text) = match deliver(&place, &order) {
-                Ok(delivery) => (delivery.name(), delivery.in_words(&place.learner)),
-                Err(error) => {
-                    failed = true;
-                    ("failed", format!("{}: {error}", place.learner))
-                }
-            };
-            results.push((place.learner, state, text));
-        }
-        let text: Vec<&str> = results.iter().map(|(_, _, text)| text.as_str()).collect();
-        let values: Vec<_> = results
-            .iter()
-            .map(|(learner, state, text)| json!({ "learner": learner, "state": state, "text": text }))
-            .collect();
-        self.print(&json!({ "learners": values }), &text.join("\n"))?;
+        let by = self.by();
+        let sent = everyone(&mut self.class, action, &by)?;
+        let failed = sent.iter().any(Sent::is_failed);
+        let text: Vec<&str> = sent.iter().map(|sent| sent.text.as_str()).collect();
+        self.print(&json!({ "learners": sent }), &text.join("\n"))?;
         if failed && !self.args.json {
             eprintln!("{PERMISSIONS}");
         }

@@ -12,7 +12,7 @@ use super::{ArchArgs, Selection, refuse_cuda};
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::number;
 use crate::cli::Exit;
-use crate::cli::json::print_json;
+use crate::cli::say::say;
 use crate::compiled::budget;
 use crate::compiled::compiler::Compiler;
 use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
@@ -41,27 +41,20 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
     facts
         .kernels
         .retain(|kernel| selection.takes(&kernel.operation, &kernel.dtype));
-    if selection.json {
-        print_json(&Document {
-            compiled_with: &facts.compiler,
-            measured: false,
-            kernels: facts.kernels.iter().map(Row::of).collect(),
-            violations: &violations,
-        })?;
-    } else {
-        let mut out = io::stdout().lock();
+    let document = Document {
+        compiled_with: &facts.compiler,
+        measured: false,
+        kernels: facts.kernels.iter().map(Row::of).collect(),
+        violations: &violations,
+    };
+    say(selection.json, &document, |out| {
         for target in targets {
-            write!(
-                out,
-                "{}",
-                text_table(&facts, &target.to_string()).render(WIDTH)
-            )?;
-            writeln!(out)?;
+            let table = text_table(&facts, &target.to_string());
+            writeln!(out, "{}", table.render(WIDTH))?;
         }
-        for violation in &violations {
-            writeln!(out, "over budget: {violation}")?;
-        }
-    }
+        let mut violations = violations.iter();
+        violations.try_for_each(|violation| writeln!(out, "over budget: {violation}"))
+    })?;
     Ok(Exit::of(violations.is_empty()))
 }
 

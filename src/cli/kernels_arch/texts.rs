@@ -8,7 +8,7 @@ use tinyllama_kernels::source::Target;
 
 use super::{Selection, refuse_cuda};
 use crate::cli::Exit;
-use crate::cli::json::print_json;
+use crate::cli::say::say;
 use crate::compiled::assembly;
 use crate::compiled::compiler::Compiler;
 use crate::compiled::facts::{self, Candidate};
@@ -91,21 +91,18 @@ pub(super) fn listings(targets: &[Target], name: &str, selection: &Selection<'_>
 }
 
 fn print_texts(texts: &[Text], comment: &str, json: bool) -> Result<Exit> {
-    if json {
-        print_json(&texts)?;
-        return Ok(Exit::Ok);
-    }
-    let mut out = io::stdout().lock();
-    for text in texts {
-        let [x, y, z] = text.threads;
-        writeln!(
-            out,
-            "{comment} {} in {}, {} configuration, for {}: {x} x {y} x {z} threads, {} bytes of dynamic local memory",
-            text.kernel, text.dtype, text.case, text.architecture, text.shared_memory_bytes
-        )?;
-        writeln!(out, "{}\n", text.text)?;
-    }
-    Ok(Exit::Ok)
+    say(json, &texts, |out| {
+        for text in texts {
+            let [x, y, z] = text.threads;
+            writeln!(
+                out,
+                "{comment} {} in {}, {} configuration, for {}: {x} x {y} x {z} threads, {} bytes of dynamic local memory",
+                text.kernel, text.dtype, text.case, text.architecture, text.shared_memory_bytes
+            )?;
+            writeln!(out, "{}\n", text.text)?;
+        }
+        Ok::<_, io::Error>(())
+    })
 }
 
 #[cfg(test)]

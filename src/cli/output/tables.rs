@@ -1,7 +1,7 @@
 //! The tables of the profile pass.
 
-use super::NOT_REPORTED;
 use crate::base::table::shortened;
+use crate::base::units::{number_or_not, or_not_reported};
 use crate::train::event::{Kernels, Parts};
 
 /// Columns of a kernel's name, so that a line has 80.
@@ -11,7 +11,7 @@ const NAME: usize = 33;
 const KERNELS_SHOWN: usize = 15;
 
 pub(super) fn kernels_text(kernels: &Kernels) -> String {
-    let time = |ms: Option<f64>| ms.map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}"));
+    let time = |ms| number_or_not(ms, 3);
     let mut lines = vec![
         format!(
             "\nKernels, per step over {} profiled step(s): {:.0} launches,\n{} ms of device time, {} ms from first to last",
@@ -45,18 +45,14 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
 }
 
 pub(super) fn parts_text(parts: &Parts) -> String {
+    let achieved = parts.achieved_flops_per_s;
     let mut lines = vec![
         format!(
             "\nWork per step, {}:\n{:.3} GFLOP, {:.3} GB at least; achieved {}",
             parts.source,
             parts.flops_per_step / 1e9,
             parts.bytes_per_step / 1e9,
-            parts
-                .achieved_flops_per_s
-                .map_or(NOT_REPORTED.into(), |rate| format!(
-                    "{:.1} GFLOP/s",
-                    rate / 1e9
-                )),
+            or_not_reported(achieved.map(|rate| format!("{:.1} GFLOP/s", rate / 1e9))),
         ),
         format!(
             "  {:<20} {:>12} {:>12} {:>14} {:>12}",
@@ -70,8 +66,7 @@ pub(super) fn parts_text(parts: &Parts) -> String {
             part.flops / 1e9,
             part.bytes / 1e9,
             part.flops / part.bytes,
-            part.device_ms
-                .map_or(NOT_REPORTED.into(), |ms| format!("{ms:.3}")),
+            number_or_not(part.device_ms, 3),
         ));
     }
     lines.join("\n")

@@ -3,22 +3,22 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::launch::{output_folder, request, show, target};
 use super::outcome::outcome;
-use super::{LaunchArgs, print};
+use super::{Exit, LaunchArgs, print};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Task, build};
 use crate::profiler::run::RunError;
 
 /// Everything that is installed, into one folder; a tool that fails does not stop the others.
-pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
+pub fn all(args: &LaunchArgs) -> anyhow::Result<Exit> {
     let folder = output_folder(args, "all")?;
     let tasks = [
         ("hotspots", Task::Hotspots),
@@ -30,9 +30,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     ];
     let mut lines = Vec::new();
     for (name, task) in tasks {
-        let found = find(task.tool());
-        let is_installed = found.is_some();
-        let installed = found.unwrap_or_else(|| Installed::assumed(task.tool()));
+        let (installed, is_installed) = find_or_assume(task.tool());
         let request = request(task.clone(), args, folder.join(name))?;
         lines.push((name, task, is_installed, build(&request, &installed)));
     }
@@ -40,7 +38,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
         for (_, task, _, line) in &lines {
             show(line, task, args.view.json)?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Exit::Ok);
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut index = vec![built_in(args, &folder)?];
@@ -53,7 +51,7 @@ pub fn all(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     }
     let failed = index.iter().any(|entry| entry["state"] == "failed");
     write_index(&folder, &index, args)?;
-    Ok(print::exit_code(!failed))
+    Ok(Exit::of(!failed))
 }
 
 /// The tutor's own trace and its count of operations, which need no tool.
@@ -126,9 +124,6 @@ fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Res
     let path = folder.join("index.json");
     fs::write(&path, serde_json::to_string_pretty(&document)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    if args.view.json {
-        return print::json(&document);
-    }
     let mut text = String::new();
     for entry in index {
         let field = |name: &str| entry[name].as_str().unwrap_or_default();
@@ -149,6 +144,5 @@ fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Res
         }
     }
     writeln!(text, "index in {}", path.display())?;
-    print::out(&text)?;
-    Ok(())
+    print::say(args.view.json, &document, &text).map(drop)
 }

@@ -4,12 +4,11 @@ use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{ExportFormat, ViewArgs, print};
+use super::{Exit, ExportFormat, ViewArgs, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::export;
 use crate::profiler::read::{Import, import as read};
@@ -23,18 +22,17 @@ pub fn import(
     path: &Path,
     view: &ViewArgs,
     export: Option<(ExportFormat, PathBuf)>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<Exit> {
     let parts = view.parts(&[path])?;
     let import = read(path)?;
     if let Some((format, to)) = &export {
         write_export(&import, *format, to, view, &parts)?;
     }
-    if view.json {
-        print::json(&document(&import, view, &parts))?;
-    } else {
-        print::out(&text(&import, view, &parts)?)?;
-    }
-    Ok(print::exit_code(is_sound(&import)))
+    match view.json {
+        true => print::say(true, &document(&import, view, &parts), "")?,
+        false => print::say(false, &Value::Null, &text(&import, view, &parts)?)?,
+    };
+    Ok(Exit::of(is_sound(&import)))
 }
 
 impl ViewArgs {
@@ -167,7 +165,7 @@ fn write_export(
     Ok(())
 }
 
-pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<ExitCode> {
+pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<Exit> {
     let parts = view.parts(&[before, after])?;
     let imports = [read(before)?, read(after)?];
     let [before, after] = &imports;
@@ -177,14 +175,10 @@ pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<E
         view.options().group,
         &parts,
     );
-    if view.json {
-        print::json(&export::json::comparison(&comparison))?;
-    } else {
-        let mut text = comparison.table(view.rows).render(print::width());
-        for damage in imports.iter().flat_map(|import| &import.damage) {
-            writeln!(text, "damaged  {damage}")?;
-        }
-        print::out(&text)?;
+    let mut text = comparison.table(view.rows).render(print::width());
+    for damage in imports.iter().flat_map(|import| &import.damage) {
+        writeln!(text, "damaged  {damage}")?;
     }
-    Ok(print::exit_code(imports.iter().all(is_sound)))
+    print::say(view.json, &export::json::comparison(&comparison), &text)?;
+    Ok(Exit::of(imports.iter().all(is_sound)))
 }

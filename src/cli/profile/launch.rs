@@ -3,15 +3,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::outcome::outcome;
-use super::{LaunchArgs, print, tools};
+use super::{Exit, LaunchArgs, print, tools};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::{Installed, find};
+use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
@@ -19,26 +18,24 @@ use crate::profiler::run::{Ending, Output, run};
 use crate::run::spec::merged;
 use crate::run::{Launcher, UsageError};
 
-pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
+pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();
-    let found = find(tool);
-    let installed = found.clone().unwrap_or_else(|| Installed::assumed(tool));
+    let (installed, is_installed) = find_or_assume(tool);
     let folder = output_folder(args, tool.name())?;
     let line = build(&request(task.clone(), args, folder)?, &installed);
     if args.print {
         return show(&line, &task, args.view.json);
     }
-    if found.is_none() {
+    if !is_installed {
         return not_installed(&line, &task, args.view.json);
     }
     let parts = args.view.parts(&[])?;
     let outcome = outcome(&line, &task, args.terminal, !args.view.json)?;
-    if args.view.json {
-        print::json(&outcome.document(&line, &args.view, &parts))?;
-    } else {
-        print::out(&outcome.text(&args.view, &parts)?)?;
-    }
-    Ok(print::exit_code(outcome.succeeded()))
+    match args.view.json {
+        true => print::say(true, &outcome.document(&line, &args.view, &parts), "")?,
+        false => print::say(false, &Value::Null, &outcome.text(&args.view, &parts)?)?,
+    };
+    Ok(Exit::of(outcome.succeeded()))
 }
 
 /// Tables of a workload that is already there.
@@ -47,7 +44,7 @@ pub fn analyze(
     workload: PathBuf,
     print_only: bool,
     as_json: bool,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<Exit> {
     if !workload.is_dir() {
         let problem = format!(
             "{} is no folder; name the workload that `profile rocprof-compute` made",
@@ -55,9 +52,7 @@ pub fn analyze(
         );
         return Err(UsageError(problem).into());
     }
-    let found = find(Tool::RocprofCompute);
-    let assumed = || Installed::assumed(Tool::RocprofCompute);
-    let installed = found.clone().unwrap_or_else(assumed);
+    let (installed, is_installed) = find_or_assume(Tool::RocprofCompute);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
@@ -70,41 +65,33 @@ pub fn analyze(
     if print_only {
         return show(&line, &task, as_json);
     }
-    if found.is_none() {
+    if !is_installed {
         return not_installed(&line, &task, as_json);
     }
     let finished = run(&line, Output::Terminal)?;
-    Ok(print::exit_code(finished.ending == Ending::Success))
+    Ok(Exit::of(finished.ending == Ending::Success))
 }
 
-pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<ExitCode> {
-    if as_json {
-        print::json(&line_document(line))?;
-    } else {
-        let mut text = line.explained(print::width());
-        text.push('\n');
-        let shows = format!("It shows {}.", task.shows());
-        push_wrapped(&mut text, &shows, print::width());
-        print::out(&text)?;
-    }
-    Ok(ExitCode::SUCCESS)
+pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
+    let mut text = line.explained(print::width());
+    text.push('\n');
+    let shows = format!("It shows {}.", task.shows());
+    push_wrapped(&mut text, &shows, print::width());
+    print::say(as_json, &line_document(line), &text)
 }
 
-fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<ExitCode> {
+fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
     let tool = task.tool();
-    if as_json {
-        let mut document = line_document(line);
-        document["not_installed"] = json!(tool.name());
-        document["how_to_install"] = json!(tool.how_to_install());
-        print::json(&document)?;
-    } else {
-        print::out(&format!(
-            "This would run:\n  {}\n{}",
-            line.shell(),
-            tools::not_installed(tool, task.shows())
-        ))?;
-    }
-    Ok(ExitCode::from(print::ENVIRONMENT))
+    let mut document = line_document(line);
+    document["not_installed"] = json!(tool.name());
+    document["how_to_install"] = json!(tool.how_to_install());
+    let text = format!(
+        "This would run:\n  {}\n{}",
+        line.shell(),
+        tools::not_installed(tool, task.shows())
+    );
+    print::say(as_json, &document, &text)?;
+    Ok(Exit::Environment)
 }
 
 pub(super) fn line_document(line: &CommandLine) -> Value {

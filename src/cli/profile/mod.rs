@@ -10,17 +10,14 @@ mod print;
 mod tools;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::Exit;
 use crate::profiler::commands::{Task, Tool};
-use crate::profiler::read::ImportError;
-use crate::profiler::run::RunError;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::report::ReportOptions;
-use crate::run::UsageError;
 use crate::targets::{self, Target};
 
 #[derive(Debug, Args)]
@@ -138,7 +135,7 @@ struct LaunchArgs {
 struct ViewArgs {
     /// What counts as one kernel.
     #[arg(long, value_enum, default_value = "name")]
-    by: By,
+    by: GroupBy,
     /// Lines of each table.
     #[arg(long, default_value_t = 15)]
     rows: usize,
@@ -150,24 +147,10 @@ struct ViewArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The bare function name.
-    Name,
-    /// The full name with template arguments.
-    Full,
-    /// The full name with workgroup, grid and registers.
-    Variant,
-}
-
 impl ViewArgs {
     fn options(&self) -> ReportOptions {
         ReportOptions {
-            group: match self.by {
-                By::Name => GroupBy::ShortName,
-                By::Full => GroupBy::FullName,
-                By::Variant => GroupBy::Variant,
-            },
+            group: self.by,
             rows: self.rows,
         }
     }
@@ -195,24 +178,8 @@ enum ExportFormat {
     Perfetto,
 }
 
-pub fn run(args: ProfileArgs) -> anyhow::Result<ExitCode> {
-    let error = match run_command(args.command) {
-        Ok(code) => return Ok(code),
-        Err(error) => error,
-    };
-    let code = if error.is::<ImportError>() || error.is::<UsageError>() {
-        print::USAGE
-    } else if matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. })) {
-        print::ENVIRONMENT
-    } else {
-        return Err(error);
-    };
-    eprintln!("error: {error:#}");
-    Ok(ExitCode::from(code))
-}
-
-fn run_command(command: ProfileCommand) -> anyhow::Result<ExitCode> {
-    match command {
+pub fn run(args: ProfileArgs) -> anyhow::Result<Exit> {
+    match args.command {
         ProfileCommand::Rocprofv3 {
             kind,
             counters,

@@ -1,32 +1,27 @@
 //! What is installed, and the tools of the past.
 
 use std::fmt::Write;
-use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::print;
+use super::{Exit, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::commands::Tool;
 use crate::profiler::commands::installed::find;
 use crate::profiler::commands::legacy::{MOVES, WHY};
 
-pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));
-    if as_json {
-        let document: Vec<_> = tools
-            .iter()
-            .map(|(tool, installed)| {
-                json!({
-                    "tool": tool.name(),
-                    "program": installed.as_ref().map(|installed| &installed.program),
-                    "version": installed.as_ref().and_then(|installed| installed.version).map(|v| v.to_string()),
-                })
+    let document: Vec<_> = tools
+        .iter()
+        .map(|(tool, installed)| {
+            json!({
+                "tool": tool.name(),
+                "program": installed.as_ref().map(|installed| &installed.program),
+                "version": installed.as_ref().and_then(|installed| installed.version).map(|v| v.to_string()),
             })
-            .collect();
-        print::json(&json!(document))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+        })
+        .collect();
     let mut text = String::new();
     for (tool, installed) in &tools {
         match installed {
@@ -42,8 +37,7 @@ pub fn list(as_json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    print::out(&text)?;
-    Ok(ExitCode::SUCCESS)
+    print::say(as_json, &json!(document), &text)
 }
 
 /// What a tool that is not there would show.
@@ -64,13 +58,12 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
     text
 }
 
-pub fn legacy() -> anyhow::Result<ExitCode> {
+pub fn legacy() -> anyhow::Result<Exit> {
     let mut text = String::new();
     push_wrapped(&mut text, WHY, print::width());
     for step in MOVES {
         writeln!(text, "\n  {}\n  {}", step.old, step.new)?;
         push_wrapped(&mut text, step.differs, print::width());
     }
-    print::out(&text)?;
-    Ok(ExitCode::SUCCESS)
+    print::say(false, &json!(null), &text)
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::json::print_json;
+use super::super::say::print_json;
 use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
 use crate::analysis::calibration::Calibration;
 use crate::base::device_facts::DeviceFacts;

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::json::print_json;
+use super::say::print_json;
 use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
@@ -22,7 +22,7 @@ use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
 use crate::session::{Event, Session, store};
 use crate::workbench::check::{self, WAVES};
-use crate::workbench::{Exercise, ToolchainError, amd, exercises, find, gpu, place, words};
+use crate::workbench::{Exercise, amd, exercises, find, gpu, place, words};
 
 /// How often `watch` looks at the file. By its time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
@@ -125,17 +125,6 @@ impl DeviceArgs {
 }
 
 pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
-    match execute(args) {
-        Err(error) if error.is::<ToolchainError>() => {
-            eprintln!("error: {error}");
-            Ok(Exit::Environment)
-        }
-        Err(error) => super::session::say_error(error),
-        done => done,
-    }
-}
-
-fn execute(args: &WorkbenchArgs) -> Result<Exit> {
     let session = args.place.find()?;
     match &args.command {
         WorkbenchCommand::List => {

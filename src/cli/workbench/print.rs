@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::json::print_json;
+use super::super::say::print_json;
 use super::standing;
 use crate::base::table::{Columns, TextTable};
 use crate::compiled::facts::KernelFacts;

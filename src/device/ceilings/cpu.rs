@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::{BandwidthCeiling, ComputeCeiling, Level, Measured, Sampled, Unit};
 use crate::base::device_facts::DeviceFacts;
+use crate::base::matrix::{Parallelism, View, multiply};
 use crate::base::units::human_bytes;
 
 /// How much is measured.
@@ -161,31 +162,9 @@ impl Product {
 
     fn run(&mut self) {
         let side = self.side;
-        let step = side as isize;
-        // SAFETY: all three are `side` by `side`, row by row, and `d` is borrowed exclusively.
-        unsafe {
-            gemm::gemm(
-                side,
-                side,
-                side,
-                self.d.as_mut_ptr(),
-                1,
-                step,
-                false,
-                self.a.as_ptr(),
-                1,
-                step,
-                self.b.as_ptr(),
-                1,
-                step,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
-                gemm::Parallelism::Rayon(0),
-            );
-        }
+        let [a, b] = [&self.a, &self.b].map(|values| View::rows(values, side));
+        let all = Parallelism::Rayon(0);
+        multiply([side; 3], 1.0, a, b, &mut self.d, false, all);
         black_box(&mut self.d);
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackendChoice, cpu_facts, open_driver_of, vulkan};
 use crate::base::device_facts::DeviceFacts;
+use crate::base::named::named;
 use crate::base::statistics::Series;
 
 /// Everything measured on one device.
@@ -51,14 +52,16 @@ impl Sampled {
     }
 }
 
-/// What carries out arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Multiply-adds of single lanes.
-    Vector,
-    /// A large matrix product, by whatever carries it out fastest here.
-    Matrix,
+named! {
+    /// What carries out arithmetic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Unit {
+        /// Multiply-adds of single lanes.
+        Vector = "vector",
+        /// A large matrix product, by whatever carries it out fastest here.
+        Matrix = "matrix",
+    }
 }
 
 /// FLOP/s, a multiply-add counted as two.
@@ -72,14 +75,16 @@ pub struct ComputeCeiling {
     pub how: String,
 }
 
-/// Where the bytes of a copy come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// A working set far larger than every cache: what memory delivers.
-    Cold,
-    /// A working set that stays in the last cache.
-    Warm,
+named! {
+    /// Where the bytes of a copy come from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Level {
+        /// A working set far larger than every cache: what memory delivers.
+        Cold = "memory",
+        /// A working set that stays in the last cache.
+        Warm = "cache",
+    }
 }
 
 /// Bytes read and written a second.

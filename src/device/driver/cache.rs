@@ -5,8 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
+
+use crate::base::file;
 
 /// A folder of compiled modules. It is a convenience: what cannot be read is compiled again, and what cannot be written
 /// (read-only home, full disk) is not kept, and why is remembered.
@@ -34,10 +35,7 @@ impl ModuleCache {
 
     /// `$XDG_CACHE_HOME/tinyllama-tutor/modules`; `None` where there is no home.
     pub fn of_user() -> Option<Self> {
-        let strategy = etcetera::choose_base_strategy().ok()?;
-        Some(ModuleCache::new(
-            strategy.cache_dir().join("tinyllama-tutor").join("modules"),
-        ))
+        Some(ModuleCache::new(file::cached("modules")?))
     }
 
     /// The code kept under `key`; `None` where there is none or the file is damaged.

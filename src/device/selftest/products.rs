@@ -1,7 +1,10 @@
 //! Trials of the vendor's matrix library, against products computed on the host in f64.
 
-use super::reference::{from_bf16, multiply, relative_difference, to_bf16};
+use half::bf16;
+
+use super::reference::multiply;
 use super::{Bench, Finding, Outcome, Result, Trials, expect, numbers};
+use crate::base::statistics::relative_difference;
 use crate::device::driver::{
     Buffer, DriverError, GemmOperands, GemmSpec, OutputType, Precision, Selection,
 };
@@ -113,7 +116,10 @@ impl Matrix {
     /// Random numbers, rounded as they are stored.
     fn random(bench: &Bench<'_>, seed: u64, count: usize, element: OutputType) -> Result<Self> {
         let numbers = numbers(seed, count);
-        let halves: Vec<u16> = numbers.iter().copied().map(to_bf16).collect();
+        let halves: Vec<u16> = numbers
+            .iter()
+            .map(|number| bf16::from_f32(*number).to_bits())
+            .collect();
         Ok(match element {
             OutputType::F32 => Matrix {
                 place: bench.place(&numbers)?,
@@ -122,7 +128,7 @@ impl Matrix {
             },
             OutputType::Bf16 => Matrix {
                 place: bench.place(&halves)?,
-                numbers: halves.into_iter().map(from_bf16).collect(),
+                numbers: halves.into_iter().map(value).collect(),
                 element,
             },
         })
@@ -134,11 +140,16 @@ impl Matrix {
             OutputType::F32 => bench.read(&self.place)?,
             OutputType::Bf16 => {
                 let halves: Vec<u16> = bench.read(&self.place)?;
-                halves.into_iter().map(from_bf16).collect()
+                halves.into_iter().map(value).collect()
             }
         };
         Ok(numbers.into_iter().map(f64::from).collect())
     }
+}
+
+/// The value of a bf16.
+fn value(bits: u16) -> f32 {
+    bf16::from_bits(bits).to_f32()
 }
 
 /// The matrices of a product; `c` and `d` with a margin.

@@ -2,22 +2,6 @@
 
 use crate::device::driver::{GemmSpec, Operand};
 
-/// The bf16 nearest to `number`, ties to even.
-pub fn to_bf16(number: f32) -> u16 {
-    let bits = number.to_bits();
-    if number.is_nan() {
-        // A quiet one: rounding could turn a NaN into an infinity.
-        return (bits >> 16) as u16 | 0x40;
-    }
-    let half_less_odd = 0x7fff + (bits >> 16 & 1);
-    ((bits + half_less_odd) >> 16) as u16
-}
-
-/// The value of a bf16.
-pub fn from_bf16(bits: u16) -> f32 {
-    f32::from_bits(u32::from(bits) << 16)
-}
-
 /// `alpha * op(a) op(b) + beta * c` in f64 from the stored elements, laid out like `d`. Places between rows and matrices
 /// of the batch keep what `c` has there.
 ///
@@ -70,35 +54,10 @@ pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// ‖a - b‖ / ‖b‖; infinite where either has a number that is not finite, or lengths differ.
-pub fn relative_difference(a: &[f64], b: &[f64]) -> f64 {
-    if a.len() != b.len() || a.iter().chain(b).any(|number| !number.is_finite()) {
-        return f64::INFINITY;
-    }
-    let squared = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|n| n * n).sum::<f64>();
-    let difference = squared(&mut a.iter().zip(b).map(|(a, b)| a - b)).sqrt();
-    let size = squared(&mut b.iter().copied()).sqrt();
-    if size == 0.0 {
-        difference
-    } else {
-        difference / size
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::driver::Precision;
-
-    #[test]
-    fn numbers_are_rounded_to_the_nearest_even() {
-        assert_eq!(from_bf16(to_bf16(1.0)), 1.0);
-        // 1 + 2^-8 is halfway between two neighbours: the even one is 1.
-        assert_eq!(from_bf16(to_bf16(1.0 + 1.0 / 256.0)), 1.0);
-        assert_eq!(from_bf16(to_bf16(1.0 + 3.0 / 256.0)), 1.0 + 4.0 / 256.0);
-        assert_eq!(from_bf16(to_bf16(f32::MAX)), f32::INFINITY);
-        assert!(from_bf16(to_bf16(f32::from_bits(0x7f80_0001))).is_nan());
-    }
 
     #[test]
     fn transposed_operands_and_padded_rows_are_read_where_they_are() {
@@ -145,10 +104,5 @@ mod tests {
         assert!(!same_bits(&[0.0], &[-0.0]) && !same_bits(&[1.0], &[1.0, 2.0]));
         assert!(!same_bits(&[f32::NAN], &[f32::NAN]));
         assert!(!same_bits(&[f32::INFINITY], &[f32::INFINITY]));
-        assert_eq!(relative_difference(&[f64::NAN], &[f64::NAN]), f64::INFINITY);
-        assert_eq!(relative_difference(&[f64::NAN], &[1.0]), f64::INFINITY);
-        assert_eq!(relative_difference(&[1.0], &[1.0, 2.0]), f64::INFINITY);
-        assert_eq!(relative_difference(&[3.0, 4.0], &[3.0, 4.0]), 0.0);
-        assert_eq!(relative_difference(&[0.0, 4.0], &[3.0, 4.0]), 0.6);
     }
 }

@@ -1,13 +1,12 @@
 //! Which profiler is installed, and which version.
 
 use std::env;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Tool;
 use super::version::{Flag, Version};
+use crate::base::process;
 
 /// A tool found on this machine, or assumed.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +91,16 @@ pub fn find(tool: Tool) -> Option<Installed> {
     })
 }
 
+/// The same, or what a program to come is taken for, and whether it is there.
+pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
+    let found = find(tool);
+    let is_installed = found.is_some();
+    (
+        found.unwrap_or_else(|| Installed::assumed(tool)),
+        is_installed,
+    )
+}
+
 /// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
 pub fn locate(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -112,33 +121,10 @@ fn is_executable(path: &Path) -> bool {
 /// How long a tool may take to tell its version; Python tools on a network file system are slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a program prints, on both streams; `None` when it cannot be started or does not end.
+/// What a program prints; `None` when it cannot be started or does not end.
 fn ask(program: &Path, words: &[&str]) -> Option<String> {
-    let (mut reader, writer) = std::io::pipe().ok()?;
-    let mut command = Command::new(program);
-    command
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().ok()?)
-        .stderr(writer);
-    let mut child = command.spawn().ok()?;
-    // It holds the ends of the pipe that would keep the reader waiting.
-    drop(command);
-    let output = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = reader.by_ref().take(1 << 20).read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let started = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if started.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    output.join().ok()
+    let (_, text) = process::ask(program, words, PATIENCE).ok()??;
+    Some(text)
 }
 
 /// The version in what `--version` printed.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{GpuStatus, Source};
-use crate::profiler::architecture::name_of_target_version;
+use crate::device::kfd;
 
 const AMD: &str = "0x1002";
 
@@ -37,15 +37,15 @@ impl Sysfs {
             .filter(|device| text(&device.join("vendor")).as_deref() == Some(AMD))
             .collect();
         devices.sort();
-        let known = gpus(root);
+        let known = kfd::gpus(&root.join("class/kfd/kfd/topology")).unwrap_or_default();
         let cards = devices.into_iter().map(|device| {
             let bus = fs::canonicalize(&device)
                 .ok()
                 .and_then(|real| Some(real.file_name()?.to_string_lossy().into_owned()));
             let name = text(&device.join("product_name")).filter(|name| !name.is_empty());
             let architecture = render_minor(&device).and_then(|minor| {
-                let gpu = known.iter().find(|gpu| gpu.render_minor == Some(minor))?;
-                Some(gpu.architecture.clone())
+                let gpu = known.iter().find(|gpu| gpu.render_minor == minor)?;
+                Some(gpu.arch.clone())
             });
             Card {
                 id: bus.unwrap_or_else(|| device.display().to_string()),
@@ -121,64 +121,17 @@ fn is_card(path: &Path) -> bool {
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn render_minor(device: &Path) -> Option<u64> {
+fn render_minor(device: &Path) -> Option<u32> {
     entries(&device.join("drm")).iter().find_map(|path| {
         let name = path.file_name()?.to_str()?;
         name.strip_prefix("renderD")?.parse().ok()
     })
 }
 
-/// A GPU as the kernel's compute driver describes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Topology {
-    /// `gfx942`.
-    pub architecture: String,
-    pub compute_units: u64,
-    pub wave_size: u64,
-    pub lds_kib: u64,
-    /// Number of its /dev/dri/renderD file.
-    pub render_minor: Option<u64>,
-}
-
 /// Architecture of the first GPU that this machine's driver knows.
 pub fn architecture_here() -> Option<String> {
-    let gpus = gpus(Path::new("/sys"));
-    gpus.into_iter().next().map(|gpu| gpu.architecture)
-}
-
-/// The GPUs of `class/kfd/kfd/topology/nodes` below a `/sys`, in the order of their numbers.
-pub fn gpus(root: &Path) -> Vec<Topology> {
-    topology(&root.join("class/kfd/kfd/topology/nodes"))
-}
-
-/// The GPUs among the nodes in `folder`.
-pub fn topology(folder: &Path) -> Vec<Topology> {
-    let mut nodes: Vec<(u64, PathBuf)> = entries(folder)
-        .into_iter()
-        .filter_map(|path| {
-            let number = path.file_name()?.to_str()?.parse().ok()?;
-            Some((number, path))
-        })
-        .collect();
-    nodes.sort();
-    nodes.iter().filter_map(|(_, path)| node(path)).collect()
-}
-
-/// `None` for a processor.
-fn node(path: &Path) -> Option<Topology> {
-    let properties = fs::read_to_string(path.join("properties")).ok()?;
-    let property = |key: &str| -> Option<u64> {
-        let mut lines = properties.lines().filter_map(|line| line.split_once(' '));
-        lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
-    };
-    let simds = property("simd_count").filter(|&count| count > 0)?;
-    Some(Topology {
-        architecture: name_of_target_version(property("gfx_target_version")?)?,
-        compute_units: simds.checked_div(property("simd_per_cu")?)?,
-        wave_size: property("wave_front_size")?,
-        lds_kib: property("lds_size_in_kb")?,
-        render_minor: property("drm_render_minor").filter(|&minor| minor > 0),
-    })
+    let gpus = kfd::gpus(Path::new(kfd::TOPOLOGY)).ok()?;
+    Some(gpus.into_iter().next()?.arch)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -1,5 +1,7 @@
 //! What happened on the machine, one record each, and what a tool derived from it.
 
+use serde::Serialize;
+
 use super::{LaneId, NameId, ProcessId, VariantId};
 
 /// Start and end in nanoseconds of the profiler's clock; the end is never before the start.
@@ -239,7 +241,7 @@ impl MeasuredCeiling {
 }
 
 /// A figure rocprof-compute derived.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
     /// Table it stands in: `System Speed-of-Light`, ….
     pub table: String,

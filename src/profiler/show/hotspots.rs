@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use clap::ValueEnum;
+
 use super::launches::is_marker;
 use super::parts::Parts;
 use crate::base::table::{Columns, TextTable};
@@ -13,11 +15,15 @@ use crate::profiler::model::{
 use crate::profiler::name;
 
 /// What counts as one kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GroupBy {
-    FullName,
-    /// The bare function name; instances of a template are put together.
+    // Instances of a template are put together.
+    /// The bare function name.
+    #[value(name = "name")]
     ShortName,
+    /// The full name with template arguments.
+    #[value(name = "full")]
+    FullName,
     /// The full name with workgroup, grid and registers.
     Variant,
 }

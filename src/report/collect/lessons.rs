@@ -10,7 +10,7 @@ use crate::report::document::{
 };
 use crate::session::case::{Standing, suspicions};
 use crate::session::event::StepRef;
-use crate::session::progress::progress;
+use crate::session::progress::{LessonProgress, progress};
 use crate::session::runs::MeasuredRuns;
 use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
 
@@ -33,7 +33,6 @@ pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Lesso
 }
 
 fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRuns) -> LessonReport {
-    let sum = progress(state, lesson);
     let steps = lesson.steps.iter().filter_map(|step| {
         let done = state.step(&lesson.id, &step.id)?;
         let report = step_report(&step.id, Some(step), done, runs);
@@ -43,41 +42,41 @@ fn of_course(state: &State, course: &Course, lesson: &Lesson, runs: &MeasuredRun
             ..report
         })
     });
+    let session = course.session(&lesson.session);
+    let title = [&*lesson.id, &lesson.title];
     LessonReport {
-        id: lesson.id.clone(),
-        title: lesson.title.clone(),
-        session: course
-            .session(&lesson.session)
-            .map(|session| session.title.clone()),
+        session: session.map(|session| session.title.clone()),
         planned_minutes: Some(lesson.minutes),
+        ..lesson_report(title, progress(state, lesson), steps.collect())
+    }
+}
+
+fn no_longer(id: &str, steps: &BTreeMap<String, StepProgress>) -> LessonReport {
+    let sum = LessonProgress::of(steps.values(), steps.len());
+    let runs = MeasuredRuns::default();
+    let reports = steps.iter();
+    let reports = reports.map(|(id, done)| step_report(id, None, done, &runs));
+    lesson_report([id, id], sum, reports.collect())
+}
+
+/// Without what only the course knows.
+fn lesson_report(
+    [id, title]: [&str; 2],
+    sum: LessonProgress,
+    steps: Vec<StepReport>,
+) -> LessonReport {
+    LessonReport {
+        id: id.into(),
+        title: title.into(),
+        session: None,
+        planned_minutes: None,
         minutes: sum.minutes,
         finished: sum.finished,
         of: sum.of,
         skipped: sum.skipped,
         attempts: sum.attempts,
         hints: sum.hints,
-        steps: steps.collect(),
-    }
-}
-
-fn no_longer(id: &str, steps: &BTreeMap<String, StepProgress>) -> LessonReport {
-    let count =
-        |wanted: fn(&Status) -> bool| steps.values().filter(|step| wanted(&step.status)).count();
-    LessonReport {
-        id: id.into(),
-        title: id.into(),
-        session: None,
-        planned_minutes: None,
-        minutes: steps.values().map(|step| step.seconds).sum::<f64>() / 60.0,
-        finished: count(|status| *status != Status::Open),
-        of: steps.len(),
-        skipped: count(|status| matches!(status, Status::Skipped(_))),
-        attempts: steps.values().map(|step| step.attempts).sum(),
-        hints: steps.values().map(|step| step.hints.len()).sum(),
-        steps: steps
-            .iter()
-            .map(|(id, done)| step_report(id, None, done, &MeasuredRuns::default()))
-            .collect(),
+        steps,
     }
 }
 

@@ -26,13 +26,7 @@ pub fn of_session(
     against: Option<&Path>,
     course: &Course,
 ) -> Result<Findings, HandInError> {
-    let scan = scan(&events(folder))?;
-    if scan.records.is_empty() {
-        return Err(HandInError::Session(SessionError::NoSession {
-            path: folder.to_path_buf(),
-            why: "it has no events".into(),
-        }));
-    }
+    let scan = scan(&events(folder))?.begun(folder)?;
     let runs = FinishedRuns::new(folder.join("runs"));
     let records = records::check(&scan, course, &runs);
     let state = State::of(&scan.records);
@@ -123,11 +117,8 @@ pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<u8>>, Ha
     let mut path = events(folder);
     let mut end: Option<String> = None;
     loop {
-        let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(|source| SessionError::Io {
-            action: "reading",
-            path: path.clone(),
-            source,
-        })?;
+        let bytes = foreign::read(&path, MOST_LOG_BYTES);
+        let bytes = bytes.map_err(SessionError::io("reading", &path))?;
         let scan = scan_text(&String::from_utf8_lossy(&bytes))?;
         if end.is_some_and(|end| end != scan.last_hash) {
             return Ok(None);

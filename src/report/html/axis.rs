@@ -38,19 +38,6 @@ impl LogAxis {
             .map(|value| (value, self.at(value)))
             .collect()
     }
-
-    /// Vertical lines with their values below.
-    pub fn grid(&self, top: f64, bottom: f64, unit: &str) -> String {
-        let mut out = String::new();
-        for (value, at) in self.ticks() {
-            out.push_str(&format!("<line class=\"axis\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{bottom}\"/><text class=\"label\" x=\"{at:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{} {unit}</text>",
-                bottom + 14.0,
-                (value * 1e6).round() / 1e6
-            ));
-        }
-        out.push('\n');
-        out
-    }
 }
 
 #[cfg(test)]

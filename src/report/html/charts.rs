@@ -1,32 +1,17 @@
-//! Charts as inline SVG, each with a title and a description for those who cannot see it; the tables beside them hold the figures.
+//! Where the parts of a chart lie, in units of a drawing 760 wide that scales with the page; nothing where there is nothing to
+//! draw. `assets/report/charts.html.jinja` draws them.
+
+use serde_json::{Value, json};
 
 use super::axis::LogAxis;
-use super::markup::Text;
 
-/// Units of the drawing; it scales with the page.
-pub(super) const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 760.0;
 const LABELS: f64 = 190.0;
 const VALUES: f64 = 110.0;
 const ROW: f64 = 24.0;
 
-pub(super) fn figure(
-    id: &str,
-    title: &str,
-    description: &str,
-    height: f64,
-    drawing: &str,
-) -> String {
-    format!(
-        "<figure>\n<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
-         <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>\n{drawing}</svg>\n\
-         <figcaption>{title}. {description}</figcaption>\n</figure>\n",
-        title = Text(title),
-        description = Text(description),
-    )
-}
-
 /// A label short enough for its column.
-pub(super) fn short(label: &str) -> String {
+fn short(label: &str) -> String {
     const MOST: usize = 28;
     if label.chars().count() <= MOST {
         return label.to_string();
@@ -34,53 +19,48 @@ pub(super) fn short(label: &str) -> String {
     label.chars().take(MOST - 1).chain(['…']).collect()
 }
 
-fn label(out: &mut String, row: usize, name: &str, value: &str) {
-    let y = row as f64 * ROW + 16.0;
-    out.push_str(&format!("<text x=\"0\" y=\"{y:.0}\">{}</text><text x=\"{WIDTH}\" y=\"{y:.0}\" text-anchor=\"end\">{}</text>",
-        Text(&short(name)),
-        Text(value)
-    ));
+/// A place in tenths of a unit, and in whole ones.
+fn fine(place: f64) -> String {
+    format!("{place:.1}")
+}
+
+fn whole(place: f64) -> String {
+    format!("{place:.0}")
 }
 
 /// One line of a bar chart.
 pub struct Bar {
     pub name: String,
     pub value: f64,
-    /// Drawn as an outline around the bar, such as a plan.
     pub plan: Option<f64>,
     pub text: String,
 }
 
-/// Horizontal bars from zero.
-pub fn bars(id: &str, title: &str, description: &str, bars: &[Bar]) -> String {
+pub fn bars(bars: &[Bar]) -> Value {
     let most = bars
         .iter()
         .flat_map(|bar| [bar.value, bar.plan.unwrap_or(0.0)])
         .filter(|value| value.is_finite())
         .fold(0.0, f64::max);
     if bars.is_empty() || most <= 0.0 {
-        return String::new();
+        return Value::Null;
     }
     let room = WIDTH - LABELS - VALUES;
-    let mut out = String::new();
-    for (row, bar) in bars.iter().enumerate() {
-        let y = row as f64 * ROW + 5.0;
-        let width = |value: f64| (value / most * room).clamp(0.0, room);
-        label(&mut out, row, &bar.name, &bar.text);
-        out.push_str(&format!(
-            "<rect class=\"bar\" x=\"{LABELS}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"14\"/>",
-            width(bar.value)
-        ));
-        if let Some(plan) = bar.plan {
-            out.push_str(&format!(
-                "<rect class=\"plan\" x=\"{LABELS}\" y=\"{:.1}\" width=\"{:.1}\" height=\"18\"/>",
-                y - 2.0,
-                width(plan)
-            ));
-        }
-        out.push('\n');
-    }
-    figure(id, title, description, bars.len() as f64 * ROW + 4.0, &out)
+    let width = |value: f64| fine((value / most * room).clamp(0.0, room));
+    let row = |(row, bar): (usize, &Bar)| {
+        let y = row as f64 * ROW;
+        json!({
+            "name": short(&bar.name),
+            "text": bar.text,
+            "label": whole(y + 16.0),
+            "bar": fine(y + 5.0),
+            "width": width(bar.value),
+            "outline": fine(y + 3.0),
+            "plan": bar.plan.map(width),
+        })
+    };
+    let rows: Vec<Value> = bars.iter().enumerate().map(row).collect();
+    json!({"rows": rows, "height": whole(bars.len() as f64 * ROW + 4.0)})
 }
 
 /// One line of a chart of medians with their spread.
@@ -92,8 +72,7 @@ pub struct Range {
     pub text: String,
 }
 
-/// Medians as ticks on the range around them, on a logarithmic axis: equal distances are equal ratios.
-pub fn ranges(id: &str, title: &str, description: &str, ranges: &[Range]) -> String {
+pub fn ranges(ranges: &[Range]) -> Value {
     let good = |range: &&Range| range.low > 0.0 && range.high.is_finite();
     let ranges: Vec<&Range> = ranges.iter().filter(good).collect();
     let least = ranges
@@ -102,69 +81,65 @@ pub fn ranges(id: &str, title: &str, description: &str, ranges: &[Range]) -> Str
         .fold(f64::INFINITY, f64::min);
     let most = ranges.iter().map(|range| range.high).fold(0.0, f64::max);
     if ranges.is_empty() {
-        return String::new();
+        return Value::Null;
     }
     let axis = LogAxis::new(least, most, LABELS + 8.0, WIDTH - VALUES - 8.0);
     let bottom = ranges.len() as f64 * ROW + 4.0;
-    let mut out = axis.grid(0.0, bottom, "ms");
-    for (row, range) in ranges.iter().enumerate() {
+    let tick = |(value, at): (f64, f64)| {
+        let value = (value * 1e6).round() / 1e6;
+        json!({"x": fine(at), "value": value.to_string()})
+    };
+    let row = |(row, range): (usize, &&Range)| {
         let y = row as f64 * ROW + 12.0;
-        label(&mut out, row, &range.name, &range.text);
-        let (low, median, high) = (
-            axis.at(range.low),
-            axis.at(range.median),
-            axis.at(range.high),
-        );
-        out.push_str(&format!("<line class=\"range\" x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{y}\" y2=\"{y}\"/>\
-             <line class=\"median\" x1=\"{median:.1}\" x2=\"{median:.1}\" y1=\"{:.0}\" y2=\"{:.0}\"/>",
-            y - 8.0,
-            y + 8.0
-        ));
-    }
-    figure(id, title, description, bottom + 18.0, &out)
+        json!({
+            "name": short(&range.name),
+            "text": range.text,
+            "label": whole(y + 4.0),
+            "low": fine(axis.at(range.low)),
+            "median": fine(axis.at(range.median)),
+            "high": fine(axis.at(range.high)),
+            "y": whole(y),
+            "above": whole(y - 8.0),
+            "under": whole(y + 8.0),
+        })
+    };
+    json!({
+        "ticks": axis.ticks().into_iter().map(tick).collect::<Vec<_>>(),
+        "rows": ranges.iter().enumerate().map(row).collect::<Vec<_>>(),
+        "bottom": whole(bottom),
+        "below": whole(bottom + 14.0),
+        "height": whole(bottom + 18.0),
+    })
 }
 
-/// A line over the steps of a run.
-pub fn curve(id: &str, title: &str, description: &str, values: &[f64]) -> String {
+pub fn curve(values: &[f64]) -> Value {
     const MOST_POINTS: usize = 200;
     let finite = values.iter().copied().filter(|value| value.is_finite());
     let (least, most) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
     if values.len() < 2 || !least.is_finite() {
-        return String::new();
+        return Value::Null;
     }
     let (left, right, top, bottom) = (60.0, WIDTH - 10.0, 12.0, 150.0);
     let height = |value: f64| match most - least {
         range if range > 0.0 => bottom - (value - least) / range * (bottom - top),
         _ => (top + bottom) / 2.0,
     };
-    let stride = values.len().div_ceil(MOST_POINTS);
     let last = (values.len() - 1) as f64;
-    let mut path = String::new();
-    for (index, value) in values
-        .iter()
-        .enumerate()
-        .step_by(stride)
-        .filter(|(_, value)| value.is_finite())
-    {
+    let points = values.iter().enumerate();
+    let points = points.step_by(values.len().div_ceil(MOST_POINTS));
+    let points = points.filter(|(_, value)| value.is_finite());
+    let points = points.map(|(index, value)| {
         let x = left + index as f64 / last * (right - left);
-        path.push_str(&format!("{x:.1},{:.1} ", height(*value)));
-    }
-    let drawing = format!(
-        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
-         <text class=\"label\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{most:.3}</text>\
-         <text class=\"label\" x=\"{:.0}\" y=\"{bottom}\" text-anchor=\"end\">{least:.3}</text>\
-         <text class=\"label\" x=\"{right}\" y=\"{:.0}\" text-anchor=\"end\">step {}</text>\
-         <polyline class=\"line\" points=\"{}\"/>",
-        left - 6.0,
-        top + 8.0,
-        left - 6.0,
-        bottom + 16.0,
-        values.len(),
-        path.trim_end()
-    );
-    figure(id, title, description, bottom + 22.0, &drawing)
+        format!("{x:.1},{:.1}", height(*value))
+    });
+    json!({
+        "most": format!("{most:.3}"),
+        "least": format!("{least:.3}"),
+        "steps": values.len(),
+        "points": points.collect::<Vec<_>>().join(" "),
+    })
 }
 
 #[cfg(test)]
@@ -174,30 +149,26 @@ mod tests {
     #[test]
     fn charts_of_awkward_values_hold_no_nan_and_stay_inside() {
         let range = |low, median, high| Range {
-            name: "<x>".into(),
+            name: "x".into(),
             low,
             median,
             high,
             text: "t".into(),
         };
-        let drawn = ranges(
-            "r",
-            "T",
-            "D",
-            &[
-                range(1.0, 1.0, 1.0),
-                range(0.0, 0.0, 0.0),
-                range(f64::NAN, 1.0, 2.0),
-            ],
-        );
+        let drawn = ranges(&[
+            range(1.0, 1.0, 1.0),
+            range(0.0, 0.0, 0.0),
+            range(f64::NAN, 1.0, 2.0),
+        ]);
+        let text = drawn.to_string();
+        assert_eq!(drawn["rows"].as_array().map(Vec::len), Some(1), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        let flat = curve(&[2.0, 2.0, f64::NAN, 2.0]).to_string();
         assert!(
-            drawn.contains("<svg") && !drawn.contains("NaN") && !drawn.contains("inf"),
-            "{drawn}"
+            flat.contains("60.0,81.0 ") && !flat.contains("NaN"),
+            "{flat}"
         );
-        assert!(!drawn.contains("<x>"));
-        let flat = curve("c", "T", "D", &[2.0, 2.0, f64::NAN, 2.0]);
-        assert!(flat.contains("polyline") && !flat.contains("NaN"), "{flat}");
-        assert_eq!(curve("c", "T", "D", &[f64::NAN, f64::NAN]), "");
-        assert_eq!(bars("b", "T", "D", &[]), "");
+        assert_eq!(curve(&[f64::NAN, f64::NAN]), Value::Null);
+        assert_eq!(bars(&[]), Value::Null);
     }
 }

@@ -2,49 +2,23 @@
 
 mod axis;
 mod charts;
-pub mod markup;
-mod page;
-mod sections;
-
-pub use page::{Page, page};
+pub(super) mod pictures;
 
 use super::document::Report;
+use super::layout;
+use super::shown::{Limits, shown};
 
 /// Larger files are not mailed around gladly.
 pub const MOST_BYTES: usize = 500_000;
 
-/// How much of a long session is shown; the JSON document has all of it.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    runs: usize,
-    /// Characters of a reflection.
-    reflection: usize,
-}
-
-const LIMITS: [Limits; 4] = [
-    Limits {
-        runs: 300,
-        reflection: 20_000,
-    },
-    Limits {
-        runs: 150,
-        reflection: 5_000,
-    },
-    Limits {
-        runs: 60,
-        reflection: 1_500,
-    },
-    Limits {
-        runs: 20,
-        reflection: 300,
-    },
-];
+/// Runs, and characters of a reflection.
+const LIMITS: [(usize, usize); 4] = [(300, 20_000), (150, 5_000), (60, 1_500), (20, 300)];
 
 /// The whole report, with as much of it as fits in [`MOST_BYTES`].
 pub fn render(report: &Report) -> String {
     let mut html = String::new();
-    for limits in LIMITS {
-        html = sections::render(report, limits);
+    for (runs, reflection) in LIMITS {
+        html = layout::render("report.html", &shown(report, Limits { runs, reflection }));
         if html.len() <= MOST_BYTES {
             break;
         }

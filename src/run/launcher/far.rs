@@ -11,12 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGURG};
 use signal_hook::iterator::Signals;
 
 use super::VARIABLE;
 use super::mark::Mark;
 use super::stream::{Piece, Stream};
+use crate::run::children::each_line;
 use crate::run::control::signal_group;
 use crate::run::folder::state_folder;
 use crate::train::event::NODES;
@@ -36,13 +38,16 @@ pub(super) fn stream(name: &Path) -> Result<Stream> {
 }
 
 /// A run to start.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub struct Far {
     pub stream: PathBuf,
     /// Taken where this machine has it.
+    #[arg(long)]
     pub folder: Option<PathBuf>,
     /// Whether the standard input is a line to the near end.
+    #[arg(long)]
     pub attended: bool,
+    #[arg(last = true, required = true)]
     pub words: Vec<OsString>,
 }
 
@@ -75,9 +80,16 @@ impl Far {
             let stream = stream.clone();
             thread::spawn(move || attend(leader, &stream));
         }
-        let errors = child.stderr.take().map(|mut stderr| {
+        let errors = child.stderr.take().map(|stderr| {
             // A learner who is gone must not end the run by it.
-            thread::spawn(move || drop(io::copy(&mut stderr, &mut Patient(io::stderr()))))
+            thread::spawn(move || {
+                each_line(stderr, |line| {
+                    line.is_ok_and(|line| {
+                        drop(io::stderr().write_all(&line));
+                        true
+                    })
+                })
+            })
         });
         let mut lines = BufReader::new(child.stdout.take().context("the run has no output")?);
         let mut line = Vec::new();
@@ -144,21 +156,6 @@ impl Listener {
     fn say(&mut self, line: &[u8]) {
         let mut out = io::stdout().lock();
         self.is_gone = self.is_gone || out.write_all(line).and_then(|()| out.flush()).is_err();
-    }
-}
-
-/// Takes everything, also when nobody listens any more.
-struct Patient<W>(W);
-
-impl<W: Write> Write for Patient<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        drop(self.0.write_all(bytes));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        drop(self.0.flush());
-        Ok(())
     }
 }
 

@@ -3,9 +3,7 @@
 //! Whoever starts a run gets a command line and need not know. For Slurm and ssh it begins with this very program, which goes
 //! to the scheduler or the host, hears the run there, and hands its stream on ([`near`], [`far`]).
 
-mod command;
 pub mod far;
-mod local;
 mod mark;
 pub mod near;
 mod settings;
@@ -150,8 +148,8 @@ impl Launcher {
         arguments: impl IntoIterator<Item = A>,
     ) -> Vec<OsString> {
         let mut words = match &self.kind {
-            Kind::Local => local::before(),
-            Kind::Command(before) => command::before(before),
+            Kind::Local => Vec::new(),
+            Kind::Command(before) => before.iter().map(OsString::from).collect(),
             Kind::Slurm | Kind::Ssh(_) => self.near(),
         };
         if !self.variables.is_empty() {
@@ -171,8 +169,7 @@ impl Launcher {
 
     /// This program as what goes to where a run is made and hears it.
     fn near(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> =
-            vec![self.program.clone().into(), "launch".into(), "near".into()];
+        let mut words = launch(&self.program, "near");
         words.push(format!("--launcher={}", self.json()).into());
         if let Some(keeper) = self.keeper() {
             words.extend(["--allocation".into(), keeper.folder.clone().into()]);
@@ -234,8 +231,8 @@ impl Launcher {
     /// Where that program's words would go through a shell.
     pub fn before_a_profiler(&self) -> Result<Vec<OsString>, UsageError> {
         match &self.kind {
-            Kind::Local => Ok(local::before()),
-            Kind::Command(before) => Ok(command::before(before)),
+            Kind::Local => Ok(Vec::new()),
+            Kind::Command(before) => Ok(before.iter().map(OsString::from).collect()),
             Kind::Slurm => Ok([slurm::alone(&self.settings), wrap(&self.settings)].concat()),
             Kind::Ssh(host) => Err(UsageError(format!(
                 "profilers do not run through ssh: log in to {host} and profile there, then `profile import` reads the files here"
@@ -286,7 +283,9 @@ impl Kind {
             "slurm" => Ok(Kind::Slurm),
             name => match name.strip_prefix("ssh:") {
                 Some(host) => Kind::Ssh(host.into()).checked(),
-                None => Ok(Kind::Command(command::parse(name)?)),
+                None => shlex::split(name).map(Kind::Command).ok_or_else(|| {
+                    UsageError(format!("--launcher {name}: a quotation mark is not closed"))
+                }),
             },
         }
     }
@@ -309,6 +308,11 @@ impl Kind {
             }
         }
     }
+}
+
+/// Starts a part of a launch: this very program, wherever it lies.
+fn launch(program: &Path, part: &str) -> Vec<OsString> {
+    vec![program.into(), "launch".into(), part.into()]
 }
 
 /// What is loaded and entered on the compute node before a program: modules, then a container.

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -24,9 +24,11 @@ use super::slurm::array::take_errors;
 use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
-use super::{Kind, Launcher, wrap};
+use super::{Kind, Launcher, launch, wrap};
+use crate::base::clock::since_1970;
+use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
-use crate::run::supervise::{STOPPED, ends_with_this};
+use crate::run::supervise::STOPPED;
 use crate::train::event::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
@@ -226,8 +228,7 @@ pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
 
 /// A stream's name that no other launch has.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_nanos();
+    let now = since_1970().as_nanos();
     let node = rustix::system::uname();
     let node = node.nodename().to_string_lossy().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
@@ -311,11 +312,7 @@ impl<'a> Near<'a> {
             );
             self.teller.wait(pause);
             pause = (2 * pause).min(Duration::from_secs(10));
-            let mut follow = vec![
-                launcher.program_there().into(),
-                "launch".into(),
-                "follow".into(),
-            ];
+            let mut follow = launch(&launcher.program_there(), "follow");
             follow.extend([name.into(), format!("--from={}", self.got).into()]);
             match self.way.again(&follow, name, &said) {
                 Again::With(words) => line = words,
@@ -438,12 +435,8 @@ impl<'a> Near<'a> {
 /// The far end's command line.
 fn far(launcher: &Launcher, name: &Path, words: &[OsString], attended: bool) -> Vec<OsString> {
     let mut far = wrap(&launcher.settings);
-    far.extend([
-        launcher.program_there().into(),
-        "launch".into(),
-        "far".into(),
-        name.into(),
-    ]);
+    far.extend(launch(&launcher.program_there(), "far"));
+    far.push(name.into());
     if let Ok(folder) = env::current_dir() {
         far.extend(["--folder".into(), folder.into()]);
     }
@@ -469,7 +462,7 @@ fn start(words: &[OsString], has_a_line: bool) -> Result<Child, Trouble> {
         .stderr(Stdio::piped())
         // Ended in order, by this process.
         .process_group(0);
-    ends_with_this(&mut command);
+    ends_with_this(&mut command, SIGTERM);
     command
         .spawn()
         .map_err(|_| Trouble::NotInstalled(program.to_string_lossy().into_owned()))
@@ -488,14 +481,9 @@ fn listen(child: &mut Child) -> Receiver<Heard> {
 
 fn hear(from: impl Read + Send + 'static, to: Sender<Heard>, of: fn(Vec<u8>) -> Heard) {
     thread::spawn(move || {
-        let mut from = BufReader::new(from);
-        loop {
-            let mut line = Vec::new();
-            let read = from.read_until(b'\n', &mut line);
-            if !matches!(read, Ok(1..)) || to.send(of(line)).is_err() {
-                return;
-            }
-        }
+        each_line(from, |line| {
+            line.is_ok_and(|line| to.send(of(line)).is_ok())
+        });
     });
 }
 

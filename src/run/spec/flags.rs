@@ -14,7 +14,7 @@ use crate::train::Options;
 
 /// How to train, and what to say of it.
 #[derive(Clone, Debug, Args)]
-#[command(group = ArgGroup::new("output").multiple(false))]
+#[command(group = ArgGroup::new("output").multiple(false), next_help_heading = "Report")]
 pub struct RunFlags {
     #[command(flatten)]
     pub training: TrainingArgs,
@@ -24,31 +24,25 @@ pub struct RunFlags {
     #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
     pub kernel: Vec<OwnKernel>,
     /// Show the numbers in every layer before the first step
-    #[arg(long, help_heading = "Report")]
+    #[arg(long)]
     pub diagnose: bool,
     /// Time every kernel of this many extra steps
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Report")]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub profile_steps: usize,
     /// Write the profile pass as a Chrome/Perfetto trace
-    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Count floating-point operations and bytes of every part
-    #[arg(long, help_heading = "Report")]
+    #[arg(long)]
     pub flops: bool,
     /// Let the trained model continue the text by this many bytes
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        requires = "data",
-        help_heading = "Report"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "data")]
     pub sample: usize,
     /// Print one JSON object a line, as it happens
-    #[arg(long, group = "output", help_heading = "Report")]
+    #[arg(long, group = "output")]
     pub events: bool,
     /// Print one JSON document at the end
-    #[arg(long, group = "output", help_heading = "Report")]
+    #[arg(long, group = "output")]
     pub json: bool,
 }
 

@@ -16,43 +16,22 @@ const MOST: usize = 1024;
 
 /// How a batch is shared by GPUs, and when their gradients are summed.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Several GPUs")]
 pub struct RankArgs {
     /// v4: train on this many GPUs, one process each, with a share of every batch; --batch-size stays that of all together
-    #[arg(long, value_name = "N", help_heading = "Several GPUs")]
+    #[arg(long, value_name = "N")]
     pub gpus: Option<usize>,
     /// Samples per step of each GPU, in place of --batch-size
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "gpus",
-        help_heading = "Several GPUs"
-    )]
+    #[arg(long, value_name = "N", requires = "gpus")]
     pub batch_per_gpu: Option<usize>,
     /// Sum gradients over the GPUs while the backward pass goes on; off: after it
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        default_value = "on",
-        help_heading = "Several GPUs"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub overlap: Switch,
     /// MiB of gradients that are summed at once, at least
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 16.0,
-        help_heading = "Several GPUs"
-    )]
+    #[arg(long, value_name = "MIB", default_value_t = 16.0)]
     pub bucket_mb: f64,
     /// Compare gradients over all GPUs with one GPU's before the first step
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        default_value = "on",
-        help_heading = "Several GPUs"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub check_ranks: Switch,
 }
 

@@ -6,9 +6,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::UsageError;
+use crate::device::Tuning;
 use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
 use crate::targets::fixes::Fix;
 use crate::targets::{Kind, Target};
+use crate::train::{BlockForm, Gemm, MatmulPrecision};
 
 /// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,45 +76,42 @@ impl FromStr for BlockSize {
 
 /// What a version does, piece by piece; unset switches are as the target has them.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Optimizations")]
 pub struct Switches {
     /// One product for query, key and value
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        help_heading = "Optimizations"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH")]
     pub qkv_fusion: Option<Switch>,
     /// Attention whose scores never reach memory
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        help_heading = "Optimizations"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH")]
     pub flash_attention: Option<FlashAttention>,
     /// One product for gate and up; in v3 also the activation's kernel
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        help_heading = "Optimizations"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH")]
     pub swiglu_fusion: Option<Switch>,
     /// Let burn fuse neighbouring operations into one kernel
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        help_heading = "Optimizations"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH")]
     pub graph_fusion: Option<Switch>,
     /// Block size of one of this project's kernels, as KERNEL=UNITS; may be repeated (`kernels` lists them)
-    #[arg(long, value_name = "KERNEL=UNITS", help_heading = "Optimizations")]
+    #[arg(long, value_name = "KERNEL=UNITS")]
     pub block_size: Vec<BlockSize>,
     /// Apply a fix to a stage or case of the debugging scenario; a wrong one runs as well, and changes nothing
-    #[arg(long, value_name = "NAME", help_heading = "Optimizations")]
+    #[arg(long, value_name = "NAME")]
     pub fix: Option<Fix>,
+    /// v4: capture the step as a graph and replay it
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
+    pub ultra: Switch,
+    /// v4: how f32 products are carried out on a GPU
+    #[arg(long, value_enum, value_name = "PRECISION", default_value = "auto")]
+    pub matmul_precision: MatmulPrecision,
+    /// Whose matrix products to take
+    #[arg(long, value_enum, value_name = "LIBRARY", default_value = "auto")]
+    pub gemm: Gemm,
+    /// How much is tried out before one of burn's kernels is chosen (default: on CUDA and Vulkan nothing, the library's
+    /// rules decide; on ROCm everything; checks of numbers take the plainest)
+    #[arg(long, value_enum, value_name = "HOW MUCH")]
+    pub tuning: Option<Tuning>,
+    /// v4: compare another form of a block with the schedule's at the end
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub block: Option<BlockForm>,
 }
 
 impl Switches {
@@ -165,18 +164,15 @@ fn projection(switch: Switch) -> Projection {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
     use crate::targets::{stage4, v1, v2, v3};
 
     fn none() -> Switches {
-        Switches {
-            qkv_fusion: None,
-            flash_attention: None,
-            swiglu_fusion: None,
-            graph_fusion: None,
-            block_size: vec![],
-            fix: None,
-        }
+        let command = Switches::augment_args(clap::Command::new("run"));
+        let given = command.get_matches_from(["run"]);
+        Switches::from_arg_matches(&given).unwrap()
     }
 
     #[test]

@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 
 use super::UsageError;
 use super::switches::{Switch, Switches};
-use crate::device::{BackendChoice, Tuning};
+use crate::device::BackendChoice;
 use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
 use crate::targets::Target;
-use crate::train::{BlockForm, Gemm, MatmulPrecision, Options, Synchronize};
+use crate::train::{Options, Synchronize};
 
 /// Operands of matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,6 +33,7 @@ impl From<Dtype> for FloatDType {
 
 /// Where and with which numbers to train.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Training")]
 pub struct TrainingArgs {
     /// Starting point; every number of it can be overridden
     #[arg(long, value_enum, default_value = "tiny", help_heading = "Model")]
@@ -63,106 +64,47 @@ pub struct TrainingArgs {
     pub vocab: Option<usize>,
 
     /// Counted steps
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 20,
-        help_heading = "Training"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub num_steps: usize,
     /// Steps before them that are not counted
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Training")]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub warmup: usize,
     /// AdamW's learning rate
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value_t = 3e-4,
-        help_heading = "Training"
-    )]
+    #[arg(long, value_name = "RATE", default_value_t = 3e-4)]
     pub learning_rate: f64,
     /// Fixes initial weights and data
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 42,
-        help_heading = "Training"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 42)]
     pub seed: u64,
     /// Operands of matrix products; parameters, optimizer and loss stay f32
-    #[arg(long, value_enum, default_value = "f32", help_heading = "Training")]
+    #[arg(long, value_enum, default_value = "f32")]
     pub dtype: Dtype,
     /// Train on the bytes of this text instead of random tokens
-    #[arg(long, value_name = "FILE", help_heading = "Training")]
+    #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub switches: Switches,
-    /// v4: capture the step as a graph and replay it
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        default_value = "on",
-        help_heading = "Optimizations"
-    )]
-    pub ultra: Switch,
-    /// v4: how f32 products are carried out on a GPU
-    #[arg(
-        long,
-        value_enum,
-        value_name = "PRECISION",
-        default_value = "auto",
-        help_heading = "Optimizations"
-    )]
-    pub matmul_precision: MatmulPrecision,
-    /// Whose matrix products to take
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIBRARY",
-        default_value = "auto",
-        help_heading = "Optimizations"
-    )]
-    pub gemm: Gemm,
-    /// How much is tried out before one of burn's kernels is chosen (default: on CUDA and Vulkan nothing, the library's
-    /// rules decide; on ROCm everything; checks of numbers take the plainest)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "HOW MUCH",
-        help_heading = "Optimizations"
-    )]
-    pub tuning: Option<Tuning>,
-    /// v4: compare another form of a block with the schedule's at the end
-    #[arg(long, value_enum, value_name = "FORM", help_heading = "Optimizations")]
-    pub block: Option<BlockForm>,
+    #[command(flatten)]
+    pub on: DeviceArgs,
+}
 
+/// Where to compute, and what to wait for there.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Device")]
+pub struct DeviceArgs {
     /// Where to compute
-    #[arg(
-        long,
-        value_enum,
-        default_value = "auto",
-        help_heading = "Device",
-        env = "TINYLLAMA_BACKEND"
-    )]
+    #[arg(long, value_enum, default_value = "auto", env = "TINYLLAMA_BACKEND")]
     pub backend: BackendChoice,
     /// Which device of the backend: its index, or part of a Vulkan adapter's name
-    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// What a step waits for before reading the clock (default: as the target has it, phases for the versions)
-    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Device")]
+    #[arg(long, value_enum, value_name = "WHEN")]
     pub sync: Option<Synchronize>,
     /// Same seed, same bits: fail if two repeats of a step differ
-    #[arg(long, help_heading = "Device")]
+    #[arg(long)]
     pub deterministic: bool,
     /// Compare two repeats of a step at the end and state their difference
-    #[arg(
-        long,
-        value_enum,
-        value_name = "SWITCH",
-        default_value = "on",
-        help_heading = "Device"
-    )]
+    #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub repeatability: Switch,
 }
 
@@ -219,7 +161,7 @@ impl TrainingArgs {
             Some(fix) => fix.applied(target.recipe, target.timing).1,
             None => target.timing,
         };
-        if self.deterministic && !self.repeatability.is_on() {
+        if self.on.deterministic && !self.on.repeatability.is_on() {
             bail!(UsageError(
                 "--deterministic compares two repeats of a step, which --repeatability off leaves out: give one of them"
                     .into()
@@ -229,24 +171,24 @@ impl TrainingArgs {
             target: target.name,
             recipe: self.switches.apply(target)?,
             config: self.model_config()?,
-            backend: self.backend,
-            device: self.device.clone(),
+            backend: self.on.backend,
+            device: self.on.device.clone(),
             steps: self.num_steps,
             warmup: self.warmup,
             learning_rate: self.learning_rate,
             weight_decay: 0.01,
             seed: self.seed,
             operand_dtype: self.dtype.into(),
-            matmul_precision: self.matmul_precision,
-            gemm: self.gemm,
-            library: self.tuning.map(LibraryKernels::from),
-            synchronize: self.sync.unwrap_or(timing),
-            capture: self.ultra.is_on(),
-            block: self.block,
+            matmul_precision: self.switches.matmul_precision,
+            gemm: self.switches.gemm,
+            library: self.switches.tuning.map(LibraryKernels::from),
+            synchronize: self.on.sync.unwrap_or(timing),
+            capture: self.switches.ultra.is_on(),
+            block: self.switches.block,
             profile_steps: 0,
             diagnose: false,
-            deterministic: self.deterministic,
-            check_repeatability: self.deterministic || self.repeatability.is_on(),
+            deterministic: self.on.deterministic,
+            check_repeatability: self.on.deterministic || self.on.repeatability.is_on(),
             sample: 0,
             trace: None,
             count_work: false,

@@ -54,28 +54,14 @@ impl Walk<'_> {
         }
         let checked = self.session.check(self.course, lesson, step)?;
         for (index, (expect, checked)) in expects.iter().zip(&checked).enumerate() {
-            visit.checks.push(checked.into());
-            let said = checked.text.replace('\n', " ");
-            match checked.verdict {
-                Verdict::Passed
-                    if expect.is.is_none() && expect.accepts(f64::MAX) && expect.accepts(0.0) =>
-                {
-                    let place = Place::Check(visit.index, index, "measure");
-                    visit.problem(place, "no number could miss this bound");
-                }
-                Verdict::Passed => {}
-                _ if checked.required => {
-                    let place = Place::Check(visit.index, index, "measure");
-                    visit.problem(
-                        place,
-                        format!("the command does not pass this check. {said}"),
-                    );
-                }
-                verdict => {
-                    visit
-                        .notes
-                        .push(format!("`{}`: {}. {said}", checked.check, verdict.name()))
-                }
+            visit.judge(index, checked, checked.required, ("measure", "the command"));
+            if checked.verdict == Verdict::Passed
+                && expect.is.is_none()
+                && expect.accepts(f64::MAX)
+                && expect.accepts(0.0)
+            {
+                let place = Place::Check(visit.index, index, "measure");
+                visit.problem(place, "no number could miss this bound");
             }
         }
         Ok(None)
@@ -140,23 +126,8 @@ impl Walk<'_> {
         }
         let checked = self.session.check(self.course, visit.lesson, visit.step)?;
         for (index, checked) in checked.iter().enumerate() {
-            visit.checks.push(checked.into());
-            let said = checked.text.replace('\n', " ");
-            match checked.verdict {
-                Verdict::Passed | Verdict::NotEvaluated => {}
-                _ if checked.required && !self.options.fast => {
-                    let place = Place::Check(visit.index, index, "measure");
-                    visit.problem(
-                        place,
-                        format!("a fixed case does not pass this check. {said}"),
-                    );
-                }
-                verdict => {
-                    visit
-                        .notes
-                        .push(format!("`{}`: {}. {said}", checked.check, verdict.name()))
-                }
-            }
+            let needed = checked.required && !self.options.fast;
+            visit.judge(index, checked, needed, ("measure", "a fixed case"));
         }
         Ok(None)
     }

@@ -20,32 +20,28 @@ const FAST_LEARNING_RATE: &str = "0.001";
 
 /// Flags of the small size by themselves, for commands that start runs.
 pub(super) fn shrinking() -> Vec<String> {
-    let small = SMALL.iter();
-    let small = small.flat_map(|(flag, size)| [(*flag).to_string(), size.to_string()]);
-    let slow = ["--learning-rate", FAST_LEARNING_RATE].map(str::to_owned);
-    small.chain(slow).collect()
+    small(|_| None)
 }
 
 /// The same with the model shrunk.
 pub(super) fn shrunk(spec: &RunSpec) -> Result<RunSpec, UsageError> {
     let (tiny, given) = (Preset::Tiny.config(), &spec.flags.training);
-    let small = SMALL.iter().flat_map(|(flag, small)| {
-        let changed = match *flag {
-            "--seq-len" => given
-                .seq_len
-                .map(|length| small * length / tiny.sequence_length),
-            "--batch-size" => given
-                .batch_size
-                .map(|batch| small * batch / tiny.batch_size),
-            _ => None,
-        };
-        [
-            flag.to_string(),
-            changed.map_or(*small, |changed| changed.max(1)).to_string(),
-        ]
+    let changed = |flag: &str| match flag {
+        "--seq-len" => Some((given.seq_len?, tiny.sequence_length)),
+        "--batch-size" => Some((given.batch_size?, tiny.batch_size)),
+        _ => None,
+    };
+    spec.within(&[], &small(changed))
+}
+
+/// The small sizes, each by the factor by which a lesson changed it, as (of the lesson, of `tiny`).
+fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
+    let sizes = SMALL.iter().flat_map(|(flag, small)| {
+        let size = changed(flag).map_or(*small, |(given, tiny)| (small * given / tiny).max(1));
+        [(*flag).to_string(), size.to_string()]
     });
     let slow = ["--learning-rate", FAST_LEARNING_RATE].map(str::to_owned);
-    spec.within(&[], &small.chain(slow).collect::<Vec<_>>())
+    sizes.chain(slow).collect()
 }
 
 /// Whether `flags` put a model of another size in the place of a lesson's.

@@ -113,16 +113,11 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
         .flat_map(|lesson| lesson.steps.iter().flat_map(|step| named(lesson, step)))
         .filter(|run| !own(&run.lesson))
         .collect();
-    let steps = course
-        .lessons()
-        .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
-    steps
+    course
+        .steps()
         .filter(|(lesson, step)| {
             let is_named = |suffix: &str| {
-                named.contains(&RunName {
-                    lesson: lesson.id.clone(),
-                    step: format!("{}{suffix}", step.id),
-                })
+                named.contains(&RunName::new(&lesson.id, format!("{}{suffix}", step.id)))
             };
             is_named("") || is_named(FIXED)
         })

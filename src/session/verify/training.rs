@@ -16,7 +16,6 @@ use crate::recording::{Library, Source};
 use crate::run::play::Speed;
 use crate::run::{Control, Ended, RunSpec, Start, Told, supervise};
 use crate::session::event::StepRef;
-use crate::session::learning::Checked;
 use crate::session::progress::is_complete;
 
 impl Walk<'_> {
@@ -69,8 +68,8 @@ impl Walk<'_> {
                 visit.notes.push(note);
                 refuse_faults(visit, index, check, None);
             } else {
-                visit.checks.push(outcome.into());
-                judge(visit, index, check, outcome);
+                let key = missed_bound(check, outcome.value);
+                visit.judge(index, outcome, check.required, (key, "a good run"));
                 // A bound for one size says nothing about a hundredth of what another size counts.
                 let other_size = resizes(&self.options.flags) && depends_on_size(check);
                 let golden = outcome.value.filter(|_| !other_size);
@@ -157,35 +156,6 @@ impl Walk<'_> {
         self.session.start_run(&run, Some(at), name, command)?;
         self.session.run_ended(&run, ended.exit)?;
         Ok(ended)
-    }
-}
-
-/// A good run has to meet what is required; the rest depends on the machine.
-fn judge(visit: &mut Visit, index: usize, check: &Check, outcome: &Checked) {
-    if outcome.verdict == Verdict::Passed {
-        return;
-    }
-    if outcome.verdict == Verdict::NotEvaluated {
-        visit.notes.push(format!("`{}` needs a GPU", check.id));
-        return;
-    }
-    let said = outcome
-        .text
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    if check.required {
-        let place = Place::Check(visit.index, index, missed_bound(check, outcome.value));
-        visit.problem(
-            place,
-            format!("a good run does not pass this check. {said}"),
-        );
-    } else {
-        visit.notes.push(format!(
-            "`{}`: {}. {said}",
-            check.id,
-            outcome.verdict.name()
-        ));
     }
 }
 

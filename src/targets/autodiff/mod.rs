@@ -50,7 +50,6 @@ impl EngineKind for Autodiff {
         let open = device::open(options.backend, options.device.as_deref())?;
         open.require_dtype(options.operand_dtype)?;
         Ok(Box::new(BurnDevice {
-            facts: DeviceFacts::from(&open),
             open,
             norm: self.norm,
         }))
@@ -131,14 +130,13 @@ fn model(context: &Context, weights: &Weights, device: &Device) -> Llama {
 }
 
 struct BurnDevice {
-    facts: DeviceFacts,
     open: OpenDevice,
     norm: Option<Norm>,
 }
 
 impl EngineDevice for BurnDevice {
     fn facts(&self) -> &DeviceFacts {
-        &self.facts
+        &self.open.facts
     }
 
     fn backend(&self) -> Backend {

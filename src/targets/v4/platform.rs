@@ -10,7 +10,7 @@ use super::{
     HostExecutor, Schedule, Trainer, block,
 };
 use crate::base::device_facts::DeviceFacts;
-use crate::device::driver::{Driver, GemmSpec, Precision, Selection, Vendor};
+use crate::device::driver::{Driver, GemmSpec, Precision, Selection};
 use crate::device::{
     self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, cpu_facts,
     open_driver_of, vulkan,
@@ -99,7 +99,7 @@ fn open_client(choice: BackendChoice, wanted: Option<&str>) -> Result<Platform> 
     });
     let open = device::open(choice, wanted)?;
     Ok(Platform {
-        facts: DeviceFacts::from(&open),
+        facts: open.facts.clone(),
         kind: Kind::Client(open),
     })
 }
@@ -283,10 +283,7 @@ impl EngineDevice for Platform {
         match &self.kind {
             Kind::Host => Backend::Cpu,
             Kind::Client(open) => open.backend,
-            Kind::Driver { driver, .. } => match driver.properties().vendor {
-                Vendor::Amd => Backend::Rocm,
-                Vendor::Nvidia => Backend::Cuda,
-            },
+            Kind::Driver { driver, .. } => driver.properties().vendor.into(),
         }
     }
 

@@ -279,10 +279,9 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::theme::{Glyphs, Palette};
 
     fn shown(text: &str, width: u16) -> String {
-        let theme = Theme::new(Palette::Mono, Glyphs::UNICODE);
+        let theme = Theme::of(true, false);
         let lines = render(text, width, &theme, None);
         let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
         texts.join("\n")

@@ -22,7 +22,7 @@ use super::message::{Effect, Message, RunId};
 use super::panel::Panel;
 use super::theme::Theme;
 use crate::lesson::case::Deed;
-use crate::lesson::{Course, Lesson, RunName, Step, StepKind};
+use crate::lesson::{Course, Lesson, Step, StepKind};
 use crate::recording::Library;
 use crate::session::State;
 use crate::session::case::{Item, Standing};
@@ -153,8 +153,7 @@ impl Model {
     /// The step that is open.
     pub fn here<'a>(&self, course: &'a Course) -> Option<Here<'a>> {
         let at = self.step.as_ref()?.at.clone();
-        let lesson = course.lesson(&at.lesson)?;
-        let step = lesson.step(&at.step)?;
+        let (lesson, step) = course.at(&at)?;
         Some(Here { lesson, step, at })
     }
 
@@ -181,18 +180,15 @@ impl Model {
 
     /// Says something to the learner; nothing else is to be done.
     pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
-        self.notice = Some(Notice {
-            text: text.into(),
-            is_trouble: false,
-        });
-        Vec::new()
+        self.note(text.into(), false)
     }
 
     pub fn warn(&mut self, text: impl Into<String>) -> Vec<Effect> {
-        self.notice = Some(Notice {
-            text: text.into(),
-            is_trouble: true,
-        });
+        self.note(text.into(), true)
+    }
+
+    fn note(&mut self, text: String, is_trouble: bool) -> Vec<Effect> {
+        self.notice = Some(Notice { text, is_trouble });
         Vec::new()
     }
 
@@ -293,12 +289,8 @@ impl Model {
 
     /// The choices of a step's question in the order this learner sees them.
     pub fn order_at(&self, at: &StepRef) -> Vec<usize> {
-        let name = RunName {
-            lesson: at.lesson.clone(),
-            step: at.step.clone(),
-        };
         match self.course.step(&at.lesson, &at.step).map(|it| &it.kind) {
-            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, &name),
+            Some(StepKind::Quiz(quiz)) => quiz.order(&self.state.identity, at),
             _ => Vec::new(),
         }
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::lesson::quiz::Marked;
 use crate::profiler::commands::line::CommandLine;
 use crate::session::event::StepRef;
+use crate::session::learning::Checked;
 use crate::session::learning::HintStage;
 use crate::tui::panel::{Panel, Scroll};
-use crate::tutor::outcome::Shown;
 use crate::tutor::profile::Prepared;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StepView {
     pub at: StepRef,
     pub scroll: Scroll,
@@ -25,7 +25,7 @@ pub struct StepView {
     pub marked: Option<Marked>,
     pub hints: Vec<HintStage>,
     /// Verdicts of this step's checks, as far as they were asked for since it was opened.
-    pub outcomes: Vec<Shown>,
+    pub outcomes: Vec<Checked>,
     /// Flags the learner gave last; none as long as they are the step's own.
     pub flags: Option<Vec<String>>,
     pub search: Option<String>,
@@ -73,18 +73,7 @@ impl StepView {
     pub fn new(at: StepRef) -> Self {
         Self {
             at,
-            scroll: Scroll::default(),
-            reveal: Cell::default(),
-            panel_open: false,
-            choice: None,
-            marked: None,
-            hints: Vec::new(),
-            outcomes: Vec::new(),
-            flags: None,
-            search: None,
-            panel: None,
-            profile: ProfileView::default(),
-            watched: None,
+            ..Self::default()
         }
     }
 }

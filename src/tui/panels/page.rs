@@ -21,6 +21,7 @@ pub enum Text {
 pub struct Page {
     title: String,
     text: Text,
+    area: Area,
     scroll: Scroll,
     search: String,
     /// The lines drawn last, in lower case.
@@ -32,10 +33,16 @@ impl Page {
         Self {
             title: title.into(),
             text,
+            area: Area::Page,
             scroll: Scroll::default(),
             search: String::new(),
             drawn: RefCell::default(),
         }
+    }
+
+    /// With the keys of another area.
+    pub fn with_keys_of(self, area: Area) -> Self {
+        Self { area, ..self }
     }
 }
 
@@ -45,7 +52,7 @@ impl Panel for Page {
     }
 
     fn area(&self) -> Area {
-        Area::Page
+        self.area
     }
 
     fn paint(&self, pane: &mut Pane) {
@@ -70,7 +77,10 @@ impl Panel for Page {
     }
 
     fn commands(&self) -> Vec<Command> {
-        vec![(PanelAction::PageDown, "page down")]
+        match self.area {
+            Area::Page => vec![(PanelAction::PageDown, "page down")],
+            _ => Vec::new(),
+        }
     }
 
     fn text(&self) -> Option<&str> {
@@ -91,16 +101,7 @@ impl Panel for Page {
         let lines = drawn.iter().enumerate();
         let found = lines.filter(|(_, line)| line.contains(&self.search));
         let found: Vec<usize> = found.map(|(at, _)| at).collect();
-        let at = self.scroll.get();
-        let chosen = match forward {
-            true => found.iter().position(|line| *line > at).unwrap_or(0),
-            false => {
-                let before = found.iter().rposition(|line| *line < at);
-                before.unwrap_or(found.len().saturating_sub(1))
-            }
-        };
-        self.scroll.to(*found.get(chosen)?);
-        Some((chosen + 1, found.len()))
+        self.scroll.to_match(&found, forward)
     }
 
     fn hidden(&self) -> (usize, usize) {

@@ -319,12 +319,11 @@ mod tests {
 
     use super::*;
     use crate::tui::sheet;
-    use crate::tui::theme::{Glyphs, Palette};
 
     fn drawn(table: &Table, width: u16, height: u16) -> String {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         table.draw(&mut Pane::new(area, &mut buffer, &theme));
         sheet::text(&buffer)
     }

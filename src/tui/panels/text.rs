@@ -170,7 +170,6 @@ pub fn plus_minus(theme: &Theme) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::theme::{Glyphs, Palette};
 
     fn lines(text: &str, most: u16) -> Vec<String> {
         let lines = paragraph(text, most, Style::new());
@@ -179,7 +178,7 @@ mod tests {
 
     #[test]
     fn text_is_cut_and_wrapped_by_columns_and_nothing_is_lost() {
-        let ascii = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let ascii = Theme::of(true, true);
         assert_eq!(cut("attention", 6, &ascii), "att...");
         assert_eq!(cut("attention", 9, &ascii), "attention");
         assert_eq!(cut("attention", 2, &ascii), "..");
@@ -218,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_bar_shows_the_least_share_and_never_overflows() {
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         assert_eq!(bar(0.001, 4, &theme), ("#".into(), "...".into()));
         assert_eq!(bar(0.0, 4, &theme), (String::new(), "....".into()));
         assert_eq!(bar(7.0, 4, &theme), ("####".into(), String::new()));

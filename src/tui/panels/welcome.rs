@@ -8,12 +8,7 @@ use crate::session::progress::{Access, access};
 use crate::tui::keys::Area;
 use crate::tui::message::Effect;
 use crate::tui::model::Model;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction};
 use crate::tui::update::{navigate, runs};
-
-#[derive(Debug)]
-pub struct Welcome(Page);
 
 /// Over the outline of a first visit; nothing where the course has no run to begin with.
 pub fn open(model: &mut Model) -> Vec<Effect> {
@@ -26,7 +21,7 @@ pub fn open(model: &mut Model) -> Vec<Effect> {
          seen.\n\n**Esc** shows all lessons instead. **?** explains the keys wherever you are.",
         model.course.title, model.course.summary
     );
-    model.open(Welcome(Page::new("Welcome", Text::Markdown(text))))
+    model.open(Page::new("Welcome", Text::Markdown(text)).with_keys_of(Area::Welcome))
 }
 
 /// The first run of a lesson that is open.
@@ -48,30 +43,4 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = navigate::open(model, at.clone());
     effects.extend(runs::start(model, at));
     effects
-}
-
-impl Panel for Welcome {
-    fn title(&self) -> String {
-        self.0.title()
-    }
-
-    fn area(&self) -> Area {
-        Area::Welcome
-    }
-
-    fn paint(&self, pane: &mut Pane) {
-        self.0.paint(pane);
-    }
-
-    fn act(&mut self, action: PanelAction) -> bool {
-        self.0.act(action)
-    }
-
-    fn commands(&self) -> Vec<Command> {
-        Vec::new()
-    }
-
-    fn hidden(&self) -> (usize, usize) {
-        self.0.hidden()
-    }
 }

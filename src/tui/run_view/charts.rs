@@ -77,7 +77,7 @@ pub fn memory(state: &RunState) -> Chart<'_> {
 
 /// Power over the last minutes, by the second.
 pub fn power(state: &RunState, mut pane: Pane) {
-    let readings = state.gpu.readings();
+    let readings = state.gpu.readings.iter();
     let points: Vec<(f64, f64)> = readings
         .filter_map(|(t, gpu)| Some((*t, gpu.power?)))
         .collect();
@@ -86,7 +86,7 @@ pub fn power(state: &RunState, mut pane: Pane) {
         return super::curves::empty(title, NOT_REPORTED, &mut pane);
     };
     let highest = points.iter().map(|(_, watts)| *watts).fold(0.0, f64::max);
-    let source = state.gpu.source();
+    let source = state.gpu.source;
     let plot = Plot {
         title: source.map_or(title.to_owned(), |source| format!("{title}, from {source}")),
         x: Axis::exactly(first.0, last.0, "seconds"),
@@ -106,7 +106,7 @@ fn curve<'a>(
     look: usize,
     history: Option<&'a History>,
 ) -> impl Iterator<Item = Curve<'a>> {
-    let history = history.filter(|history| history.reported() > 0);
+    let history = history.filter(|history| history.reported > 0);
     history.into_iter().map(move |history| Curve {
         name,
         look,

@@ -169,20 +169,15 @@ impl Drawn {
             max: bucket.max / chart.divisor,
             middle: bucket.middle / chart.divisor,
         };
-        let one = |value: f64| Bucket {
-            count: 1,
-            min: value,
-            max: value,
-            middle: value,
-        };
         let history = curve.history;
-        let steps = history.steps() as usize;
+        let steps = history.steps as usize;
         let (buckets, first, shown): (Vec<(f64, Bucket)>, f64, usize) = match span {
             Span::Recent => {
                 let shown: Vec<(f64, Option<f64>)> = history.recent(room).collect();
                 let first = shown.first().map_or(1.0, |(place, _)| *place);
                 let values = shown.iter();
-                let values = values.filter_map(|(place, value)| Some((*place, one((*value)?))));
+                let values =
+                    values.filter_map(|(place, value)| Some((*place, Bucket::of(&[(*value)?])?)));
                 (values.collect(), first, shown.len())
             }
             // One bucket a column of the screen: the band is drawn in whole characters.

@@ -15,14 +15,14 @@ const MOST_READINGS: usize = 240;
 
 #[derive(Clone, Debug, Default)]
 pub struct GpuTrack {
-    latest: Option<(GpuStatus, Chosen)>,
+    pub latest: Option<(GpuStatus, Chosen)>,
     /// Seconds since the start, and the state.
-    readings: VecDeque<(f64, GpuStatus)>,
+    pub readings: VecDeque<(f64, GpuStatus)>,
     power: Vec<PowerSample>,
     /// Readings skipped between two kept power samples.
     stride: usize,
     since_kept: usize,
-    source: Option<&'static str>,
+    pub source: Option<&'static str>,
 }
 
 impl GpuTrack {
@@ -59,19 +59,6 @@ impl GpuTrack {
         self.power.push(sample);
     }
 
-    pub fn latest(&self) -> Option<&(GpuStatus, Chosen)> {
-        self.latest.as_ref()
-    }
-
-    pub fn readings(&self) -> impl Iterator<Item = &(f64, GpuStatus)> {
-        self.readings.iter()
-    }
-
-    /// What the figures come from.
-    pub fn source(&self) -> Option<&'static str> {
-        self.source
-    }
-
     /// Energy for each of `count` equal pieces of the work between `start` and `end`, in seconds since the run's start.
     pub fn energy_per(&self, start: f64, end: f64, count: u64) -> Option<Energy> {
         energy(&self.power, start, end)?.per(count)
@@ -97,14 +84,14 @@ mod tests {
         let gpus = [gpu("MI300X", 3.0), gpu("iGPU", 90.0)];
         let mut track = GpuTrack::default();
         track.add(0.0, &gpus, Some("AMD Instinct MI300X"), "test");
-        let (chosen, how) = track.latest().unwrap();
+        let (chosen, how) = track.latest.as_ref().unwrap();
         assert_eq!((chosen.id.as_str(), *how), ("MI300X", Chosen::TheOne));
         let alike = [gpu("MI300X", 3.0), gpu("MI300X", 70.0)];
         track.add(1.0, &alike, Some("MI300X"), "test");
-        let (chosen, how) = track.latest().unwrap();
+        let (chosen, how) = track.latest.as_ref().unwrap();
         assert_eq!((chosen.busy, *how), (Some(70.0), Chosen::BusiestOf(2)));
         track.add(2.0, &[], Some("MI300X"), "test");
-        assert!(track.latest().is_some());
+        assert!(track.latest.is_some());
     }
 
     #[test]

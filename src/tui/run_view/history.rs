@@ -25,7 +25,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    fn of(values: &[f64]) -> Option<Self> {
+    pub fn of(values: &[f64]) -> Option<Self> {
         Some(Bucket {
             count: values.len() as u64,
             min: values.iter().copied().reduce(f64::min)?,
@@ -54,38 +54,27 @@ fn merge(a: Option<Bucket>, b: Option<Bucket>) -> Option<Bucket> {
 }
 
 /// One figure of every step. A step that did not report it leaves a gap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     recent: VecDeque<Option<f64>>,
     buckets: Vec<Option<Bucket>>,
-    /// Steps in each of `buckets`.
-    width: u64,
+    /// How often neighbouring buckets were merged.
+    doublings: u32,
     /// The bucket being filled, and how many steps of it are in `filled` and `pending`.
     filled: Option<Bucket>,
     filled_steps: u64,
     pending: Vec<Option<f64>>,
-    steps: u64,
-    reported: u64,
-    latest: Option<f64>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        History {
-            recent: VecDeque::new(),
-            buckets: Vec::new(),
-            width: 1,
-            filled: None,
-            filled_steps: 0,
-            pending: Vec::new(),
-            steps: 0,
-            reported: 0,
-            latest: None,
-        }
-    }
+    pub steps: u64,
+    pub reported: u64,
+    pub latest: Option<f64>,
 }
 
 impl History {
+    /// Steps in each of the buckets.
+    fn width(&self) -> u64 {
+        1 << self.doublings
+    }
+
     /// Adds the value of the next step. What is not finite counts as not reported.
     pub fn push(&mut self, value: Option<f64>) {
         let value = value.filter(|value| value.is_finite());
@@ -97,7 +86,7 @@ impl History {
         }
         self.recent.push_back(value);
         self.pending.push(value);
-        let complete = self.filled_steps + self.pending.len() as u64 >= self.width;
+        let complete = self.filled_steps + self.pending.len() as u64 >= self.width();
         if complete || self.pending.len() >= EXACT {
             self.settle();
         }
@@ -119,27 +108,12 @@ impl History {
             self.buckets = pairs
                 .map(|pair| merge(pair[0], pair.get(1).copied().flatten()))
                 .collect();
-            self.width *= 2;
+            self.doublings += 1;
             // The bucket just filled is now the first half of a wider one.
             return;
         }
         self.buckets.push(self.filled.take());
         self.filled_steps = 0;
-    }
-
-    /// Steps seen.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// Steps that reported the figure.
-    pub fn reported(&self) -> u64 {
-        self.reported
-    }
-
-    /// The last value that was reported.
-    pub fn latest(&self) -> Option<f64> {
-        self.latest
     }
 
     /// The last `count` steps, at most [`RECENT`], each with its number counted from 1.
@@ -161,7 +135,7 @@ impl History {
             buckets.push(open);
         }
         let together = buckets.len().div_ceil(most.max(1)).max(1);
-        let width = (self.width * together as u64) as f64;
+        let width = (self.width() * together as u64) as f64;
         buckets
             .chunks(together)
             .enumerate()
@@ -210,7 +184,7 @@ mod tests {
             }
         });
         let history = history(run);
-        assert_eq!((history.steps(), history.reported()), (100_000, 100_000));
+        assert_eq!((history.steps, history.reported), (100_000, 100_000));
         assert!(history.buckets.len() <= BUCKETS && history.recent.len() == RECENT);
         assert!(history.pending.len() <= EXACT);
         let whole = history.whole(60);
@@ -252,8 +226,8 @@ mod tests {
         history.push(None);
         history.push(Some(f64::NAN));
         history.push(Some(7.0));
-        assert_eq!((history.steps(), history.reported()), (4, 2));
-        assert_eq!(history.latest(), Some(7.0));
+        assert_eq!((history.steps, history.reported), (4, 2));
+        assert_eq!(history.latest, Some(7.0));
         let recent: Vec<_> = history.recent(3).collect();
         assert_eq!(recent, [(2.0, None), (3.0, None), (4.0, Some(7.0))]);
         assert_eq!(history.recent_quantile(0.5), Some(6.0));

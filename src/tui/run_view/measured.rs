@@ -80,7 +80,7 @@ pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     match metric {
         metric if metric.is_per_step() => Some(middle(state, metric)?.median),
         Metric::SamplesPerS => told().or_else(|| state.samples_per_s.recent_quantile(0.5)),
-        Metric::LaunchesPerStep => told().or_else(|| state.launches.latest()),
+        Metric::LaunchesPerStep => told().or(state.launches.latest),
         Metric::PeakBytesInUse => Some(state.bytes_in_use.range()?.1),
         Metric::PeakBytesReserved => Some(state.bytes_reserved.range()?.1),
         Metric::FirstStepMs => state.first_step_ms,

@@ -30,8 +30,8 @@ use super::pane::Pane;
 use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::profiler::live::GpuStatus;
 use crate::run::Line as RunLine;
+use crate::session::learning::Checked;
 use crate::tutor::Ending;
-use crate::tutor::outcome::Shown;
 
 /// How a section draws its part of the screen.
 type Draw = fn(&RunView, Pane);
@@ -60,7 +60,7 @@ const LOG: usize = 5;
 const LEAST_CHART: u16 = 5;
 
 /// The panel of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunView {
     state: RunState,
     section: Tabs,
@@ -74,10 +74,7 @@ impl RunView {
     pub fn new(context: RunContext) -> Self {
         RunView {
             state: RunState::new(context),
-            section: Tabs::default(),
-            span: Span::default(),
-            look: Look::default(),
-            back: Cursor::default(),
+            ..RunView::default()
         }
     }
 
@@ -105,7 +102,7 @@ impl RunView {
     }
 
     /// What the checks of its step say.
-    pub fn judged(&mut self, verdicts: Vec<Shown>) {
+    pub fn judged(&mut self, verdicts: Vec<Checked>) {
         self.state.verdicts = verdicts;
     }
 
@@ -134,7 +131,11 @@ impl RunView {
     fn device(&self, mut pane: Pane) {
         let state = &self.state;
         pane.put(figures::device_lines(state, pane.area.width, pane.theme));
-        let has_power = state.gpu.readings().any(|(_, gpu)| gpu.power.is_some());
+        let has_power = state
+            .gpu
+            .readings
+            .iter()
+            .any(|(_, gpu)| gpu.power.is_some());
         let places = if pane.area.width < 76 {
             // One below the other, as many as can be read.
             let fitting = pane.area.height / LEAST_CHART;

@@ -1,6 +1,5 @@
 //! What came of a run that is over: the guess beside the measurement, in large, and the verdicts of its checks.
 
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::measured::measured;
@@ -136,12 +135,7 @@ fn big(text: &str, theme: &Theme) -> Vec<String> {
 fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for outcome in &state.verdicts {
-        let (glyph, style): (&str, Style) = verdict(outcome, theme);
-        let words = format!("{glyph} {}", outcome.words());
-        let mut line = vec![
-            Span::styled(words, style),
-            Span::styled(format!("  {}", outcome.check), theme.muted()),
-        ];
+        let mut line = verdict(outcome, theme);
         if outcome.verdict == Verdict::Passed {
             // What went well needs no more than its first words; the step's text has all of them.
             let said: Vec<&str> = outcome.text.split_whitespace().collect();
@@ -165,11 +159,10 @@ fn verdicts(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
     use crate::analysis::Unit;
-    use crate::tui::theme::{Glyphs, Palette};
 
     #[test]
     fn large_figures_are_those_of_the_text_and_its_unit_is_small() {
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         let rows = big("17.5 ms", &theme);
         assert_eq!(rows[0], " #  ###     ### ");
         assert_eq!(rows[4], "###  #   #  ### ms");

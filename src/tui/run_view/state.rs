@@ -8,11 +8,11 @@ use super::history::History;
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
 use crate::run::Line;
+use crate::session::learning::Checked;
 use crate::train::event::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
 use crate::tutor::Ending;
-use crate::tutor::outcome::Shown;
 
 /// Where the measured steps began.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub struct RunState {
     pub failure: Option<Failure>,
     pub ended: Option<Ending>,
     /// Of the checks of its step, as far as they were evaluated.
-    pub verdicts: Vec<Shown>,
+    pub verdicts: Vec<Checked>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.
@@ -188,7 +188,7 @@ impl RunState {
         let start = self.start?;
         let (t, _) = self.step.as_ref()?;
         let begin = start.t - start.total_ms / 1e3;
-        Some((begin, *t, self.samples_per_s.steps()))
+        Some((begin, *t, self.samples_per_s.steps))
     }
 
     /// Whether the clock was read only after the device had finished; none before the first step.
@@ -222,9 +222,9 @@ mod tests {
     fn warm_up_steps_are_in_the_loss_but_not_in_the_times() {
         let lines = [step(1.0, 1, false), step(2.0, 2, true), step(3.0, 3, true)].join("\n");
         let state = state(&lines);
-        assert_eq!(state.loss.steps(), 3);
-        assert_eq!(state.times[&Metric::TotalMs].steps(), 2);
-        assert_eq!(state.times[&Metric::OptimizerMs].reported(), 0);
+        assert_eq!(state.loss.steps, 3);
+        assert_eq!(state.times[&Metric::TotalMs].steps, 2);
+        assert_eq!(state.times[&Metric::OptimizerMs].reported, 0);
         assert_eq!(state.first_step_ms, Some(100.0));
         assert_eq!(state.measured_interval(), Some((1.9, 3.0, 2)));
     }

@@ -9,7 +9,7 @@ use crate::run::read_line;
 use crate::session::event::RunExit;
 use crate::train::event::Body;
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 
 /// A run on a GPU with launches, memory, kernels; `steps` of it, the times of a generator without chance.
 fn gpu_run(steps: usize) -> Vec<String> {
@@ -255,7 +255,7 @@ fn a_run_of_a_hundred_thousand_steps_is_drawn_whole_and_in_its_latest() {
         }
         view.line(&RunLine::Event(event.clone()));
     }
-    assert_eq!(view.state.times[&Metric::TotalMs].steps(), 99_997);
+    assert_eq!(view.state.times[&Metric::TotalMs].steps, 99_997);
     view.act(PanelAction::NextSection);
     assert!(view.act(PanelAction::Toggle));
     insta::assert_snapshot!("hundred_thousand_steps", sheet_of(&view));
@@ -277,7 +277,7 @@ fn any_area_and_any_state_is_drawn_without_a_panic() {
                 (12, 60),
             ] {
                 let area = Rect::new(0, 0, width, height);
-                for theme in [Theme::default(), Theme::new(Palette::Mono, Glyphs::ASCII)] {
+                for theme in [Theme::default(), Theme::of(true, true)] {
                     let mut buffer = Buffer::empty(area);
                     view.draw(Pane::new(area, &mut buffer, &theme));
                 }

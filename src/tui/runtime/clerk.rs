@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, StepKind};
 use crate::session::event::StepRef;
 use crate::session::{Session, SessionError};
 use crate::tui::message::{Message, News, Reply, Request};
@@ -114,7 +114,9 @@ pub fn answer(session: &mut Session, course: &Course, request: Request) -> Reply
         request,
         Request::Measure | Request::RunFinished { .. } | Request::Profiled { .. }
     );
-    let news = carry_out(session, course, request).unwrap_or_else(|error| News::Failed {
+    // What is about a step that the course does not have any more is about nothing.
+    let done = carry_out(session, course, request).unwrap_or(Ok(News::None));
+    let news = done.unwrap_or_else(|error| News::Failed {
         remedy: error.remedy(),
         message: error.to_string(),
     });
@@ -135,48 +137,38 @@ fn carry_out(
     session: &mut Session,
     course: &Course,
     request: Request,
-) -> Result<News, SessionError> {
-    match request {
+) -> Option<Result<News, SessionError>> {
+    let done = |result: Result<(), SessionError>| result.map(|()| News::None);
+    Some(match request {
         Request::Measure => Ok(News::None),
-        Request::Spend(at, seconds) => session.spend(at, seconds).map(|()| News::None),
-        Request::Predict(at, value) => session.predict(at, value).map(|()| News::None),
-        Request::Reflect(at, text) => session.reflect(at, &text).map(|()| News::None),
+        Request::Spend(at, seconds) => done(session.spend(at, seconds)),
+        Request::Predict(at, value) => done(session.predict(at, value)),
+        Request::Reflect(at, text) => done(session.reflect(at, &text)),
         Request::Skip(at, note) => session.skip(at.clone(), &note).map(|()| News::Skipped(at)),
-        Request::Enter(at) => match find(course, &at) {
-            Some((lesson, step)) => session.turn_to(lesson, step).map(|()| News::None),
-            None => Ok(News::None),
-        },
-        Request::Read(at) => match find(course, &at) {
-            Some((lesson, step)) => session.read(lesson, step).map(|()| News::None),
-            None => Ok(News::None),
-        },
-        Request::Look(at) => match find(course, &at) {
-            Some((_, step)) => {
-                let outcomes = session.outcomes(course, step)?;
-                Ok(News::Looked { at, outcomes })
-            }
-            None => Ok(News::None),
-        },
+        Request::Enter(at) => {
+            let (lesson, step) = course.at(&at)?;
+            done(session.turn_to(lesson, step))
+        }
+        Request::Read(at) => {
+            let (lesson, step) = course.at(&at)?;
+            done(session.read(lesson, step))
+        }
+        Request::Look(at) => {
+            let outcomes = session.outcomes(course, course.at(&at)?.1);
+            outcomes.map(|outcomes| News::Looked { at, outcomes })
+        }
         Request::Answer(at, answer) => {
-            let Some((_, step)) = find(course, &at) else {
-                return Ok(News::None);
-            };
-            let marked = session.answer(at.clone(), course, step, answer)?;
-            Ok(News::Marked(at, marked))
+            let marked = session.answer(at.clone(), course, course.at(&at)?.1, answer);
+            marked.map(|marked| News::Marked(at, marked))
         }
         Request::Suspect(at, suspect) => {
-            if let Some((_, step)) = find(course, &at) {
-                session.suspect(at, step, &suspect)?;
-            }
-            Ok(News::None)
+            let (_, step) = course.at(&at)?;
+            done(session.suspect(at, step, &suspect))
         }
-        Request::Check(at) => check(session, course, at),
+        Request::Check(at) => check(session, course, at)?,
         Request::Hint(at) => {
-            let Some((_, step)) = find(course, &at) else {
-                return Ok(News::None);
-            };
-            let hint = session.next_hint(at.clone(), step)?;
-            Ok(News::Hint { at, hint })
+            let hint = session.next_hint(at.clone(), course.at(&at)?.1);
+            hint.map(|hint| News::Hint { at, hint })
         }
         Request::RunStarted {
             run,
@@ -185,50 +177,39 @@ fn carry_out(
             command,
             recording,
         } => {
-            session.start_run(&run, Some(at), &target, command)?;
-            if let Some(origin) = recording {
-                session.mark_recording(&run, &origin)?;
-            }
-            Ok(News::None)
+            let started = session.start_run(&run, Some(at), &target, command);
+            let marked = started.and_then(|()| match recording {
+                Some(origin) => session.mark_recording(&run, &origin),
+                None => Ok(()),
+            });
+            done(marked)
         }
-        Request::RunFinished { run, at, exit } => {
-            session.run_ended(&run, exit)?;
-            if exit.is_success() {
-                check(session, course, at)
-            } else {
-                Ok(News::None)
+        Request::RunFinished { run, at, exit } => match session.run_ended(&run, exit) {
+            Ok(()) if exit.is_success() => check(session, course, at)?,
+            ended => done(ended),
+        },
+        Request::Profiled { at, command } => {
+            let target = match course.at(&at).map(|(_, step)| &step.kind) {
+                Some(StepKind::Profile { target, .. }) => target.as_str(),
+                _ => "",
+            };
+            match note_profile(session, at.clone(), target, command) {
+                Ok(()) => check(session, course, at)?,
+                Err(error) => Err(error),
             }
         }
-        Request::Profiled { at, command } => profiled(session, course, at, command),
-        Request::Tried(at, tried) => session.check_kernel(at, &tried).map(|()| News::None),
-    }
+        Request::Tried(at, tried) => done(session.check_kernel(at, &tried)),
+    })
 }
 
-fn check(session: &mut Session, course: &Course, at: StepRef) -> Result<News, SessionError> {
-    let Some((lesson, step)) = find(course, &at) else {
-        return Ok(News::None);
-    };
-    let outcomes = session.check(course, lesson, step)?;
-    Ok(News::Checked { at, outcomes })
-}
-
-fn profiled(
+fn check(
     session: &mut Session,
     course: &Course,
     at: StepRef,
-    command: Vec<String>,
-) -> Result<News, SessionError> {
-    let target = match find(course, &at).map(|(_, step)| &step.kind) {
-        Some(StepKind::Profile { target, .. }) => target.clone(),
-        _ => String::new(),
-    };
-    note_profile(session, at.clone(), &target, command)?;
-    check(session, course, at)
-}
-
-fn find<'a>(course: &'a Course, at: &StepRef) -> Option<(&'a Lesson, &'a Step)> {
-    let lesson = course.lesson(&at.lesson)?;
-    Some((lesson, lesson.step(&at.step)?))
+) -> Option<Result<News, SessionError>> {
+    let (lesson, step) = course.at(&at)?;
+    let outcomes = session.check(course, lesson, step);
+    Some(outcomes.map(|outcomes| News::Checked { at, outcomes }))
 }
 
 #[cfg(test)]

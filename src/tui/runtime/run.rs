@@ -29,7 +29,7 @@ pub fn drive(
             if let Told::Started { run: name, .. } = &told {
                 run = Some(name.clone());
             }
-            messages(id, told).for_each(|message| desk.tell(message));
+            desk.tell(Message::Run(id, told));
             Ok(())
         };
         // What prepares stands aside until the run is over.
@@ -45,30 +45,4 @@ pub fn drive(
         };
         desk.tell(Message::RunEnded { id, run, ending });
     });
-}
-
-fn messages(id: RunId, told: Told) -> impl Iterator<Item = Message> {
-    let (message, gpus) = match told {
-        Told::Started { run, command } => (Message::RunStarted { id, run, command }, None),
-        Told::Line(line) => (Message::RunLine { id, line }, None),
-        Told::Clock {
-            seconds,
-            silent,
-            gpus,
-        } => {
-            let gpus = gpus.map(|(gpus, source)| Message::RunGpu {
-                id,
-                seconds,
-                gpus,
-                source,
-            });
-            let clock = Message::RunClock {
-                id,
-                seconds,
-                silent,
-            };
-            (clock, gpus)
-        }
-    };
-    [message].into_iter().chain(gpus)
 }

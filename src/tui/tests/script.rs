@@ -15,7 +15,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::lesson::{Course, Source};
 use crate::recording::{self, Library};
-use crate::run::read_line;
+use crate::run::{Told, read_line};
 use crate::session::event::{RunExit, StepRef};
 use crate::session::{Place, Session};
 use crate::tui::desk::Work;
@@ -340,7 +340,7 @@ impl Script {
         let run = self.begin_run_with(id, stream);
         for line in stream.lines() {
             let line = read_line(line);
-            self.send(Message::RunLine { id, line });
+            self.send(Message::Run(id, Told::Line(line)));
         }
         let ending = Ending {
             exit: Some(RunExit::Status(0)),
@@ -365,11 +365,14 @@ impl Script {
         let folder = self.tutor.hands.session.place.runs().join(&run);
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("events.jsonl"), stream).expect("a file");
-        self.send(Message::RunStarted {
+        let command = vec!["tinyllama-tutor".into(), "run".into(), "v1".into()];
+        self.send(Message::Run(
             id,
-            run: run.clone(),
-            command: vec!["tinyllama-tutor".into(), "run".into(), "v1".into()],
-        });
+            Told::Started {
+                run: run.clone(),
+                command,
+            },
+        ));
         run
     }
 }

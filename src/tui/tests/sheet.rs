@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 
 use crate::tui::pane::Pane;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 
 /// What the tutor promises to look well on.
 pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (100, 30), (160, 45)];
@@ -18,16 +18,16 @@ pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (100, 30), (160, 45)];
 pub fn sheet(draw: impl Fn(Pane)) -> String {
     let mut sheet = String::new();
     for (width, height) in SIZES {
-        let picture = |palette, glyphs| {
+        let picture = |no_color, ascii| {
             let area = Rect::new(0, 0, width, height);
             let mut buffer = Buffer::empty(area);
-            let theme = Theme::new(palette, glyphs);
+            let theme = Theme::of(no_color, ascii);
             draw(Pane::new(area, &mut buffer, &theme));
             buffer
         };
-        let colour = picture(Palette::Ansi16, Glyphs::UNICODE);
-        let mono = picture(Palette::Mono, Glyphs::UNICODE);
-        let ascii = picture(Palette::Mono, Glyphs::ASCII);
+        let colour = picture(false, false);
+        let mono = picture(true, false);
+        let ascii = picture(true, true);
         let _ = write!(sheet, "=== {width}x{height}\n{}", text(&colour));
         let _ = write!(sheet, "--- styles in colour\n{}", styles(&colour));
         let _ = write!(sheet, "--- styles without\n{}", styles(&mono));

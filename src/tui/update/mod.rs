@@ -51,19 +51,7 @@ fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
     match message {
         Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
-        Message::RunStarted { id, run, command } => runs::started(model, id, run, command),
-        Message::RunLine { id, line } => runs::line(model, id, &line),
-        Message::RunClock {
-            id,
-            seconds,
-            silent,
-        } => runs::with_view(model, id, |view| view.clock(seconds, silent)),
-        Message::RunGpu {
-            id,
-            seconds,
-            gpus,
-            source,
-        } => runs::with_view(model, id, |view| view.gpu(seconds, &gpus, source)),
+        Message::Run(id, told) => runs::told(model, id, told),
         Message::RunEnded { id, run, ending } => runs::ended(model, id, run, ending),
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),

@@ -108,8 +108,7 @@ pub fn open_lesson(model: &mut Model, id: &str) -> Vec<Effect> {
 /// Turns to a step, if its lesson is open.
 pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
     let course = Arc::clone(&model.course);
-    let (Some(lesson), Some(step)) = (course.lesson(&at.lesson), course.step(&at.lesson, &at.step))
-    else {
+    let Some((lesson, step)) = course.at(&at) else {
         return Vec::new();
     };
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {

@@ -92,18 +92,6 @@ fn stands_in(text: &str, word: &str) -> bool {
         })
 }
 
-/// Searches what is read over the screen.
-pub fn search_panel(model: &mut Model, text: Option<&str>, forward: bool) -> Vec<Effect> {
-    let found = match &mut model.overlay {
-        Some(Overlay::Panel(panel)) => panel.search(text, forward),
-        _ => None,
-    };
-    match found {
-        Some((number, of)) => model.tell(format!("line {number} of {of}")),
-        None => model.warn("This is not on the page."),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

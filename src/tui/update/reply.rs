@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
 use crate::session::event::StepRef;
+use crate::session::learning::Checked;
 use crate::tui::keys::Area;
 use crate::tui::message::{Effect, News, Reply};
 use crate::tui::model::Model;
 use crate::tui::model::run::Phase;
 use crate::tui::model::step::Reveal;
 use crate::tui::panels::messages;
-use crate::tutor::outcome::Shown;
 use crate::tutor::turns::{self, Turn};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
@@ -32,7 +32,7 @@ pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
 }
 
 /// Another round, where the checks of a run that has just ended leave it open which is faster.
-fn turn(model: &Model, at: &StepRef, outcomes: &[Shown]) -> Option<Turn> {
+fn turn(model: &Model, at: &StepRef, outcomes: &[Checked]) -> Option<Turn> {
     let step = model.course.step(&at.lesson, &at.step)?;
     let run = model.run_at(at)?;
     let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
@@ -69,7 +69,7 @@ fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Vec<Effect> {
 }
 
 /// The figures of a step's run show the verdicts, too.
-fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Shown>) {
+fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
         run.view.judged(outcomes);
@@ -109,7 +109,7 @@ fn news(model: &mut Model, news: News) -> Vec<Effect> {
             let Some(view) = model.view_at(&at) else {
                 return Vec::new();
             };
-            let is_missed = |it: &&Shown| it.required && it.verdict != Verdict::Passed;
+            let is_missed = |it: &&Checked| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);

@@ -3,10 +3,10 @@
 use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
-use crate::run::Line;
+use crate::run::Told;
 use crate::session::event::{RunExit, StepRef};
 use crate::tui::desk::Work;
-use crate::tui::message::{Effect, Message, ReadRun, Request, RunId};
+use crate::tui::message::{Effect, Message, Request, RunId};
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{Confirm, Overlay};
 use crate::tui::model::run::{Phase, Played, Run};
@@ -103,12 +103,15 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
         job: Box::new(move |desk| {
             // What cannot be read is as good as gone: the text says how often it ran.
             if let Ok((view, ending)) = RunView::read(&desk.runs.folder().join(&run), context) {
-                let read = ReadRun {
+                let read = Run {
+                    id: RunId(0),
                     at,
-                    run,
-                    target,
+                    job: Job::Run(target),
+                    flags: Vec::new(),
+                    played: None,
+                    phase: Phase::Over(ending),
+                    run: Some(run),
                     view,
-                    ending,
                 };
                 desk.tell(Message::RunRead(Box::new(read)));
             }
@@ -117,25 +120,14 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
 }
 
 /// A run of an earlier day stands where it was made.
-pub fn read(model: &mut Model, read: ReadRun) -> Vec<Effect> {
-    if model.run_at(&read.at).is_some() {
+pub fn read(model: &mut Model, mut run: Run) -> Vec<Effect> {
+    if model.run_at(&run.at).is_some() {
         return Vec::new();
     }
-    let flags = model.flags_at(&read.at);
-    let mut view = read.view;
-    if let Some(open) = model.view_at(&read.at) {
-        view.judged(open.outcomes.clone());
+    (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
+    if let Some(open) = model.view_at(&run.at) {
+        run.view.judged(open.outcomes.clone());
     }
-    let run = Run {
-        id: model.next_run(),
-        at: read.at,
-        job: Job::Run(read.target),
-        flags,
-        played: None,
-        phase: Phase::Over(read.ending),
-        run: Some(read.run),
-        view,
-    };
     model.runs.insert(0, run);
     Vec::new()
 }
@@ -163,9 +155,7 @@ fn prediction(model: &Model, at: &StepRef) -> Option<Prediction> {
         let StepKind::Predict { measure } = &step.kind else {
             return None;
         };
-        let is_about =
-            |name: &crate::lesson::RunName| name.lesson == at.lesson && name.step == at.step;
-        if !measure.runs().any(is_about) {
+        if !measure.runs().any(|name| name == at) {
             return None;
         }
         let value = model.state.step(&at.lesson, &step.id)?.prediction?;
@@ -223,35 +213,38 @@ fn earlier(
     earlier
 }
 
-pub fn started(model: &mut Model, id: RunId, run: String, command: Vec<String>) -> Vec<Effect> {
+pub fn told(model: &mut Model, id: RunId, told: Told) -> Vec<Effect> {
+    let is_shown = shown(model) == Some(id);
     let Some(asked) = model.run_mut(id) else {
         return Vec::new();
     };
-    asked.run = Some(run.clone());
-    let request = Request::RunStarted {
-        run,
-        at: asked.at.clone(),
-        target: asked.job.name().to_string(),
-        command,
-        recording: asked.played.as_ref().map(|played| played.origin.clone()),
-    };
-    vec![Effect::Session(request)]
-}
-
-pub fn line(model: &mut Model, id: RunId, line: &Line) -> Vec<Effect> {
-    let is_shown = shown(model) == Some(id);
-    if let Some(run) = model.run_mut(id) {
-        run.view.line(line);
-    }
-    // A run in the background shows as one word in the status line, which the clock keeps up to date.
-    model.dirty = is_shown;
-    Vec::new()
-}
-
-/// Lets a run's view know something.
-pub fn with_view(model: &mut Model, id: RunId, tell: impl FnOnce(&mut RunView)) -> Vec<Effect> {
-    if let Some(run) = model.run_mut(id) {
-        tell(&mut run.view);
+    match told {
+        Told::Started { run, command } => {
+            asked.run = Some(run.clone());
+            let request = Request::RunStarted {
+                run,
+                at: asked.at.clone(),
+                target: asked.job.name().to_string(),
+                command,
+                recording: asked.played.as_ref().map(|played| played.origin.clone()),
+            };
+            return vec![Effect::Session(request)];
+        }
+        Told::Line(line) => {
+            asked.view.line(&line);
+            // A run in the background shows as one word in the status line, which the clock keeps up to date.
+            model.dirty = is_shown;
+        }
+        Told::Clock {
+            seconds,
+            silent,
+            gpus,
+        } => {
+            asked.view.clock(seconds, silent);
+            if let Some((gpus, source)) = gpus {
+                asked.view.gpu(seconds, &gpus, source);
+            }
+        }
     }
     Vec::new()
 }

@@ -2,7 +2,6 @@
 
 use super::act;
 use super::navigate::through_outline;
-use super::references::search_panel;
 use crate::session::event::StepRef;
 use std::sync::Arc;
 
@@ -90,50 +89,37 @@ pub fn search(model: &mut Model) -> Vec<Effect> {
         at.unwrap_or_else(|| StepRef::new("", "")),
         "Search",
         "In this text. Enter finds; > and < go on and back.",
-        |model, _, text| {
-            if model.panel_over().is_some() {
-                return Ok(search_panel(model, Some(text), true));
-            }
-            if let Some(view) = &mut model.step {
-                view.search = Some(text.to_string()).filter(|text| !text.is_empty());
-            }
-            Ok(next_match(model))
-        },
+        |model, _, text| Ok(to_match(model, Some(text), true)),
     );
     model.lay(Overlay::Ask(ask.with(&last.unwrap_or_default())))
 }
 
 pub fn next_match(model: &mut Model) -> Vec<Effect> {
-    if model.panel_over().is_some() {
-        return search_panel(model, None, true);
-    }
-    to_match(model, |matches, at| {
-        matches.iter().position(|line| *line > at).unwrap_or(0)
-    })
+    to_match(model, None, true)
 }
 
 pub fn previous_match(model: &mut Model) -> Vec<Effect> {
-    if model.panel_over().is_some() {
-        return search_panel(model, None, false);
-    }
-    to_match(model, |matches, at| {
-        let before = matches.iter().rposition(|line| *line < at);
-        before.unwrap_or(matches.len() - 1)
-    })
+    to_match(model, None, false)
 }
 
-/// Goes to one of the matches, which `choose` picks by the line that is the first on the screen.
-fn to_match(model: &mut Model, choose: fn(&[usize], usize) -> usize) -> Vec<Effect> {
+/// Goes to a place where `text` stands, none meaning what was searched for before.
+fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Vec<Effect> {
+    if let Some(Overlay::Panel(panel)) = &mut model.overlay {
+        return match panel.search(text, forward) {
+            Some((number, of)) => model.tell(format!("line {number} of {of}")),
+            None => model.warn("This is not on the page."),
+        };
+    }
+    if let (Some(text), Some(view)) = (text, &mut model.step) {
+        view.search = Some(text.to_string()).filter(|text| !text.is_empty());
+    }
     let view = model.step.as_ref();
     let Some((view, search)) = view.and_then(|view| Some((view, view.search.as_ref()?))) else {
         return Vec::new();
     };
     let matches = document(model).matches(search);
-    if matches.is_empty() {
-        return model.warn(format!("\"{search}\" is not in this step's text."));
+    match view.scroll.to_match(&matches, forward) {
+        Some((number, of)) => model.tell(format!("line {number} of {of} with \"{search}\"")),
+        None => model.warn(format!("\"{search}\" is not in this step's text.")),
     }
-    let chosen = choose(&matches, view.scroll.get());
-    view.scroll.to(matches.get(chosen).copied().unwrap_or(0));
-    let (number, of) = (chosen + 1, matches.len());
-    model.tell(format!("line {number} of {of} with \"{search}\""))
 }

@@ -151,23 +151,16 @@ fn step(list: &mut List) {
         add(Action::Hint, "hint");
     }
     match &here.step.kind {
-        StepKind::Run { .. } => {
-            if run.is_some() {
+        kind @ (StepKind::Run { .. } | StepKind::Command { .. } | StepKind::Investigate(_)) => {
+            if run.is_some() && !matches!(kind, StepKind::Command { .. }) {
                 add(Action::View, "figures");
             }
-            if run.is_some() && !is_alive && matches!(primary, Some(Primary::Next)) {
+            let may_again = run.is_some() && !is_alive && matches!(primary, Some(Primary::Next));
+            if may_again && matches!(kind, StepKind::Run { .. }) {
                 add(Action::Again, "run again");
             }
-            add(Action::Flags, "flags");
-            if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
-                add(Action::Play, "recording");
-            }
-        }
-        StepKind::Command { .. } | StepKind::Investigate(_) => {
-            if matches!(here.step.kind, StepKind::Command { .. }) {
+            if !matches!(kind, StepKind::Investigate(_)) {
                 add(Action::Flags, "flags");
-            } else if run.is_some() {
-                add(Action::View, "figures");
             }
             if !model.may_have_gpu && model.recording_at(&here.at).is_some() {
                 add(Action::Play, "recording");

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::layout::text_area;
 use crate::lesson::{Verdict, live};
+use crate::session::learning::Checked;
 use crate::session::state::{Status, StepProgress};
 use crate::tui::keys::{Action, Area};
 use crate::tui::markdown;
@@ -14,7 +15,6 @@ use crate::tui::markdown::wrap::{hanging, wrap_plain};
 use crate::tui::model::step::StepView;
 use crate::tui::model::{Here, Model};
 use crate::tui::theme::Theme;
-use crate::tutor::outcome::Shown;
 
 /// Lines of a step's text, and where in them things are.
 #[derive(Debug, Default)]
@@ -172,11 +172,9 @@ impl Writer<'_> {
         self.document.news = Some(self.document.lines.len());
         self.line("Checks", self.theme.emphasis());
         for outcome in &self.view.outcomes {
-            let (glyph, style) = mark(outcome, self.theme);
-            self.document.lines.push(Line::from(vec![
-                Span::styled(format!("{glyph} {}", outcome.words()), style),
-                Span::styled(format!("  {}", outcome.check), self.theme.muted()),
-            ]));
+            self.document
+                .lines
+                .push(verdict(outcome, self.theme).into());
             let width = self.width.saturating_sub(2);
             let text = markdown::render(&outcome.text, width, self.theme, None);
             let text = text.into_iter().map(|mut line| {
@@ -188,12 +186,16 @@ impl Writer<'_> {
     }
 }
 
-/// The glyph and the look of a verdict.
-pub fn mark(outcome: &Shown, theme: &Theme) -> (&'static str, Style) {
-    match outcome.verdict {
+/// A check's verdict in glyph, word and colour, and its name.
+pub fn verdict(outcome: &Checked, theme: &Theme) -> Vec<Span<'static>> {
+    let (glyph, style) = match outcome.verdict {
         Verdict::Passed => (theme.glyphs.check, theme.good()),
         Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
         Verdict::NotYet => (theme.glyphs.skipped, theme.warning()),
         Verdict::Inconclusive | Verdict::NotEvaluated => (theme.glyphs.undecided, theme.warning()),
-    }
+    };
+    vec![
+        Span::styled(format!("{glyph} {}", outcome.words()), style),
+        Span::styled(format!("  {}", outcome.check), theme.muted()),
+    ]
 }

@@ -15,7 +15,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-pub use self::document::{document, mark as verdict};
+pub use self::document::{document, verdict};
 pub use self::layout::text_area;
 pub use self::overlay::framed;
 use super::model::step::Reveal;

@@ -62,8 +62,7 @@ fn line(model: &Model) -> (String, Style) {
     }
     let messages = match model.unread_messages() {
         0 => return (String::new(), theme.text()),
-        1 => "1 unread message".to_string(),
-        count => format!("{count} unread messages"),
+        count => plural(count, "unread message"),
     };
     let key = model.keys.shown(Area::Everywhere, messages::ACTION);
     (format!("{messages}: press {key}"), theme.accent())

@@ -5,9 +5,7 @@ use burn::tensor::DType;
 use super::repeated::{fuse, transposed_heads};
 use super::{KeyValueLayout, RotaryAttention, RotaryAttentionGradient};
 use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
-use crate::flash_attention::{
-    Backward, FlashAttentionBlock, Forward, HeadView, Shape, backward, forward,
-};
+use crate::flash_attention::{FlashAttentionBlock, HeadView, Shape, backward, forward};
 use crate::launch::CubeBlock;
 use crate::rope;
 
@@ -33,21 +31,10 @@ impl RotaryAttention for CubeBackend {
         let statistics = [shape.batch, shape.heads, shape.seq];
         let log_sum_exp = empty(&turned, statistics, DType::F32);
         let ([query, key, value], seen) = inputs(&turned, shape, layout);
-        let tensors = Forward {
-            query: &query,
-            key: &key,
-            value: &value,
-            output: &rows(&output, shape),
-            log_sum_exp: &log_sum_exp.handle,
-        };
         let block = FlashAttentionBlock::new(&turned.client, seen, None);
-        check(forward(
-            &turned.client,
-            tensors,
-            seen,
-            element(&turned),
-            &block,
-        ));
+        let views = [&query, &key, &value, &rows(&output, shape)];
+        let (client, sums, dtype) = (&turned.client, &log_sum_exp.handle, element(&turned));
+        check(forward(client, views, sums, seen, dtype, &block));
         (output, turned, log_sum_exp)
     }
 }
@@ -80,26 +67,13 @@ impl RotaryAttentionGradient for CubeBackend {
                 (results.into(), views)
             }
         };
-        let tensors = Backward {
-            query: &query,
-            key: &key,
-            value: &value,
-            output: &rows(&output, shape),
-            output_gradient: &rows(&gradient, shape),
-            log_sum_exp: &log_sum_exp.handle,
-            delta: &delta.handle,
-            query_gradient: &views[0],
-            key_gradient: &views[1],
-            value_gradient: &views[2],
-        };
         let block = FlashAttentionBlock::new(&turned.client, seen, None);
-        check(backward(
-            &turned.client,
-            tensors,
-            seen,
-            element(&turned),
-            &block,
-        ));
+        let (client, dtype) = (&turned.client, element(&turned));
+        let [output, gradient] = [&output, &gradient].map(|tensor| rows(tensor, shape));
+        let [dq, dk, dv] = views.each_ref();
+        let views = [&query, &key, &value, &output, &gradient, dq, dk, dv];
+        let statistics = [&log_sum_exp.handle, &delta.handle];
+        check(backward(client, views, statistics, seen, dtype, &block));
         let gradient = match <[CubeTensor; 3]>::try_from(results) {
             Ok(parts) => into_contiguous(fuse::<CubeBackend>(parts, shape)),
             Err(mut fused) => fused.remove(0),
@@ -131,27 +105,10 @@ fn rows(output: &CubeTensor, shape: Shape) -> HeadView {
 
 /// Turns queries and keys of `x` in place.
 fn turn(x: &CubeTensor, table: &CubeTensor, shape: Shape, inverse: bool) {
-    let Shape {
-        batch,
-        seq,
-        heads,
-        key_heads,
-        head_dim,
-        ..
-    } = shape;
-    let shape = rope::Shape::of(batch, seq, heads, key_heads, head_dim);
-    let buffers = rope::Buffers {
-        x: &x.handle,
-        table: &table.handle,
-        y: None,
-    };
-    let block = CubeBlock::new(rope::NAME, &x.client, None);
+    let shape = rope::Shape::of(shape);
+    let (client, buffers) = (&x.client, [&x.handle, &table.handle]);
+    let (dtype, block) = (element(x), CubeBlock::new(rope::NAME, client, None));
     check(rope::turn(
-        &x.client,
-        buffers,
-        shape,
-        inverse,
-        element(x),
-        &block,
+        client, buffers, None, shape, inverse, dtype, &block,
     ));
 }

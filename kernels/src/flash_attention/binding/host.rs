@@ -85,14 +85,7 @@ fn scale(heads: &Tensor<4>) -> f32 {
 
 /// Turns the query and key heads of every row by its position, or back.
 fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2> {
-    let Shape {
-        batch,
-        seq: sequence,
-        heads,
-        key_heads,
-        head_dim,
-        ..
-    } = shape;
+    let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let all = heads + 2 * key_heads;
     let turned = heads + key_heads;
     let grid = qkv.reshape([batch, sequence, all, head_dim / 2, 2]);
@@ -110,14 +103,7 @@ fn turn(qkv: Tensor<2>, table: Tensor<3>, shape: Shape, back: bool) -> Tensor<2>
 
 /// Queries, keys and values as `[batch, heads, sequence, head_dim]`, keys and values repeated for their query heads.
 fn split(qkv: Tensor<2>, shape: Shape) -> [Tensor<4>; 3] {
-    let Shape {
-        batch,
-        seq: sequence,
-        heads,
-        key_heads,
-        head_dim,
-        ..
-    } = shape;
+    let [batch, sequence, heads, key_heads, head_dim] = shape.sides();
     let grid = qkv
         .reshape([batch, sequence, heads + 2 * key_heads, head_dim])
         .swap_dims(1, 2);

@@ -139,7 +139,7 @@ mod cube {
     use super::{LibraryAttention, LibraryAttentionGradient, LibraryChoice};
     use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
     use crate::flash_attention::launch::log_sum_exp;
-    use crate::flash_attention::{FlashAttentionBlock, HeadView, LogSumExp, Shape};
+    use crate::flash_attention::{FlashAttentionBlock, HeadView, Shape};
     use crate::launch::F32;
 
     impl LibraryAttention for CubeBackend {
@@ -173,19 +173,10 @@ mod cube {
         let shape = Shape::new(batch, sequence, heads, heads, head_dim);
         let result = empty(query, [batch, heads, sequence], DType::F32);
         let view = |tensor: &CubeTensor| HeadView::heads_first(&tensor.handle, shape, heads);
-        let tensors = LogSumExp {
-            query: &view(query),
-            key: &view(key),
-            log_sum_exp: &result.handle,
-        };
         let block = FlashAttentionBlock::new(&query.client, shape, None);
-        check(log_sum_exp(
-            &query.client,
-            tensors,
-            shape,
-            element(query),
-            &block,
-        ));
+        let (views, sums) = ([&view(query), &view(key)], &result.handle);
+        let (client, dtype) = (&query.client, element(query));
+        check(log_sum_exp(client, views, sums, shape, dtype, &block));
         result
     }
 

@@ -14,14 +14,7 @@ pub(super) fn transposed_heads<B: Backend>(
     projection: FloatTensor<B>,
     sizes: Sizes,
 ) -> [FloatTensor<B>; 2] {
-    let Sizes {
-        batch,
-        seq: sequence,
-        heads,
-        key_heads,
-        head_dim,
-        ..
-    } = sizes;
+    let [batch, sequence, heads, key_heads, head_dim] = sizes.sides();
     let all = heads + 2 * key_heads;
     let grid = B::float_reshape(projection, Shape::new([batch, sequence, all, head_dim]));
     [heads, heads + key_heads].map(|first| {

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::launch::{CubeBlock, F32};
     use crate::source::InfoPassing;
-    use crate::swiglu::{self, Forward, Shape};
+    use crate::swiglu::{self, Shape};
 
     const SHAPE: Shape = Shape {
         rows: 3,
@@ -195,11 +195,7 @@ mod tests {
 
     fn forward(device: &Offline, gate_up: Handle, y: &Handle) -> Result<(), KernelError> {
         let block = CubeBlock::new("swiglu", device.client(), None);
-        let buffers = Forward {
-            gate_up: &[gate_up],
-            y,
-        };
-        swiglu::forward(device.client(), buffers, SHAPE, F32, &block)
+        swiglu::forward(device.client(), &[gate_up], y, SHAPE, F32, &block)
     }
 
     fn packed(target: &str, first: usize) -> Result<Vec<Launch>, SourceError> {

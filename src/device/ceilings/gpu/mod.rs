@@ -79,40 +79,35 @@ pub(super) fn measure(
             return measured;
         }
     };
-    let mut notes = vec![];
-    let mut note = |what: &str, error: DriverError| notes.push(format!("{what}: {error}"));
-
     // First, because it also brings the clocks up.
     progress("multiply-adds outside of matrix units");
-    match multiply_adds(&bench, &module) {
-        Ok(rates) => measured.compute.push(rates),
-        Err(error) => note("f32 multiply-adds", error),
-    }
+    let rates = multiply_adds(&bench, &module);
+    let rates = measured.noted("f32 multiply-adds", rates);
+    measured.compute.extend(rates);
     progress("launching and waiting");
-    match launches(&bench, &module) {
-        Ok(latency) => measured.launch = Some(latency),
-        Err(error) => note("launches", error),
-    }
-    match waits(&bench, &module) {
-        Ok(latency) => measured.synchronise = Some(latency),
-        Err(error) => note("waiting", error),
-    }
+    measured.launch = measured.noted("launches", launches(&bench, &module));
+    measured.synchronise = measured.noted("waiting", waits(&bench, &module));
     progress("copies from memory and within the cache");
     for level in [Level::Cold, Level::Warm] {
-        match copies(&bench, &module, level) {
-            Ok(rates) => measured.bandwidth.push(rates),
-            Err(error) => note("copies", error),
-        }
+        let rates = measured.noted("copies", copies(&bench, &module, level));
+        measured.bandwidth.extend(rates);
     }
     for precision in [Precision::F32, Precision::Tf32, Precision::Bf16] {
         progress(&format!("matrix products in {precision}"));
-        match products::measure(&bench, &module, precision) {
-            Ok(rates) => measured.compute.push(rates),
-            Err(error) => note(&format!("{precision} matrix products"), error),
-        }
+        let rates = products::measure(&bench, &module, precision);
+        let rates = measured.noted(&format!("{precision} matrix products"), rates);
+        measured.compute.extend(rates);
     }
-    measured.notes.extend(notes);
     measured
+}
+
+impl Measured {
+    /// What was measured; why it was not becomes a note.
+    fn noted<T>(&mut self, what: &str, found: Result<T>) -> Option<T> {
+        found
+            .map_err(|error| self.notes.push(format!("{what}: {error}")))
+            .ok()
+    }
 }
 
 /// What `work` does in a second, when a pass of it took so many milliseconds.

@@ -19,10 +19,9 @@ mod statistics;
 mod summary_text;
 mod wall_clock;
 
-use std::fmt;
-
 use super::sample::Sample;
 use super::{Reading, Rows};
+use crate::base::named::known_by_name;
 
 /// A format a profiler writes.
 pub struct Format {
@@ -58,22 +57,4 @@ pub static FORMATS: &[Format] = &[
     compute_ceilings::FORMAT,
 ];
 
-impl PartialEq for Format {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Format {}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl fmt::Debug for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+known_by_name!(Format);

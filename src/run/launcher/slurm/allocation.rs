@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::array::ARRAYS;
-use super::{ONE, queue};
+use super::{SUBMITTED, queue};
 use crate::base::file::replace;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
@@ -103,13 +103,9 @@ fn is_alive(job: &str) -> bool {
 }
 
 fn flags(asked: &[OsString]) -> Vec<OsString> {
-    let own = [
-        "--parsable",
-        "--job-name=tinyllama-tutor",
-        "--output=/dev/null",
-        "--no-requeue",
-        "--chdir=/",
-    ];
-    let own = own.into_iter().chain(ONE).map(OsString::from);
+    let own = SUBMITTED
+        .into_iter()
+        .chain(["--chdir=/"])
+        .map(OsString::from);
     own.chain(asked.iter().cloned()).collect()
 }

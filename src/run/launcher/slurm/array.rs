@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{ONE, asked, queue};
+use super::{SUBMITTED, asked, queue};
 use crate::base::file::{create_private, replace};
 use crate::base::foreign;
 use crate::run::Launcher;
 use crate::run::launcher::far::{Far, stream};
-use crate::run::launcher::{near, wrap};
+use crate::run::launcher::{launch, near, wrap};
 
 /// Its words are those that `sbatch` was given after it.
 const SCRIPT: &str = "#!/bin/sh\nexec \"$@\"\n";
@@ -45,11 +45,7 @@ pub(in crate::run::launcher) fn submit(
     flags.extend(asked(&launcher.settings));
     flags.push(script.into());
     flags.extend(wrap(&launcher.settings));
-    flags.extend([
-        launcher.program_there().into(),
-        "launch".into(),
-        "piece".into(),
-    ]);
+    flags.extend(launch(&launcher.program_there(), "piece"));
     flags.push(name.clone().into());
     let job = queue::submit(&flags, "")?;
     if let Some(keeper) = launcher.keeper() {
@@ -61,11 +57,7 @@ pub(in crate::run::launcher) fn submit(
         writeln!(file, "{job}")?;
     }
     let wait = |at: usize| {
-        let mut words: Vec<OsString> = vec![
-            launcher.program.clone().into(),
-            "launch".into(),
-            "wait".into(),
-        ];
+        let mut words = launch(&launcher.program, "wait");
         words.push(format!("--launcher={}", launcher.json()).into());
         words.extend([
             format!("--job={job}_{at}").into(),
@@ -79,13 +71,7 @@ pub(in crate::run::launcher) fn submit(
 fn own_flags(folder: &Path, pieces: usize, at_once: usize) -> Vec<OsString> {
     // In file names Slurm obeys what follows a per cent sign.
     let plain = folder.to_string_lossy().replace('%', "%%");
-    let own = [
-        "--parsable",
-        "--job-name=tinyllama-tutor",
-        "--output=/dev/null",
-        "--no-requeue",
-    ];
-    let own = own.into_iter().chain(ONE).map(OsString::from);
+    let own = SUBMITTED.into_iter().map(OsString::from);
     let named = [
         format!("--array=0-{}%{at_once}", pieces - 1),
         format!("--error={plain}/%a.err"),

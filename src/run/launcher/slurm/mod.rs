@@ -52,6 +52,16 @@ fn asked(settings: &Settings) -> Vec<OsString> {
 /// One process on one node.
 const ONE: [&str; 2] = ["--nodes=1", "--ntasks=1"];
 
+/// What every job is submitted with.
+const SUBMITTED: [&str; 6] = [
+    "--parsable",
+    "--job-name=tinyllama-tutor",
+    "--output=/dev/null",
+    "--no-requeue",
+    ONE[0],
+    ONE[1],
+];
+
 /// What starts a program as a job, or a step, of its own.
 pub(super) fn alone(settings: &Settings) -> Vec<OsString> {
     let mut words = vec![OsString::from("srun")];

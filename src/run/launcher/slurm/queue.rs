@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use crate::base::clock::since_1970;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 
@@ -158,8 +159,7 @@ impl Job {
     }
 
     pub(super) fn seconds_left(&self) -> Option<f64> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-        let left = self.start?.checked_sub(now)?;
+        let left = self.start?.checked_sub(since_1970().as_secs())?;
         Some(left as f64)
     }
 }

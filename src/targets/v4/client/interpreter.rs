@@ -12,7 +12,7 @@ use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
 
 use super::ClientOptions;
 use super::tensors::Tensors;
-use crate::model::{ModelConfig, NORM_EPSILON, Part, part, rotary_table};
+use crate::model::{ModelConfig, NORM_EPSILON, Part, attention_shape, part, rotary_table};
 use crate::targets::v4::buffers::Handle;
 use crate::targets::v4::layout::{Layout, ParameterIndex};
 use crate::targets::v4::operation::{Operation, Product};
@@ -20,8 +20,8 @@ use crate::targets::v4::schedule::{LOSS_RING, Node, Schedule};
 
 /// What operations work on.
 pub struct Interpreter {
-    device: Device,
-    options: ClientOptions,
+    pub device: Device,
+    pub options: ClientOptions,
     hyperparameters: Hyperparameters,
     shape: Shape,
     layout: Layout,
@@ -60,11 +60,6 @@ impl Interpreter {
         self.rotary = rotary(&schedule.config, &self.device);
         self.tensors.keep_weights();
         self.losses.clear();
-    }
-
-    /// Forgets the moments and starts counting updates anew.
-    pub fn forget_updates(&mut self) {
-        self.updates.clear();
     }
 
     /// Hands a node to burn, under the name that observed launches go by.
@@ -203,7 +198,7 @@ impl Interpreter {
         };
         let a = stored(matrices.get(product.a)?, product.a_transposed);
         let b = stored(matrices.get(product.b)?, product.b_transposed);
-        let choice = self.options.library.choice();
+        let choice = self.options.library;
         let result = match self.options.operands {
             FloatDType::F32 => multiply(a, b, choice),
             operands => multiply(a.cast(operands), b.cast(operands), choice).cast(FloatDType::F32),
@@ -274,8 +269,9 @@ impl Interpreter {
         }
     }
 
-    /// Replaces all parameters by `values` in the layout's order.
+    /// Replaces all parameters by `values` in the layout's order; moments are forgotten, and updates count anew.
     pub fn set_weights(&mut self, values: &[f32]) {
+        self.updates.clear();
         for index in 0..self.layout.parameters.len() {
             let range = self.layout.parameters[index].range();
             let data = TensorData::new(values[range.clone()].to_vec(), [range.len()]);
@@ -291,11 +287,5 @@ fn rotary(config: &ModelConfig, device: &Device) -> Tensor<3> {
 }
 
 fn shape(config: &ModelConfig) -> Shape {
-    Shape::new(
-        config.batch_size,
-        config.sequence_length,
-        config.heads,
-        config.kv_heads,
-        config.head_dim(),
-    )
+    attention_shape(config, [config.batch_size, config.sequence_length])
 }

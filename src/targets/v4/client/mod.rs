@@ -32,9 +32,7 @@ pub struct ClientOptions {
 
 /// Runs a schedule on one of burn's devices.
 pub struct ClientExecutor {
-    device: Device,
     schedule: Schedule,
-    options: ClientOptions,
     interpreter: Interpreter,
 }
 
@@ -47,10 +45,8 @@ impl ClientExecutor {
         options: ClientOptions,
     ) -> ClientExecutor {
         ClientExecutor {
-            interpreter: Interpreter::new(device.clone(), &schedule, hyperparameters, options),
-            device,
+            interpreter: Interpreter::new(device, &schedule, hyperparameters, options),
             schedule,
-            options,
         }
     }
 
@@ -75,7 +71,7 @@ impl Executor for ClientExecutor {
     }
 
     fn operand_bytes(&self) -> usize {
-        match self.options.operands {
+        match self.interpreter.options.operands {
             FloatDType::F16 | FloatDType::BF16 => 2,
             _ => 4,
         }
@@ -95,7 +91,7 @@ impl Executor for ClientExecutor {
             (self.schedule.targets, targets),
         ] {
             let data = TensorData::new(values.to_vec(), [values.len()]);
-            let tensor = Tensor::<1, Int>::from_data(data, &self.device);
+            let tensor = Tensor::<1, Int>::from_data(data, &self.interpreter.device);
             self.interpreter.tensors.integers.put(handle, tensor);
         }
         Ok(())
@@ -107,7 +103,10 @@ impl Executor for ClientExecutor {
     }
 
     fn wait(&mut self) -> Result<()> {
-        self.device.sync().context("waiting for the device failed")
+        self.interpreter
+            .device
+            .sync()
+            .context("waiting for the device failed")
     }
 
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
@@ -130,7 +129,6 @@ impl Executor for ClientExecutor {
             bail!("{} values where {expected} belong", weights.len());
         }
         self.interpreter.set_weights(weights);
-        self.interpreter.forget_updates();
         Ok(())
     }
 
@@ -149,7 +147,7 @@ impl Executor for ClientExecutor {
 
     /// What the backend's pool has given out, and what it has taken from the device for that.
     fn memory(&self) -> MemoryUse {
-        MemoryUse::of(&self.device)
+        MemoryUse::of(&self.interpreter.device)
     }
 
     fn captured(&self) -> Result<(), String> {

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::exponential::exponential;
-use super::product::{Size, View, multiply};
 use super::vectors::{dot, largest, sum, widest};
+use crate::base::matrix::{Parallelism, View, multiply};
 use crate::model::ModelConfig;
 
 /// Queries of a tile, those of all heads that share a key head together: with some hundred keys its scores fit a core's
@@ -13,6 +13,9 @@ const TILE_ROWS: usize = 64;
 
 /// Queries of one head in a tile, at least.
 const LEAST_TILE: usize = 16;
+
+/// Products of a tile stay in its thread.
+const ALONE: Parallelism = Parallelism::None;
 
 /// What a backward pass reads.
 pub struct Saved<'a> {
@@ -96,13 +99,9 @@ impl<'a> Heads<'a> {
     /// `factor · a bᵀ` of stacked rows with the keys of the tile; rows `keys` apart.
     fn scores(&self, a: &[f32], b: &[f32], tile: &Tile, factor: f32, out: &mut [f32]) {
         let a = View::rows(a, self.width);
-        let size = Size {
-            m: self.group() * tile.rows,
-            n: tile.keys,
-            k: self.width,
-        };
         let b = View::rows(b, self.width).transposed();
-        multiply(size, factor, a, b, out, tile.keys, false);
+        let size = [self.group() * tile.rows, tile.keys, self.width];
+        multiply(size, factor, a, b, out, false, ALONE);
     }
 
     /// Queries of one head in a tile.
@@ -177,7 +176,7 @@ pub fn forward(
             let qkv = &qkv[batch * sample..][..sample];
             forward_group(&heads, qkv, kv_head, out, log_sums);
         });
-    interleave(&by_head, mixed, &heads);
+    interleave(&by_head, mixed, &heads, heads.heads, |head| head);
 }
 
 /// All query heads of a key head: `out` `[G, S, d]`, `log_sums` `[G, S]`.
@@ -217,21 +216,11 @@ fn forward_group(
             hidden.fill(0.0);
             log_sums[row / tile.rows * heads.sequence + position] = largest + sum.ln();
         }
-        let size = Size {
-            m: group * tile.rows,
-            n: heads.width,
-            k: tile.keys,
-        };
+        let size = [group * tile.rows, heads.width, tile.keys];
+        let weights = View::rows(&scores, tile.keys);
+        let values = View::rows(&v, heads.width);
         let mut mixed = q;
-        multiply(
-            size,
-            1.0,
-            View::rows(&scores, tile.keys),
-            View::rows(&v, heads.width),
-            &mut mixed,
-            heads.width,
-            false,
-        );
+        multiply(size, 1.0, weights, values, &mut mixed, false, ALONE);
         heads.unstack(&mixed, &tile, out);
     }
 }
@@ -249,7 +238,6 @@ pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradien
             let (batch, kv_head) = (index / heads.kv_heads, index % heads.kv_heads);
             backward_group(&heads, saved, batch, kv_head, out);
         });
-    let size = heads.size();
     let place = |column: usize| {
         // Position of a column's head among the heads of `by_head`, within a sample.
         if column < heads.heads {
@@ -260,17 +248,7 @@ pub fn backward(config: &ModelConfig, rotary: &[f32], saved: &Saved, qkv_gradien
             (column - heads.heads - heads.kv_heads) * (group + 2) + group + 1
         }
     };
-    let columns = heads.columns();
-    qkv_gradient
-        .par_chunks_mut(columns * heads.width)
-        .enumerate()
-        .for_each(|(token, row)| {
-            let (batch, position) = (token / heads.sequence, token % heads.sequence);
-            for (column, out) in row.chunks_exact_mut(heads.width).enumerate() {
-                let at = (batch * columns + place(column)) * size + position * heads.width;
-                out.copy_from_slice(&by_head[at..][..heads.width]);
-            }
-        });
+    interleave(&by_head, qkv_gradient, &heads, heads.columns(), place);
 }
 
 fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, out: &mut [f32]) {
@@ -320,33 +298,17 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
             gradients[seen..].fill(0.0);
         }
         let rows = group * tile.rows;
-        let by_key = Size {
-            m: tile.keys,
-            n: width,
-            k: rows,
-        };
+        let by_key = [tile.keys, width, rows];
         let weights = View::rows(&weights, tile.keys).transposed();
         let slopes = View::rows(&gradients, tile.keys);
         let d_output = View::rows(&d_output, width);
-        multiply(by_key, 1.0, weights, d_output, v_gradient, width, true);
-        let queries = View::rows(&q, width);
-        multiply(
-            by_key,
-            1.0,
-            slopes.transposed(),
-            queries,
-            k_gradient,
-            width,
-            true,
-        );
-        let by_query = Size {
-            m: rows,
-            n: width,
-            k: tile.keys,
-        };
+        multiply(by_key, 1.0, weights, d_output, v_gradient, true, ALONE);
+        let (queries, turned) = (View::rows(&q, width), slopes.transposed());
+        multiply(by_key, 1.0, turned, queries, k_gradient, true, ALONE);
+        let by_query = [rows, width, tile.keys];
         let mut q_gradient = output;
         let keys = View::rows(&k, width);
-        multiply(by_query, 1.0, slopes, keys, &mut q_gradient, width, false);
+        multiply(by_query, 1.0, slopes, keys, &mut q_gradient, false, ALONE);
         heads.unstack(&q_gradient, &tile, query_gradients);
     }
     for q_gradient in query_gradients.chunks_exact_mut(size) {
@@ -357,15 +319,21 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
     k_gradient.copy_from_slice(&turned);
 }
 
-/// `[B, H, S, d]` as `[N, D]`.
-fn interleave(by_head: &[f32], rows: &mut [f32], heads: &Heads) {
+/// `[B, H, S, d]` as `[N, H d]`, with the head at `place` in each column.
+fn interleave(
+    by_head: &[f32],
+    rows: &mut [f32],
+    heads: &Heads,
+    columns: usize,
+    place: impl Fn(usize) -> usize + Sync,
+) {
     let width = heads.width;
-    rows.par_chunks_mut(heads.heads * width)
+    rows.par_chunks_mut(columns * width)
         .enumerate()
         .for_each(|(token, row)| {
             let (batch, position) = (token / heads.sequence, token % heads.sequence);
-            for (head, out) in row.chunks_exact_mut(width).enumerate() {
-                let at = ((batch * heads.heads + head) * heads.sequence + position) * width;
+            for (column, out) in row.chunks_exact_mut(width).enumerate() {
+                let at = ((batch * columns + place(column)) * heads.sequence + position) * width;
                 out.copy_from_slice(&by_head[at..][..width]);
             }
         });

@@ -4,7 +4,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Rect;
+use ratatui::layout::Constraint;
 use ratatui::text::{Line, Span};
 use tinyllama_kernels::Kernel;
 
@@ -38,7 +38,7 @@ const ABOUT: usize = 1;
 const SOURCE: usize = 2;
 const SECTIONS: usize = 3;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KernelsPanel {
     kernels: Vec<KernelEntry>,
     section: Tabs,
@@ -51,10 +51,7 @@ impl KernelsPanel {
     pub fn new(kernels: Vec<KernelEntry>) -> Self {
         KernelsPanel {
             kernels,
-            section: Tabs::default(),
-            cursor: Cursor::default(),
-            file: 0,
-            scroll: Scroll::default(),
+            ..KernelsPanel::default()
         }
     }
 
@@ -162,8 +159,7 @@ impl KernelsPanel {
             (first + room).min(lines.len()),
             lines.len()
         );
-        let title = cut(&title, pane.width(), theme);
-        pane.put([Line::styled(title, theme.emphasis())]);
+        pane.heading(&title);
         let digits = lines.len().to_string().len();
         let numbered = lines.into_iter().enumerate().skip(first).map(|(at, line)| {
             let mut spans = vec![Span::styled(format!("{:>digits$} ", at + 1), theme.muted())];
@@ -212,12 +208,10 @@ impl Panel for KernelsPanel {
         }
         let mut body = area;
         if area.width >= 100 {
-            self.names(pane.at(Rect {
-                width: LIST,
-                ..area
-            }));
-            body.x += LIST + 1;
-            body.width -= LIST + 1;
+            let columns = [LIST, 1, area.width - LIST - 1].map(Constraint::Length);
+            let [names, _, rest] = pane.columns(columns);
+            self.names(pane.at(names));
+            body = rest;
         }
         let mut pane = pane.at(body);
         if section == SOURCE {

@@ -1,9 +1,9 @@
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use tinyllama_kernels::{KERNELS, Pass};
 
 use super::*;
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette};
 
 /// Entries of the tests' own, so that a snapshot does not change with every kernel.
 fn entries() -> Vec<KernelEntry> {
@@ -103,7 +103,7 @@ fn every_kernel_of_this_project_is_drawn_at_any_size() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 17), (120, 3)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                let theme = Theme::of(true, true);
                 panel.draw(Pane::new(area, &mut buffer, &theme));
                 assert!(sheet::text(&buffer).is_ascii());
             }

@@ -15,7 +15,7 @@ use self::axis::end_label;
 
 use super::text::{cut, width};
 use crate::tui::pane::Pane;
-use crate::tui::theme::{Palette, Theme};
+use crate::tui::theme::Theme;
 
 /// What is drawn for a series.
 #[derive(Clone, Debug)]
@@ -236,14 +236,10 @@ fn marker(series: &Series, theme: &Theme) -> Marker {
         let shade = theme.glyphs.bar[1].chars().next().unwrap_or('.');
         return Marker::Custom(shade);
     }
-    let ascii = Theme {
-        glyphs: crate::tui::theme::Glyphs::ASCII,
-        ..*theme
-    };
-    if theme.palette == Palette::Mono && series.look > 0 {
-        return ascii.marker(series.look);
+    match theme.is_mono && series.look > 0 {
+        true => Theme::of(true, true).marker(series.look),
+        false => theme.marker(series.look),
     }
-    theme.marker(series.look)
 }
 
 #[cfg(test)]
@@ -252,14 +248,13 @@ mod tests {
 
     use super::*;
     use crate::tui::sheet;
-    use crate::tui::theme::{Glyphs, Palette};
 
     #[test]
     fn any_size_and_any_values_are_drawn_without_a_panic() {
         let nothing = Axis::from_zero(f64::NAN, "");
         assert_eq!((nothing.low, nothing.high), (0.0, 1.0));
         let values = [(1.0, 0.0), (2.0, f64::MAX), (3.0, -5.0)];
-        for theme in [Theme::default(), Theme::new(Palette::Mono, Glyphs::ASCII)] {
+        for theme in [Theme::default(), Theme::of(true, true)] {
             for (width, height) in [(0, 0), (1, 1), (16, 4), (17, 5), (80, 3), (3, 40), (40, 12)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
@@ -299,7 +294,7 @@ mod tests {
         };
         let area = Rect::new(0, 0, 40, 10);
         let mut buffer = Buffer::empty(area);
-        let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+        let theme = Theme::of(true, true);
         plot.draw(&mut Pane::new(area, &mut buffer, &theme));
         insta::assert_snapshot!(sheet::text(&buffer), @r"
         throughput, samples/s

@@ -3,8 +3,6 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use ratatui::text::Line;
-
 use crate::base::table::Align;
 use crate::base::units::{percent, time};
 use crate::profiler::read::Import;
@@ -13,7 +11,7 @@ use crate::profiler::show::parts::Parts;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
 use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{cut, grouped, name_lines};
+use crate::tui::panels::text::{grouped, name_lines};
 use crate::tui::theme::Theme;
 
 /// A key's words, and which kernel comes first then.
@@ -148,8 +146,7 @@ impl Panel for HotspotTable {
         if found.untimed > 0 {
             title.push_str(&format!("; {} launches have no time", found.untimed));
         }
-        let title = cut(&title, pane.width(), theme);
-        pane.put([Line::styled(title, theme.emphasis())]);
+        pane.heading(&title);
         let table = self.table(theme).at(self.cursor);
         let foot = name_lines(table.selected_name(), pane.area.width, theme);
         table.draw_over(foot, pane.area.height / 3, pane);

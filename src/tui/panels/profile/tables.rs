@@ -1,12 +1,10 @@
 //! Tables made for plain text, one at a time.
 
-use ratatui::text::Line;
-
 use crate::base::table::TextTable;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
 use crate::tui::panels::table::Table;
-use crate::tui::panels::text::{cut, paragraph, width};
+use crate::tui::panels::text::{paragraph, width};
 
 /// Names up to so many columns are whole in every table.
 const SHORT_NAME: usize = 14;
@@ -38,8 +36,7 @@ impl Panel for Tables {
         if self.tables.len() > 1 {
             title.push_str(&format!(" ({} of {})", self.at + 1, self.tables.len()));
         }
-        let title = cut(&title, wide.into(), theme);
-        pane.put([Line::styled(title, theme.emphasis())]);
+        pane.heading(&title);
         let table = Table::of_text(text).at(self.cursor);
         let selected = table.selected.and_then(|row| text.rows.get(row)?.first());
         let name = selected.filter(|name| width(name) > SHORT_NAME);

@@ -12,7 +12,7 @@ use crate::profiler::show::timeline::rows;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Panel, PanelAction};
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette, Theme};
+use crate::tui::theme::Theme;
 
 /// A fixture, its paths without the machine they were read on.
 fn read(path: &str) -> Import {
@@ -171,7 +171,7 @@ fn an_empty_profile_and_any_area_are_no_reason_to_panic() {
                 for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (9, 40)] {
                     let area = Rect::new(0, 0, width, height);
                     let mut buffer = Buffer::empty(area);
-                    let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                    let theme = Theme::of(true, true);
                     panel.draw(Pane::new(area, &mut buffer, &theme));
                 }
             }

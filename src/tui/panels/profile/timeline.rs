@@ -202,7 +202,7 @@ impl Panel for Timeline {
             time(self.whole),
         );
         let theme = pane.theme;
-        pane.put([Line::styled(title, theme.emphasis())]);
+        pane.heading(&title);
         let foot = self.foot(pane.width(), theme);
         let foot_height = foot.len().min(usize::from(pane.area.height / 2));
         let room = usize::from(pane.area.height).saturating_sub(foot_height + 1);

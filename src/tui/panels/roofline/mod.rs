@@ -4,7 +4,7 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
 pub use self::open::PANEL;
@@ -252,30 +252,14 @@ impl RooflinePanel {
         if area.width >= 140 {
             // Names of kernels are long.
             let left = area.width * 9 / 20;
-            let picture = Rect {
-                width: left,
-                ..area
-            };
-            let figures = Rect {
-                x: area.x + left + 2,
-                width: area.width - left - 2,
-                ..area
-            };
+            let columns = [left, 2, area.width - left - 2].map(Constraint::Length);
+            let [picture, _, figures] = Layout::horizontal(columns).areas(area);
             return [picture, figures];
         }
         if area.height >= 18 && area.width >= 76 {
             let wanted = table.height().saturating_add(6);
             let below = wanted.clamp(8, area.height / 2);
-            let picture = Rect {
-                height: area.height - below,
-                ..area
-            };
-            let figures = Rect {
-                y: area.y + picture.height,
-                height: below,
-                ..area
-            };
-            return [picture, figures];
+            return Layout::vertical([area.height - below, below]).areas(area);
         }
         match self.section.at {
             0 => [area, nothing],

@@ -3,7 +3,6 @@ use ratatui::buffer::Buffer;
 use super::*;
 use crate::base::roofline::{Ceilings, Roof};
 use crate::tui::sheet;
-use crate::tui::theme::{Glyphs, Palette};
 
 fn point(name: &str, flops: f64, bytes: f64, us: f64) -> Option<Point> {
     let products = name.contains("matmul");
@@ -90,7 +89,7 @@ fn figures_that_are_none_and_any_area_are_no_reason_to_panic() {
             for (width, height) in [(0, 0), (1, 1), (30, 5), (60, 9), (200, 2), (150, 50)] {
                 let area = Rect::new(0, 0, width, height);
                 let mut buffer = Buffer::empty(area);
-                let theme = Theme::new(Palette::Mono, Glyphs::ASCII);
+                let theme = Theme::of(true, true);
                 panel.draw(Pane::new(area, &mut buffer, &theme));
             }
         }

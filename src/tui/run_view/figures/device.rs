@@ -60,8 +60,8 @@ impl Page<'_> {
 
     pub(super) fn memory(&mut self) {
         let state = self.state;
-        let in_use = state.bytes_in_use.latest().map(|bytes| bytes as u64);
-        let reserved = state.bytes_reserved.latest().map(|bytes| bytes as u64);
+        let in_use = state.bytes_in_use.latest.map(|bytes| bytes as u64);
+        let reserved = state.bytes_reserved.latest.map(|bytes| bytes as u64);
         if in_use.is_none() && reserved.is_none() {
             if state.step.is_some() {
                 self.not_reported("memory");
@@ -93,7 +93,7 @@ impl Page<'_> {
     }
 
     pub(super) fn gpu(&mut self) {
-        let Some((gpu, chosen)) = self.state.gpu.latest() else {
+        let Some((gpu, chosen)) = &self.state.gpu.latest else {
             return;
         };
         for (at, line) in gpu_lines(gpu).into_iter().enumerate() {

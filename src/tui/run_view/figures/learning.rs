@@ -8,12 +8,12 @@ impl Page<'_> {
             let text = format!("not finite since step {step}");
             return self.line("loss", text, self.theme.bad());
         }
-        let now = self.state.loss.latest();
+        let now = self.state.loss.latest;
         let Some((now, first)) = now.zip(self.state.first_loss) else {
             return;
         };
         let arrow = self.theme.glyphs.arrow;
-        let text = if self.state.loss.steps() > 1 {
+        let text = if self.state.loss.steps > 1 {
             format!("{first:.4} {arrow} {now:.4} nats")
         } else {
             format!("{now:.4} nats")

@@ -7,8 +7,9 @@ use ratatui::text::Span;
 use super::Writer;
 use crate::analysis::Unit;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
-use crate::lesson::{Case, Outputs, RunName, Runs, StepKind};
+use crate::lesson::{Case, Outputs, Runs, StepKind};
 use crate::recording::label;
+use crate::report::words::plural;
 use crate::session::case::Standing;
 use crate::session::event::RunExit;
 use crate::tui::keys::Action;
@@ -127,7 +128,7 @@ impl Writer<'_> {
         self.flags(editable);
         self.offer();
         self.phase();
-        let name = RunName::parse(&self.here.step.id, &self.here.lesson.id);
+        let name = self.here.at.clone();
         let measured = Arc::clone(&self.model.measured);
         let Some(document) = measured.document(&name) else {
             return;
@@ -159,15 +160,9 @@ impl Writer<'_> {
             }
         }
         self.blank();
-        let many = if standing.measurements == 1 { "" } else { "s" };
-        self.line(
-            format!(
-                "{} measurement{many} taken. {}",
-                standing.measurements,
-                standing.missing(case)
-            ),
-            theme.emphasis(),
-        );
+        let taken = plural(standing.measurements, "measurement");
+        let missing = standing.missing(case);
+        self.line(format!("{taken} taken. {missing}"), theme.emphasis());
         for (place, item) in standing.menu(case).iter().enumerate() {
             let from = self.document.lines.len();
             let (glyph, style) = match item.done {

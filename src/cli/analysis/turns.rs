@@ -1,40 +1,10 @@
 //! Runs that take turns: every variant once a round, so that what drifts over minutes falls on all of them.
 
-use std::collections::BTreeSet;
+use super::Lab;
+use crate::analysis::runner::{Failed, MeasuredRun, RunFailure, Variant};
+use crate::analysis::sweep;
 
-use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
-use super::sweep;
-use crate::train::event::Event;
-
-/// Where a series of runs stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn<'a> {
-    /// Counted from 1.
-    pub run: usize,
-    /// 0 where nobody knows.
-    pub of: usize,
-    pub name: &'a str,
-}
-
-/// Someone who looks on while runs are made.
-pub trait Watch {
-    fn starts(&mut self, turn: Turn<'_>);
-    fn event(&mut self, event: &Event);
-    /// The run just started has ended, well or not.
-    fn ends(&mut self);
-}
-
-/// Where runs are made, one at a time, and who looks on.
-pub struct Lab<W> {
-    pub runner: Runner,
-    pub watch: W,
-    /// How many runs of a series are made at a time; none where each waits for the one before.
-    pub jobs: Option<usize>,
-    /// Machines and devices that runs were made on, as far as a launcher named them.
-    pub places: BTreeSet<(String, String)>,
-}
-
-impl<W: Watch> Lab<W> {
+impl Lab {
     /// Runs every variant once a round; the result holds, for each variant, its runs by round.
     ///
     /// # Errors
@@ -95,8 +65,8 @@ impl<W: Watch> Lab<W> {
         };
         let (watch, of) = (&mut self.watch, pieces.len());
         sweep::make(&self.runner, pieces, jobs, &mut |run, name| {
-            watch.starts(Turn { run, of, name });
-            watch.ends();
+            watch.starts((run, of), name);
+            watch.ended += 1;
         })
     }
 
@@ -107,18 +77,14 @@ impl<W: Watch> Lab<W> {
     pub fn run(
         &mut self,
         variant: &Variant,
-        (run, of): (usize, usize),
+        turn: (usize, usize),
     ) -> Result<MeasuredRun, RunFailure> {
         if self.jobs.is_none() {
-            self.watch.starts(Turn {
-                run,
-                of,
-                name: &variant.name,
-            });
+            self.watch.starts(turn, &variant.name);
         }
         let watch = &mut self.watch;
         let result = self.runner.run(variant, &mut |event| watch.event(event));
-        self.watch.ends();
+        self.watch.ended += 1;
         if let Ok(MeasuredRun { hello, .. }) = &result
             && let Some(node) = &hello.node
         {

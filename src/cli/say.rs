@@ -1,0 +1,48 @@
+//! What a command found: a document for programs, or words for people.
+
+use std::io::{self, StdoutLock, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Exit;
+use super::analysis::Page;
+use crate::base::foreign::plain_lines;
+
+/// Prints one JSON document, or what `words` writes.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn say<E: Into<anyhow::Error>>(
+    as_json: bool,
+    document: &impl Serialize,
+    words: impl FnOnce(&mut StdoutLock<'static>) -> Result<(), E>,
+) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    match as_json {
+        true => {
+            serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        false => words(&mut out).map_err(Into::into)?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Prints one JSON document.
+pub fn print_json(document: &impl Serialize) -> Result<()> {
+    say(true, document, |_| Ok::<_, io::Error>(())).map(drop)
+}
+
+/// The same with words that may be another's.
+pub fn say_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
+    say(as_json, document, |out| {
+        writeln!(out, "{}", plain_lines(text))
+    })
+}
+
+/// The same with a page.
+pub fn say_page(as_json: bool, document: &impl Serialize, page: &Page) -> Result<Exit> {
+    say(as_json, document, |out| write!(out, "{page}"))
+}
