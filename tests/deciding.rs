@@ -19,7 +19,7 @@ use terminal::Terminal;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 
 /// A course of one lesson with these steps, in a home of its own. `RUN` stands for the flags of a small run, `RUN4` for
-/// twice its batch.
+/// twice its batch, `RUN1` for a single step.
 fn course(steps: &str) -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let course = home.path().join("course");
@@ -33,13 +33,15 @@ fn course(steps: &str) -> (TempDir, PathBuf) {
     let flags = format!("{} --num-steps 6 --repeatability off", SMALL.join(" "));
     let lesson = "id: one\ntitle: The only lesson\nminutes: 25\nlevel: beginner\nobjectives: [Decide.]\nsteps:\n";
     let twice = flags.replace("--batch-size=2", "--batch-size=4");
-    let steps = steps.replace("RUN4", &twice).replace("RUN", &flags);
+    let short = flags.replace("--num-steps 6", "--num-steps 1");
+    let steps = steps.replace("RUN4", &twice).replace("RUN1", &short);
+    let steps = steps.replace("RUN", &flags);
     let lesson = format!("{lesson}{steps}");
     fs::write(course.join("only/one.yaml"), lesson).unwrap();
     (home, course)
 }
 
-const DECIDING: &str = "\
+const DECIDING: &str = "
   - id: look
     kind: command
     title: What differs
@@ -295,10 +297,10 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
         ("5", "Solved."),
     ] {
         terminal.send(&format!("{line}\r"));
-        terminal.wait_for(shown);
+        back_to(&terminal, shown);
     }
     terminal.wait_for("passed  fixed");
-    terminal.send("\x1b\r");
+    terminal.send("n");
     terminal.wait_for("How much work it is.");
     terminal.send("\r");
     terminal.wait_for("next step");
@@ -306,6 +308,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     terminal.wait_for("Twice the work, and on a GPU in no time.");
     terminal.send("\r");
     terminal.wait_for("not yet  doubled");
+    back_to(&terminal, "Twice the work, and on a GPU in no time.");
     terminal.send("f");
     terminal.wait_for("Flags of the run");
     let goal = SMALL.join(" ").replace("--batch-size=2", "--batch-size=4");
@@ -321,7 +324,19 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     is_reported(home.path(), &course);
 }
 
-const TURNS: &str = "\
+/// From the figures of a run to the text of its step, once that says so.
+fn back_to(terminal: &Terminal, shown: &str) {
+    terminal.wait_until(shown, |terminal| {
+        let text = terminal.text();
+        if !text.contains(shown) && text.contains("finished:") {
+            terminal.send("\x1b");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        text.contains(shown)
+    });
+}
+
+const TURNS: &str = "
   - id: a
     kind: run
     title: The first
@@ -342,9 +357,9 @@ const TURNS: &str = "\
 /// Too few steps to know how they scatter: both go on in turns, and every round is kept.
 #[test]
 fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be() {
-    let (home, course) = course(&TURNS.replace("RUN", "RUN --num-steps 1"));
+    let (home, course) = course(&TURNS.replace("RUN", "RUN1"));
     let said = plain(home.path(), &course, "\n\n\nquit\n");
-    in_order(&said, &["Not decided yet", "(round 1)", "(round 2)"]);
+    in_order(&said, &["Not decided yet", "(round 2)", "(round 3)"]);
     let events = fs::read_to_string(home.path().join("class/ada/events.jsonl")).unwrap();
     let started = events.lines().filter(|line| line.contains("run_started"));
     let order: String = started

@@ -61,11 +61,14 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
     })
 }
 
+/// An argument that is a number, by its name.
+type Number<'a> = (&'a str, f32);
+
 /// The kernel on the stand-in, compiled when it is first asked for.
 fn on_host(
     exercise: &'static Exercise,
     file: File,
-) -> impl Fn(&[(&str, usize)], Option<(&str, f32)>, Arrays) -> Result<Arrays> {
+) -> impl Fn(&[(&str, usize)], Option<Number<'_>>, Arrays) -> Result<Arrays> {
     let compiled = OnceLock::new();
     move |sizes, number, arrays| {
         let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));

@@ -75,8 +75,8 @@ fn sample(
         // The norm's, with the gradient that reaches the sum on the residual's path: that of x and of residual.
         _ => {
             let sum = sum.as_ref().unwrap_or(&residual);
-            let [dy, dx, dw] = [&y_gradient, &gradient, &weight_gradient];
-            let buffers = [sum, &weight, dy, dx, dw, &workspace];
+            let [upstream, to_x, to_weight] = [&y_gradient, &gradient, &weight_gradient];
+            let buffers = [sum, &weight, upstream, to_x, to_weight, &workspace];
             let passed = Some(&sum_gradient);
             rmsnorm::backward(&client, buffers, passed, shape, epsilon, dtypes, &block)
         }

@@ -106,9 +106,9 @@ pub const KERNEL: Kernel = Kernel {
                 launch::log_sum_exp(&client, views, &log_sum_exp, shape, dtype, &block)
             }
             _ => {
-                let [o, d_o] = [&output, &output_gradient];
+                let upstream = &output_gradient;
                 let [dq, dk, dv] = [&query_gradient, &key_gradient, &value_gradient];
-                let views = [&query, &key, &value, o, d_o, dq, dk, dv];
+                let views = [&query, &key, &value, &output, upstream, dq, dk, dv];
                 let statistics = [&log_sum_exp, &delta];
                 backward(&client, views, statistics, shape, dtype, &block)
             }

@@ -159,8 +159,9 @@ mod cube {
         let x_gradient = empty(&x, matrix(&x), x.dtype);
         let weight_gradient = empty(&x, [shape.width], weight.dtype);
         let workspace = empty(&x, [rmsnorm::workspace(shape, &block)], DType::F32);
-        let (dx, dw) = (&x_gradient, &weight_gradient);
-        let buffers = [&x, &weight, &gradient, dx, dw, &workspace].map(|tensor| &tensor.handle);
+        let (to_x, to_weight) = (&x_gradient, &weight_gradient);
+        let buffers = [&x, &weight, &gradient, to_x, to_weight, &workspace];
+        let buffers = buffers.map(|tensor| &tensor.handle);
         let passed = passed.as_ref().map(|passed| &passed.handle);
         check(rmsnorm::backward(
             &x.client, buffers, passed, shape, epsilon, dtypes, &block,

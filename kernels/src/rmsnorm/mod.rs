@@ -111,8 +111,8 @@ fn sample(
     Box::new(move |pass| match pass {
         "forward" => forward(&client, [&x, &weight, &y], shape, epsilon, dtypes, &block),
         _ => {
-            let [dy, dx, dw] = [&y_gradient, &x_gradient, &weight_gradient];
-            let buffers = [&x, &weight, dy, dx, dw, &workspace];
+            let [upstream, to_x, to_weight] = [&y_gradient, &x_gradient, &weight_gradient];
+            let buffers = [&x, &weight, upstream, to_x, to_weight, &workspace];
             let passed = passed.as_ref();
             backward(&client, buffers, passed, shape, epsilon, dtypes, &block)
         }

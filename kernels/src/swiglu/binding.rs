@@ -111,9 +111,9 @@ mod cube {
             let (client, dtype) = (&gate_up.client, element(&gate_up));
             let (block, shape) = (CubeBlock::new(NAME, client, None), Shape { rows, hidden });
             let [packed, into] = [&gate_up, &result].map(|tensor| from_ref(&tensor.handle));
-            let (dy, into) = (&gradient.handle, Some(into));
+            let (upstream, into) = (&gradient.handle, Some(into));
             check(swiglu::backward(
-                client, packed, dy, into, shape, dtype, &block,
+                client, packed, upstream, into, shape, dtype, &block,
             ));
             result
         }

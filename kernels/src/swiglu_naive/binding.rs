@@ -153,14 +153,14 @@ mod cube {
             let [rows, hidden] = matrix(&gate);
             let results = [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
             let into = results.each_ref().map(|result| result.handle.clone());
-            let (gate_up, dy) = ([gate.handle.clone(), up.handle], &gradient.handle);
+            let (gate_up, upstream) = ([gate.handle.clone(), up.handle], &gradient.handle);
             let shape = swiglu::Shape { rows, hidden };
             let (client, dtype) = (&gate.client, element(&gate));
             let block = CubeBlock::new("swiglu", client, None);
             check(swiglu::backward(
                 client,
                 &gate_up,
-                dy,
+                upstream,
                 Some(&into),
                 shape,
                 dtype,

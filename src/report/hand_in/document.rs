@@ -19,6 +19,7 @@ use crate::report::collect::ceilings::STALE;
 use crate::report::collect::{MOST_STREAM_BYTES, Options, collect};
 use crate::report::document::Report;
 use crate::report::words::{plural, some_of};
+use crate::run::FinishedRuns;
 use crate::session::place::check_name;
 use crate::session::runs::events_file;
 use crate::session::{Place, Scan, State, scan};
@@ -144,7 +145,8 @@ pub fn of_report(
         Err(Failed::Records(problem)) => return Ok(unchecked(findings, Some(problem))),
         Err(Failed::Copy(error)) => return Err(unreadable(Path::new("a copy of it"), error)),
     };
-    let records = records::check(&again.scan, course);
+    let runs = FinishedRuns::new(again.place.runs());
+    let records = records::check(&again.scan, course, &runs);
     findings.problems.extend(records.problems);
     findings.unusual.extend(records.unusual);
     let derived = again.compare(document, course, &mut findings)?;

@@ -7,8 +7,10 @@ use time::{Duration, OffsetDateTime};
 
 use crate::lesson::quiz::{Answer, Quiz};
 use crate::lesson::{Course, Step, StepKind};
+use crate::run::FinishedRuns;
 use crate::session::event::{Event, Record, StepRef};
 use crate::session::progress::shows_done;
+use crate::session::runs::MeasuredRuns;
 use crate::session::{Scan, State};
 
 /// A clock that is set right may go back this far without a word.
@@ -28,10 +30,12 @@ pub struct Found {
     pub unusual: Vec<String>,
 }
 
-/// Looks through all records in their order. Behind damage some of it is missing, so that only the rest is judged.
-pub fn check(scan: &Scan, course: &Course) -> Found {
+/// Looks through all records in their order. Behind damage some of it is missing, so that only the rest is judged. `runs` are
+/// those of the session, as far as they are at hand.
+pub fn check(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
     let mut replay = Replay {
         course,
+        runs,
         state: State::default(),
         whole: scan.damage.is_empty(),
         n: None,
@@ -59,6 +63,7 @@ pub fn check(scan: &Scan, course: &Course) -> Found {
 
 struct Replay<'a> {
     course: &'a Course,
+    runs: &'a FinishedRuns,
     state: State,
     /// Whether no line is damaged or missing.
     whole: bool,
@@ -203,6 +208,16 @@ impl Replay<'_> {
 
     fn answer(&mut self, n: u64, at: &StepRef, answer: f64, correct: bool) {
         let Some(StepKind::Quiz(quiz)) = self.step(at).map(|step| &step.kind) else {
+            return;
+        };
+        // Where a command's document decides, by what it said when the answer was given.
+        let resolved = match quiz.asks_of() {
+            None => Some(quiz.clone()),
+            Some(_) => MeasuredRuns::read(self.course, &self.state, self.runs)
+                .ok()
+                .and_then(|measured| quiz.resolved(&measured)),
+        };
+        let Some(quiz) = resolved else {
             return;
         };
         let given = match quiz {

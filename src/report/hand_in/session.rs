@@ -7,8 +7,8 @@ use super::{Findings, HandInError, records};
 use crate::base::foreign;
 use crate::lesson::Course;
 use crate::report::words::{plural, some_of};
-use crate::run::FinishedRun;
 use crate::run::finished::ENERGY;
+use crate::run::{FinishedRun, FinishedRuns};
 use crate::session::runs::events_file;
 use crate::session::state::Run;
 use crate::session::{Event, MOST_LOG_BYTES, Scan, SessionError, State, chain, scan, scan_text};
@@ -27,7 +27,8 @@ pub fn of_session(
     course: &Course,
 ) -> Result<Findings, HandInError> {
     let scan = scan(&events(folder))?.begun(folder)?;
-    let records = records::check(&scan, course);
+    let runs = FinishedRuns::new(folder.join("runs"));
+    let records = records::check(&scan, course, &runs);
     let state = State::of(&scan.records);
     let mut problems = damage(&scan);
     problems.extend(records.problems);
