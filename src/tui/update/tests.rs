@@ -441,7 +441,7 @@ fn a_recording_stands_in_for_a_run_and_says_so_wherever_its_figures_show() {
     assert_eq!(script.step(), "results");
     // A table's cells wrap, each in its column.
     assert!(
-        unwrapped(&script).contains("24.25 ms (recording: a machine of"),
+        unwrapped(&script).contains("24.25 ms (r)"),
         "{}",
         unwrapped(&script)
     );
