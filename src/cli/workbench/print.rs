@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::say::print_json;
 use super::standing;
-use crate::base::table::{Columns, TextTable};
+use crate::base::table::{Columns, TextTable, wrapped};
 use crate::compiled::facts::KernelFacts;
 use crate::session::State;
 use crate::workbench::Exercise;
@@ -60,7 +60,8 @@ pub fn start(exercise: &Exercise, path: &Path, is_new: bool) -> Result<Exit> {
     )?;
     writeln!(out, "{}", exercise.text.trim_end())?;
     for launch in &exercise.launches {
-        writeln!(out, "\n    {}", exercise.signature(launch))?;
+        let head = wrapped(&exercise.signature(launch), 70).join("\n        ");
+        writeln!(out, "\n    {head}")?;
     }
     let state = if is_new {
         "written"

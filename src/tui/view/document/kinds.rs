@@ -6,6 +6,7 @@ use ratatui::text::Span;
 
 use super::Writer;
 use crate::analysis::Unit;
+use crate::base::table::wrapped;
 use crate::lesson::quiz::{Answer, Choice, Quiz};
 use crate::lesson::{Case, Outputs, Runs, StepKind};
 use crate::recording::label;
@@ -349,7 +350,7 @@ impl Writer<'_> {
         let heads = exercise
             .launches
             .iter()
-            .map(|launch| exercise.signature(launch));
+            .map(|launch| wrapped(&exercise.signature(launch), 70).join("\n    "));
         let heads: String = heads.map(|head| format!("{head};\n")).collect();
         self.markdown(&format!("{}\n\n```cpp\n{heads}```\n", exercise.text));
         let path = self.model.workbench.join(exercise.file_name());
