@@ -139,6 +139,35 @@ fn words_reach_the_other_machine_as_they_are() {
 }
 
 #[test]
+fn a_learners_kernel_is_timed_where_the_gpu_is() {
+    let machine = Machine::with_ssh(r#"echo "$line" >>"$here/asked"; exec sh -c "$line""#);
+    let file = machine.0.path().join("it's mine.hip");
+    fs::copy("kernels/workbench/01-elementwise/solution.hip", &file).unwrap();
+    for words in [
+        &["bench", "elementwise"][..],
+        &["check", "elementwise", "--gpu"],
+    ] {
+        let output = machine
+            .command()
+            .current_dir(machine.0.path())
+            .arg("workbench")
+            .args(words)
+            .args(["--file", "it's mine.hip", "--launcher", "ssh:node"])
+            .output()
+            .unwrap();
+        // There is no GPU on the other machine either, and its word and status come back.
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("GPU"), "{}", stderr(&output));
+        let asked = fs::read_to_string(machine.0.path().join("asked")).unwrap();
+        assert!(asked.contains("--launcher=local"), "{asked}");
+        assert!(
+            asked.contains(words[0]) && asked.contains("mine.hip"),
+            "{asked}"
+        );
+    }
+}
+
+#[test]
 fn what_keeps_a_run_from_starting_is_explained() {
     for (script, says) in [
         (

@@ -197,11 +197,12 @@ fn ctrl_z_goes_to_the_shell_and_fg_brings_the_same_screen_back() {
     terminal.wait();
 }
 
-/// The course says `tinyllama-tutor`, and a learner types it.
+/// The course says `tinyllama-tutor`, and a learner types it; what it runs goes where the tutor's runs go.
 #[test]
 fn the_tutors_shell_finds_this_program_wherever_it_lies() {
     let home = home();
     let command = command(&home)
+        .args(["--launcher", "ssh:node"])
         .env("SHELL", "/bin/sh")
         .env("PS1", "ready> ")
         .env_remove("ENV");
@@ -211,6 +212,8 @@ fn the_tutors_shell_finds_this_program_wherever_it_lies() {
     terminal.wait_for("ready>");
     terminal.send("tinyllama-tutor --version && echo found-$((40 + 2))\n");
     terminal.wait_for("found-42");
+    terminal.send("echo $TINYLLAMA_LAUNCHER\n");
+    terminal.wait_for(r#""ssh":"node""#);
     terminal.send("exit\n");
     terminal.wait_until("the tutor", Terminal::is_alternate);
 }

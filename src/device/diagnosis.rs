@@ -99,17 +99,16 @@ fn adapters() -> Vec<Finding> {
         let finding = Finding::ok("adapter", "vulkan", "no Vulkan adapter");
         return vec![finding.needs(Status::Absent, error.remedy())];
     }
-    let only_named = |adapter: &vulkan::Adapter| match adapter.software {
-        true => " (software; used only when named with --device)",
-        false => "",
+    adapters.into_iter().map(adapter).collect()
+}
+
+/// One that no run takes by itself is no adapter to whoever asks whether there is one.
+fn adapter(found: vulkan::Adapter) -> Finding {
+    let (topic, taken) = match found.software {
+        true => ("software adapter", " (used only when named with --device)"),
+        false => ("adapter", ""),
     };
-    adapters
-        .into_iter()
-        .map(|adapter| {
-            let detail = format!("{}{}", adapter.driver, only_named(&adapter));
-            Finding::ok("adapter", adapter.name, detail)
-        })
-        .collect()
+    Finding::ok(topic, found.name, format!("{}{taken}", found.driver))
 }
 
 /// `/dev/kfd`, the render nodes and the topology behind them.
@@ -235,11 +234,29 @@ fn first_line(program: &str, arguments: &[&str]) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::DeviceKind;
+
     use super::*;
 
     #[test]
     fn the_cpu_backend_is_found() {
         assert_eq!(backend(Backend::Cpu).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_program_that_speaks_vulkan_is_no_adapter_that_runs_take() {
+        let found = |kind| {
+            adapter(vulkan::Adapter {
+                name: "one".into(),
+                driver: "driver".into(),
+                software: kind == DeviceKind::Cpu,
+                kind,
+            })
+        };
+        assert_eq!(found(DeviceKind::DiscreteGpu(0)).topic, "adapter");
+        let software = found(DeviceKind::Cpu);
+        assert_eq!(software.topic, "software adapter");
+        assert!(software.detail.contains("--device"), "{software:?}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct BenchArgs {
     /// Name or number of the exercise
     exercise: String,
     /// The file, instead of the one that `start` wrote
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Leave out how near the device's ceilings it comes, which takes some 20 seconds to find out once
     #[arg(long)]
@@ -37,6 +37,9 @@ pub struct BenchArgs {
 
 pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
+    if let Some(exit) = asked.device.elsewhere(&path)? {
+        return Ok(exit);
+    }
     let file = File::read(&path)?.map_err(|finding| UsageError(finding.message))?;
     let driver = asked.device.open()?;
     // A time of something else than the exercise would say nothing.

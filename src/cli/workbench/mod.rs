@@ -5,9 +5,10 @@ mod print;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -17,7 +18,7 @@ use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
 use crate::device::{BackendChoice, DeviceError, open_driver_of};
-use crate::run::UsageError;
+use crate::run::{Launcher, RunExit, UsageError};
 use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
 use crate::session::{Event, Session, store};
@@ -84,7 +85,7 @@ struct CheckArgs {
     /// Name or number of the exercise
     exercise: String,
     /// The file, instead of the one that `start` wrote
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Only at waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
     #[arg(long, value_parser = ["64", "32"])]
@@ -111,9 +112,34 @@ struct DeviceArgs {
     /// Which device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
+    /// Where the GPU is: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
+    #[arg(
+        long,
+        value_name = "WHERE",
+        env = "TINYLLAMA_LAUNCHER",
+        overrides_with = "launcher"
+    )]
+    launcher: Option<String>,
 }
 
 impl DeviceArgs {
+    /// This very command where the GPU is, unless that is here; it has to see the file and the session, too.
+    fn elsewhere(&self, file: &Path) -> Result<Option<Exit>> {
+        let launcher = Launcher::choose(self.launcher.as_deref(), None)?;
+        if launcher.is_local() {
+            return Ok(None);
+        }
+        let file = std::path::absolute(file).context("this folder is gone")?;
+        let mut words = launcher.command(std::env::args_os().skip(1));
+        words.extend(["--launcher=local".into(), "--file".into(), file.into()]);
+        let status = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .status()
+            .with_context(|| format!("cannot start {}", words[0].display()))?;
+        Ok(Some(RunExit::from(status).into()))
+    }
+
     fn open(&self) -> Result<crate::device::driver::Driver> {
         let driver = open_driver_of(self.backend, self.device.as_deref())?;
         Ok(driver.ok_or(DeviceError::NoGpu)?)
@@ -143,6 +169,11 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
         WorkbenchCommand::Watch(check) => watch(args, check),
         WorkbenchCommand::Check(check) => {
             let (exercise, path) = args.file_of(&check.exercise, check.file.as_deref())?;
+            if check.gpu
+                && let Some(exit) = check.device.elsewhere(&path)?
+            {
+                return Ok(exit);
+            }
             check_once(args, check, exercise, &path)
         }
         WorkbenchCommand::Bench(bench) => bench::run(args, bench),

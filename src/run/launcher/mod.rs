@@ -24,7 +24,8 @@ use super::start::Start;
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 
-const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
+/// What names the launcher where no flag does, or has it written out as JSON.
+pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";
 const CLASS: &str = "TINYLLAMA_CLASS";
 
 /// Where a run goes.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use crate::run::{Launcher, launcher};
 use crate::tui::desk::{Desk, Work};
 use crate::tui::message::{HandOver, Message, ProfileMessage};
 use crate::tui::update::profiler::came_of_it;
@@ -16,7 +17,7 @@ type Then = Box<dyn FnOnce(&Desk, io::Result<Option<String>>) + Send>;
 ///
 /// # Errors
 /// In words, when there is nothing that could be started.
-pub fn program(request: HandOver) -> Result<Work, String> {
+pub fn program(request: HandOver, launcher: &Launcher) -> Result<Work, String> {
     let greeting = match request {
         HandOver::Shell => "`exit` returns to the tutor.\n",
         _ => "",
@@ -30,6 +31,10 @@ pub fn program(request: HandOver) -> Result<Work, String> {
     if let Some(path) = path_with_this_program() {
         // The course says `tinyllama-tutor`, wherever this one was started from.
         command.env("PATH", path);
+    }
+    if !launcher.is_local() {
+        // Commands of this program make their runs where the tutor makes its own.
+        command.env(launcher::VARIABLE, launcher.json());
     }
     let job = move |desk: &Desk| {
         print!("{greeting}");

@@ -319,7 +319,7 @@ impl Hands for Staff {
     }
 
     fn prepare(&mut self, request: HandOver) -> Result<Work, String> {
-        hand_over::program(request)
+        hand_over::program(request, &self.desk.options.launcher)
     }
 
     fn lend(&mut self, work: Work) {
