@@ -168,6 +168,33 @@ fn a_learners_kernel_is_timed_where_the_gpu_is() {
 }
 
 #[test]
+fn a_launcher_that_is_not_there_is_named_with_what_to_do() {
+    let machine = Machine::with_ssh("");
+    let kernel = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/kernels/workbench/01-elementwise/solution.hip"
+    );
+    for words in [
+        &["calibrate"][..],
+        &["scale", "v1", "--seq-len=8", "--num-steps=2"],
+        &["workbench", "bench", "elementwise", "--file", kernel],
+    ] {
+        let output = machine
+            .command()
+            .args(words)
+            .args(["--launcher", "no-such-srun --pty"])
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
+        assert!(
+            said.contains("no-such-srun") && said.contains("--launcher local"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn what_keeps_a_run_from_starting_is_explained() {
     for (script, says) in [
         (

@@ -11,7 +11,7 @@ use super::analysis::{Analysis, Answer, Page, Told};
 use super::calibrate_measure;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus::{self, DataSheet};
-use crate::run::{Launcher, RunExit, folder};
+use crate::run::{Launcher, NotStarted, RunExit, folder};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -103,7 +103,7 @@ impl CalibrateArgs {
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
-            .with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
+            .map_err(NotStarted::of(&words[0]))?;
         if !output.status.success() {
             bail!(Told(RunExit::from(output.status).into()));
         }

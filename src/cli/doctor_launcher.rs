@@ -15,7 +15,7 @@ use crate::base::foreign::plain;
 use crate::base::table::Columns;
 use crate::device::finding::Finding;
 use crate::run::launcher::Kind;
-use crate::run::{Launcher, Line, read_line};
+use crate::run::{Launcher, Line, NotStarted, read_line};
 use crate::train::event::Body;
 
 /// Where runs are made.
@@ -93,7 +93,7 @@ fn ask(launcher: &Launcher) -> Result<Value> {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
+        .map_err(NotStarted::of(&words[0]))?;
     let out = child.stdout.take().context("it has no output")?;
     let (mut text, mut trouble) = (String::new(), None);
     for line in BufReader::new(out).lines() {

@@ -15,7 +15,7 @@ use crate::model::ConfigError;
 use crate::profiler::read::ImportError;
 use crate::profiler::run::RunError;
 use crate::recording::RecordingError;
-use crate::run::{RunExit, UsageError};
+use crate::run::{NotStarted, RunExit, UsageError};
 use crate::session::SessionError;
 use crate::train::DataError;
 use crate::train::event::FailureCode;
@@ -93,6 +93,10 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             })*
         };
     }
+    // It passes for what it holds, and for what lies below that: its chain leaves out the one in between.
+    if let Some(RunFailure::Other(error)) = cause.downcast_ref() {
+        return error.chain().find_map(of_type);
+    }
     with_remedy! {
         DeviceError: |_| Exit::Environment,
         BackendFailure: |error: &_| match error {
@@ -104,6 +108,7 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             DriverError::Compile { .. } | DriverError::Invalid { .. } => Exit::Failed,
             _ => Exit::Environment,
         },
+        NotStarted: |_| Exit::Environment,
         SessionError: of_session,
         ClassError: |error: &_| match error {
             ClassError::Session(error) => of_session(error),

@@ -28,5 +28,5 @@ pub use line::{Line, read_line};
 pub use measurements::Measurements;
 pub use metric::{Metric, Statistic, Unit};
 pub use spec::{RunSpec, UsageError};
-pub use start::{Start, Tape};
+pub use start::{NotStarted, Start, Tape};
 pub use supervise::{Ended, Told, last_words, supervise};

@@ -1,6 +1,28 @@
 //! How a run comes about, as a value: whoever supervises it need not know.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use thiserror::Error;
+
+/// A program, of a launcher most often, that this machine cannot start.
+#[derive(Debug, Error)]
+#[error("cannot start {program}: {why}")]
+pub struct NotStarted {
+    program: String,
+    why: io::Error,
+}
+
+impl NotStarted {
+    pub fn of(program: &OsStr) -> impl FnOnce(io::Error) -> NotStarted {
+        let program = program.to_string_lossy().into_owned();
+        move |why| NotStarted { program, why }
+    }
+
+    pub fn remedy(&self) -> &'static str {
+        "Where it is a launcher's, correct its words, or let `--launcher local` make runs on this machine."
+    }
+}
 
 /// What is to be started.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use super::finished::FinishedRun;
 use super::folder::{RunFolder, STDERR};
 use super::line::Line;
 use super::play::Player;
-use super::start::Start;
+use super::start::{NotStarted, Start};
 use crate::base::file::create_private_file;
 use crate::profiler::live::GpuStatus;
 use crate::train::event::Body;
@@ -211,9 +211,7 @@ impl Process {
             // A group of its own, so that it can be ended with everything it started.
             .process_group(0);
         ends_with_this(&mut command, libc::SIGTERM);
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let mut child = command.spawn().map_err(NotStarted::of(program))?;
         let stdout = child.stdout.take();
         let (sender, lines) = sync_channel(LINES_AHEAD);
         control.goes(Some(Going::Child {

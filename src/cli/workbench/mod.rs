@@ -18,7 +18,7 @@ use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
 use crate::device::{BackendChoice, DeviceError, open_driver_of};
-use crate::run::{Launcher, RunExit, UsageError};
+use crate::run::{Launcher, NotStarted, RunExit, UsageError};
 use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
 use crate::session::{Event, Session, store};
@@ -136,7 +136,7 @@ impl DeviceArgs {
             .args(&words[1..])
             .stdin(Stdio::null())
             .status()
-            .with_context(|| format!("cannot start {}", words[0].display()))?;
+            .map_err(NotStarted::of(&words[0]))?;
         Ok(Some(RunExit::from(status).into()))
     }
 
