@@ -52,38 +52,57 @@ pub enum KfdError {
 /// # Errors
 /// A node that this process may read and cannot, or that lacks a property every driver writes.
 pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
-    let nodes = topology.join("nodes");
-    if !nodes.is_dir() {
-        return Ok(vec![]);
-    }
-    let unreadable = |path: &Path, source| KfdError::Unreadable {
+    let nodes = nodes(topology)?.into_iter();
+    nodes.filter_map(|node| read(node).transpose()).collect()
+}
+
+/// The same as far as it can be read: what is wrong with one node hides no other.
+pub fn readable_gpus(topology: &Path) -> Vec<KfdGpu> {
+    let nodes = nodes(topology).unwrap_or_default().into_iter();
+    nodes.filter_map(|node| read(node).ok().flatten()).collect()
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> KfdError {
+    KfdError::Unreadable {
         path: path.into(),
         source,
-    };
-    let mut gpus = Vec::new();
-    for entry in std::fs::read_dir(&nodes).map_err(|source| unreadable(&nodes, source))? {
-        let entry = entry.map_err(|source| unreadable(&nodes, source))?;
-        let Some(node) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let path = entry.path().join("properties");
-        match std::fs::read_to_string(&path) {
-            Ok(text) => gpus.extend(gpu(node, &path, &text)?),
-            // A container sees all nodes and may read those of the GPUs it was given; a node can also go meanwhile.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::PermissionDenied | ErrorKind::NotFound
-                ) => {}
-            Err(source) => return Err(unreadable(&path, source)),
+    }
+}
+
+/// The folders of nodes by their numbers, in order.
+fn nodes(topology: &Path) -> Result<Vec<(u32, PathBuf)>, KfdError> {
+    let folder = topology.join("nodes");
+    if !folder.is_dir() {
+        return Ok(vec![]);
+    }
+    let mut nodes = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(|source| unreadable(&folder, source))? {
+        let entry = entry.map_err(|source| unreadable(&folder, source))?;
+        let name = entry.file_name();
+        if let Some(node) = name.to_str().and_then(|name| name.parse().ok()) {
+            nodes.push((node, entry.path()));
         }
     }
-    gpus.sort_by_key(|gpu| gpu.node);
-    Ok(gpus)
+    nodes.sort();
+    Ok(nodes)
+}
+
+/// `None` for a processor, and for what this process may not read.
+fn read((node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
+    let path = folder.join("properties");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => gpu(node, &path, &text),
+        // A container sees all nodes and may read those of the GPUs it was given; a node can also go meanwhile.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::NotFound
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(source) => Err(unreadable(&path, source)),
+    }
 }
 
 /// The group to which a device node belongs that this process may not open; `None` where it may, or there is no such node.
@@ -200,6 +219,20 @@ mod tests {
             gpus.iter().map(|gpu| gpu.node).collect::<Vec<_>>()
         });
         assert_eq!(nodes, [2]);
+    }
+
+    #[test]
+    fn a_node_that_cannot_be_understood_is_told_or_left_out_and_hides_no_other() {
+        let broken = MI210.replace("gfx_target_version", "no_such_thing");
+        assert_ne!(broken, MI210);
+        let folder = topology(&[("1", &broken), ("2", MI210)]);
+        let told = gpus(folder.path()).unwrap_err().to_string();
+        assert!(
+            told.contains("nodes/1") && told.contains("gfx_target_version"),
+            "{told}"
+        );
+        let readable = readable_gpus(folder.path());
+        assert_eq!(readable.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
     }
 
     /// On a thread without the rights of root, which may open everything.

@@ -37,7 +37,7 @@ impl Sysfs {
             .filter(|device| text(&device.join("vendor")).as_deref() == Some(AMD))
             .collect();
         devices.sort();
-        let known = kfd::gpus(&root.join("class/kfd/kfd/topology")).unwrap_or_default();
+        let known = kfd::readable_gpus(&root.join("class/kfd/kfd/topology"));
         let cards = devices.into_iter().map(|device| {
             let bus = fs::canonicalize(&device)
                 .ok()
@@ -130,7 +130,7 @@ fn render_minor(device: &Path) -> Option<u32> {
 
 /// Architecture of the first GPU that this machine's driver knows.
 pub fn architecture_here() -> Option<String> {
-    let gpus = kfd::gpus(Path::new(kfd::TOPOLOGY)).ok()?;
+    let gpus = kfd::readable_gpus(Path::new(kfd::TOPOLOGY));
     Some(gpus.into_iter().next()?.arch)
 }
 
