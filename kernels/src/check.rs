@@ -204,12 +204,8 @@ impl<'a> Trial<'a> {
         let Some(held) = self.buffers.get(name) else {
             return Ok(Vec::new());
         };
-        download(self.client, held.handle.clone(), held.dtype).map_err(|reason| {
-            KernelError::Device {
-                kernel: self.kernel,
-                reason,
-            }
-        })
+        download(self.client, held.handle.clone(), held.dtype)
+            .map_err(|reason| KernelError::Device(self.kernel, reason))
     }
 
     fn push(&mut self, output: &'static str, error: f64, tolerance: f64) {

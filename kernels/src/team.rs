@@ -28,7 +28,7 @@ impl Team {
     ) -> Result<Team, KernelError> {
         let (units, rows) = (block.units_per_row, block.rows_per_cube);
         let limit = client.properties().hardware.max_units_per_cube as usize;
-        let refuse = |reason: String| Err(KernelError::Block { kernel, reason });
+        let refuse = |reason: String| Err(KernelError::Block(kernel, reason));
         if !units.is_power_of_two() {
             return refuse(format!("{units} units per row is not a power of two"));
         }

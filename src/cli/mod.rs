@@ -6,7 +6,6 @@ mod batch_size;
 mod benchmark;
 mod block_sizes;
 mod calibrate;
-mod calibrate_measure;
 mod collect;
 mod compare;
 mod completions;

@@ -101,13 +101,13 @@ impl Grid {
         let (heads, blocks) = (pass.heads(shape), shape.seq.div_ceil(tile.rows()));
         let limit = client.properties().hardware.max_cube_count;
         if heads > limit.0 as usize || shape.batch > limit.1 as usize || blocks > limit.2 as usize {
-            return Err(KernelError::Shape {
-                kernel: NAME,
-                reason: format!(
+            return Err(KernelError::Shape(
+                NAME,
+                format!(
                     "{heads} heads x {} sequences x {blocks} blocks is more than the {limit:?} cubes this device launches at once",
                     shape.batch
                 ),
-            });
+            ));
         }
         let tiling = tile.tiling(client, shape.head_dim / size);
         Ok(Grid {
@@ -172,10 +172,7 @@ impl AttentionTile {
                 "{bytes} bytes of shared memory, the device has {most}; use fewer rows or columns"
             )
         };
-        Err(KernelError::Block {
-            kernel: NAME,
-            reason,
-        })
+        Err(KernelError::Block(NAME, reason))
     }
 
     /// Bytes of shared memory a cube takes.

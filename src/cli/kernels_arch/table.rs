@@ -102,7 +102,7 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
         }
     }
     Ok(Facts {
-        compiler: compiler.version().to_owned(),
+        compiler: compiler.version.to_owned(),
         kernels,
     })
 }

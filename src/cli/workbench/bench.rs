@@ -12,7 +12,7 @@ use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
 use crate::analysis::calibration::Calibration;
 use crate::base::device_facts::DeviceFacts;
 use crate::base::table::{Columns, TextTable};
-use crate::device::ceilings::{self, Level};
+use crate::device::ceilings::{self, Level, Measured};
 use crate::device::driver::Driver;
 use crate::run::{UsageError, folder};
 use crate::session::Event;
@@ -105,34 +105,23 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
     let facts = DeviceFacts::from(driver.properties());
     let kept = folder::state_folder()
         .and_then(|root| Calibration::load(&root, &facts.backend, &facts.device));
+    let both = |reached: &Measured| {
+        Some(Reached {
+            bytes_per_s: reached.bytes_per_s(Level::Cold)?,
+            flops_per_s: reached.flops_per_s("f32", None)?,
+        })
+    };
     if let Ok(Some(kept)) = kept
-        && let (Some(bytes_per_s), Some(flops_per_s)) =
-            (kept.bytes_per_s(Level::Cold), kept.flops_per_s("f32", None))
+        && let Some(reached) = both(&kept)
     {
-        return Ok(Some(Reached {
-            bytes_per_s,
-            flops_per_s,
-        }));
+        return Ok(Some(reached));
     }
     eprintln!("measuring what this device reaches; `calibrate` keeps it ...");
-    let measured = ceilings::measure(
-        asked.device.backend,
-        asked.device.device.as_deref(),
-        &mut |_| {},
-    )?;
-    let copies = measured
-        .bandwidth
-        .iter()
-        .filter(|one| one.level == Level::Cold);
-    let bytes_per_s = copies.map(|one| one.bytes_per_s.median).reduce(f64::max);
-    let products = measured.compute.iter().filter(|one| one.dtype == "f32");
-    let flops_per_s = products.map(|one| one.flops_per_s.median).reduce(f64::max);
-    Ok(bytes_per_s
-        .zip(flops_per_s)
-        .map(|(bytes_per_s, flops_per_s)| Reached {
-            bytes_per_s,
-            flops_per_s,
-        }))
+    let DeviceArgs {
+        backend, device, ..
+    } = &asked.device;
+    let measured = ceilings::measure(*backend, device.as_deref(), &mut |_| {})?;
+    Ok(both(&measured))
 }
 
 fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {

@@ -142,7 +142,7 @@ impl Bench<'_> {
 }
 
 fn compiled(_: &Bench<'_>, module: &Module) -> Result<Outcome> {
-    let attributes = module.kernel("saxpy")?.attributes();
+    let attributes = module.kernel("saxpy")?.attributes;
     let missing = module.kernel("no_such_kernel").is_err();
     expect(
         missing && attributes.max_threads >= THREADS && attributes.spilled_bytes == 0,
@@ -298,7 +298,7 @@ fn replayed_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     }
     let work = bench.driver.work().since(&before);
     let found = bench.read(&vectors.y)?;
-    let kernels = graph.contents().kernels;
+    let kernels = graph.contents.kernels;
     expect(
         same_bits(&found, &expected)
             && untouched
@@ -336,7 +336,7 @@ fn forked_graph(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     let expected = bench.expected(1);
     let same =
         same_bits(&bench.read(&left.y)?, &expected) && same_bits(&bench.read(&right.y)?, &expected);
-    let kernels = graph.contents().kernels;
+    let kernels = graph.contents.kernels;
     expect(
         same && !branch.stream.is_capturing() && kernels == 2,
         format!("{kernels} kernels on two branches"),

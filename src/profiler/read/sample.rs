@@ -118,7 +118,7 @@ impl<'a> Sample<'a> {
     fn header(&self) -> Vec<String> {
         let table = self.is_csv().then(|| Table::open(self.path));
         let table = table.and_then(Result::ok);
-        table.map_or_else(Vec::new, |table| table.columns().to_vec())
+        table.map_or_else(Vec::new, |table| table.columns)
     }
 
     /// Why it is not read when no format knows it.

@@ -21,8 +21,9 @@ pub struct Table {
     /// Fields of the current row, one after the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    columns: Vec<String>,
-    headers: Vec<String>,
+    pub columns: Vec<String>,
+    /// Names as the file spells them.
+    pub headers: Vec<String>,
     fields: Columns,
     /// Line the next byte of `input` stands in.
     line: u64,
@@ -51,16 +52,6 @@ impl Table {
         table.fields = Columns::of(&table.columns);
         table.headers = headers;
         Ok(table)
-    }
-
-    /// Names in lower case with `_` for spaces and hyphens.
-    pub fn columns(&self) -> &[String] {
-        &self.columns
-    }
-
-    /// Names as the file spells them.
-    pub fn headers(&self) -> &[String] {
-        &self.headers
     }
 
     /// Whether the rows have a field.
@@ -173,7 +164,7 @@ pub struct Row<'a> {
     line: u64,
     bytes: &'a [u8],
     ends: &'a [usize],
-    columns: &'a [String],
+    pub columns: &'a [String],
     fields: &'a Columns,
 }
 
@@ -268,11 +259,6 @@ impl<'a> Row<'a> {
     pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
         let column = self.columns.iter().position(|column| column == name);
         column.map_or(Ok(None), |column| self.whole_at(column))
-    }
-
-    /// Names in lower case with `_` for spaces and hyphens.
-    pub fn columns(&self) -> &'a [String] {
-        self.columns
     }
 
     /// Whether a number was written with an exponent, as spreadsheets do when they round it.

@@ -22,10 +22,10 @@ fn read(reading: &mut Reading<'_>) -> Rows {
             .any(|unit| name.ends_with(unit))
     };
     let columns: Vec<(usize, &String)> = table
-        .headers()
+        .headers
         .iter()
         .enumerate()
-        .filter(|(at, _)| is_ceiling(&table.columns()[*at]))
+        .filter(|(at, _)| is_ceiling(&table.columns[*at]))
         .collect();
     reading.rows(|records, row| {
         let device = row

@@ -14,7 +14,7 @@ pub const FORMAT: Format = Format {
 fn read(reading: &mut Reading<'_>) -> Rows {
     let rows = reading.rows(|records, row| {
         let mut values = Vec::new();
-        for (at, column) in row.columns().iter().enumerate() {
+        for (at, column) in row.columns.iter().enumerate() {
             let value = row.text_at(at)?;
             if !["", "na", "n/a"].contains(&value.to_ascii_lowercase().as_str()) {
                 values.push((column.clone(), value.to_owned()));

@@ -41,13 +41,10 @@ const NO_COUNTERS: &[&str] = &[
 pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let mut table = reading.table()?;
     let unknown = unknown_columns(&table);
-    let is_counter = |at: &usize| has_counters && !describes(&table.columns()[*at]);
+    let is_counter = |at: &usize| has_counters && !describes(&table.columns[*at]);
     let (counters, left): (Vec<usize>, Vec<usize>) = unknown.into_iter().partition(is_counter);
     if !left.is_empty() {
-        let names: Vec<&str> = left
-            .iter()
-            .map(|at| table.headers()[*at].as_str())
-            .collect();
+        let names: Vec<&str> = left.iter().map(|at| table.headers[*at].as_str()).collect();
         let note = format!(
             "columns that are not known were passed over: {}",
             names.join(", ")
@@ -56,7 +53,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     }
     let counters: Vec<(usize, NameId)> = counters
         .into_iter()
-        .map(|at| (at, reading.profile.name_id(&table.headers()[at])))
+        .map(|at| (at, reading.profile.name_id(&table.headers[at])))
         .collect();
     let is_timed = table.has(Field::Start) && table.has(Field::End);
     let process = reading.process();
@@ -93,7 +90,7 @@ fn unknown_columns(table: &Table) -> Vec<usize> {
         let name = without_pass(column);
         !column.is_empty() && !is_known(name) && !NO_COUNTERS.contains(&name)
     };
-    let columns = table.columns().iter().enumerate();
+    let columns = table.columns.iter().enumerate();
     columns
         .filter(|(_, column)| is_unknown(column))
         .map(|(at, _)| at)

@@ -78,7 +78,7 @@ impl Products {
         spec: GemmSpec,
         selection: Selection,
     ) -> Result<usize, DriverError> {
-        let known = self.algorithms.iter().position(|plan| *plan.spec() == spec);
+        let known = self.algorithms.iter().position(|plan| plan.spec == spec);
         if let Some(known) = known {
             return Ok(known);
         }

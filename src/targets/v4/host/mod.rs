@@ -270,7 +270,7 @@ impl Executor for HostExecutor {
     }
 
     fn weights(&mut self) -> Result<Vec<f32>> {
-        Ok(self.memory.weights().to_vec())
+        Ok(self.memory.weights.to_vec())
     }
 
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
@@ -286,7 +286,7 @@ impl Executor for HostExecutor {
     }
 
     fn gradients(&mut self) -> Result<Vec<f32>> {
-        Ok(self.memory.gradients().to_vec())
+        Ok(self.memory.gradients.to_vec())
     }
 
     fn logits(&mut self) -> Result<Vec<f32>> {
