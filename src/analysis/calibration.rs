@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{device_file, read_json, write_json};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::file::inside;
-pub use crate::device::ceilings::{
-    BandwidthCeiling, ComputeCeiling, Latency, Level, Measured, Sampled, Unit,
-};
+pub use crate::device::ceilings::{Level, Measured, Sampled, Unit};
 
 /// Changes when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
@@ -159,6 +157,7 @@ pub(super) mod tests {
     use std::fs;
 
     use super::*;
+    use crate::device::ceilings::{BandwidthCeiling, ComputeCeiling, Latency};
 
     pub fn example() -> Calibration {
         let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();

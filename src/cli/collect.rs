@@ -18,52 +18,28 @@ use super::Exit;
 use crate::run::UsageError;
 use crate::run::signal_group;
 
-/// From what always works to what takes long, so that a machine that stops half-way has said the most.
-const FACTS: [(&str, &str); 19] = [
-    ("doctor", "doctor"),
-    ("driver", "doctor --driver"),
-    ("kernels-compiled", "kernels --arch all"),
-    ("kernels-f32", "kernels --check"),
-    ("kernels-bf16", "kernels --check --dtype bf16"),
-    ("kernels-f16", "kernels --check --dtype f16"),
-    (
-        "v3-tiny",
-        "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops",
-    ),
-    (
-        "v4-tiny",
-        "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops",
-    ),
-    ("gradcheck-f32", "gradcheck --config tiny"),
-    ("gradcheck-bf16", "gradcheck --config tiny --dtype bf16"),
-    ("verify", "verify --config tiny"),
-    ("calibrate", "calibrate"),
-    (
-        "v1-small",
-        "run v1 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v2-small",
-        "run v2 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v3-small",
-        "run v3 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v4-small",
-        "run v4 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v3-small-bf16",
-        "run v3 --config small --num-steps 30 --dtype bf16",
-    ),
-    (
-        "v4-small-bf16",
-        "run v4 --config small --num-steps 30 --dtype bf16",
-    ),
-    ("stages", "stages --config small --num-steps 20"),
-];
+/// A file's name and the command it is of, from what always works to what takes long, so that a machine that stops half-way has
+/// said the most.
+const FACTS: &str = "\
+doctor | doctor
+driver | doctor --driver
+kernels-compiled | kernels --arch all
+kernels-f32 | kernels --check
+kernels-bf16 | kernels --check --dtype bf16
+kernels-f16 | kernels --check --dtype f16
+v3-tiny | run v3 --config tiny --num-steps 20 --profile-steps 2 --flops
+v4-tiny | run v4 --config tiny --num-steps 20 --profile-steps 2 --flops
+gradcheck-f32 | gradcheck --config tiny
+gradcheck-bf16 | gradcheck --config tiny --dtype bf16
+verify | verify --config tiny
+calibrate | calibrate
+v1-small | run v1 --config small --num-steps 30 --profile-steps 2 --flops
+v2-small | run v2 --config small --num-steps 30 --profile-steps 2 --flops
+v3-small | run v3 --config small --num-steps 30 --profile-steps 2 --flops
+v4-small | run v4 --config small --num-steps 30 --profile-steps 2 --flops
+v3-small-bf16 | run v3 --config small --num-steps 30 --dtype bf16
+v4-small-bf16 | run v4 --config small --num-steps 30 --dtype bf16
+stages | stages --config small --num-steps 20";
 
 /// Those that train; they take the flags of a training run.
 const TRAINING: [&str; 4] = ["run", "gradcheck", "verify", "stages"];
@@ -88,7 +64,11 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
-    for (number, (file, words)) in FACTS.into_iter().enumerate() {
+    let facts: Vec<_> = FACTS
+        .lines()
+        .filter_map(|line| line.split_once(" | "))
+        .collect();
+    for (number, (file, words)) in facts.iter().enumerate() {
         if signal() != 0 {
             break;
         }
@@ -97,7 +77,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             arguments.extend(flags.iter().map(String::as_str));
         }
         let command = arguments.join(" ");
-        eprintln!("{} of {}: {command}", number + 1, FACTS.len());
+        eprintln!("{} of {}: {command}", number + 1, facts.len());
         let started = Instant::now();
         let stop = || signal() != 0 || started.elapsed() > limit;
         let ending = match run(&arguments, file, folder.path(), &stop)? {
@@ -120,11 +100,11 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
         io::stdout(),
         "wrote {} ({succeeded} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
         to.display(),
-        FACTS.len()
+        facts.len()
     )?;
     Ok(match i32::try_from(signal()) {
         Ok(signal) if signal != 0 => Exit::Signal(signal),
-        _ if succeeded == FACTS.len() => Exit::Ok,
+        _ if succeeded == facts.len() => Exit::Ok,
         _ => Exit::Failed,
     })
 }
