@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::store::{device_file, read_json, write_json};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::file::inside;
-pub use crate::device::ceilings::{Level, Measured, Sampled, Unit};
+use crate::device::ceilings::{ComputeCeiling, Latency, Sampled};
+pub use crate::device::ceilings::{Level, Measured, Unit};
 
 /// Changes when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
@@ -64,33 +65,24 @@ impl Calibration {
                 rate if rate < 1e12 => (1e9, "GFLOP/s"),
                 _ => (1e12, "TFLOP/s"),
             };
-            lines.push(format!(
-                "{} {}: {:.1} {name}{} ({})",
-                ceiling.dtype,
-                ceiling.unit,
-                ceiling.flops_per_s.median / scale,
-                spread(&ceiling.flops_per_s, scale),
-                ceiling.how
-            ));
+            let ComputeCeiling {
+                dtype, unit, how, ..
+            } = ceiling;
+            let rate = ceiling.flops_per_s.median / scale;
+            let spread = spread(&ceiling.flops_per_s, scale);
+            lines.push(format!("{dtype} {unit}: {rate:.1} {name}{spread} ({how})"));
         }
         for ceiling in &self.bandwidth {
-            lines.push(format!(
-                "{}: {:.0} GB/s{} ({})",
-                ceiling.level,
-                ceiling.bytes_per_s.median / 1e9,
-                spread(&ceiling.bytes_per_s, 1e9),
-                ceiling.how
-            ));
+            let (rate, how) = (ceiling.bytes_per_s.median / 1e9, &ceiling.how);
+            let spread = spread(&ceiling.bytes_per_s, 1e9);
+            lines.push(format!("{}: {rate:.0} GB/s{spread} ({how})", ceiling.level));
         }
         let latencies = [("a launch", &self.launch), ("waiting", &self.synchronise)];
         for (name, latency) in latencies {
             if let Some(latency) = latency {
-                lines.push(format!(
-                    "{name}: {:.2} us{} ({})",
-                    latency.microseconds.median,
-                    spread(&latency.microseconds, 1.0),
-                    latency.how
-                ));
+                let Latency { microseconds, how } = latency;
+                let (median, spread) = (microseconds.median, spread(microseconds, 1.0));
+                lines.push(format!("{name}: {median:.2} us{spread} ({how})"));
             }
         }
         lines.extend(self.notes.iter().cloned());
@@ -144,12 +136,8 @@ impl Calibration {
 }
 
 fn spread(sampled: &Sampled, scale: f64) -> String {
-    format!(
-        ", {:.2} to {:.2} in {} repeats",
-        sampled.p10 / scale,
-        sampled.p90 / scale,
-        sampled.repeats
-    )
+    let (low, high, repeats) = (sampled.p10 / scale, sampled.p90 / scale, sampled.repeats);
+    format!(", {low:.2} to {high:.2} in {repeats} repeats")
 }
 
 #[cfg(test)]
@@ -157,7 +145,7 @@ pub(super) mod tests {
     use std::fs;
 
     use super::*;
-    use crate::device::ceilings::{BandwidthCeiling, ComputeCeiling, Latency};
+    use crate::device::ceilings::BandwidthCeiling;
 
     pub fn example() -> Calibration {
         let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();

@@ -265,15 +265,11 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
                     || base.block_sizes == hello.block_sizes,
             ),
         ];
-        let differing: Vec<&str> = facts
-            .iter()
-            .filter(|(_, same)| !same)
-            .map(|(fact, _)| *fact)
-            .collect();
+        let differing = facts.iter().filter(|(_, same)| !same);
+        let differing = itertools::join(differing.map(|(fact, _)| fact), ", ");
         if !differing.is_empty() {
             warnings.push(format!(
-                "{name} and {first} differ in more than the target: {}.",
-                differing.join(", ")
+                "{name} and {first} differ in more than the target: {differing}."
             ));
         }
     }

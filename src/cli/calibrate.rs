@@ -142,11 +142,10 @@ impl CalibrateArgs {
 impl Kept {
     fn show(&self, page: &mut Page) {
         let facts = &self.calibration.facts;
+        let (device, backend) = (&facts.device, &facts.backend);
+        let driver = facts.driver.as_deref().unwrap_or("not reported");
         page.line(format_args!(
-            "{} ({}, driver {}), measured",
-            facts.device,
-            facts.backend,
-            facts.driver.as_deref().unwrap_or("not reported")
+            "{device} ({backend}, driver {driver}), measured"
         ));
         for line in self.calibration.summary() {
             page.line(format_args!("  {line}"));

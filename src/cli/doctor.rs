@@ -152,21 +152,10 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
         }
         _ => writeln!(out, "  the output is no terminal; its size is not known")?,
     }
-    writeln!(
-        out,
-        "  TERM {}, {}, {}",
-        terminal.term.as_deref().unwrap_or("not set"),
-        if terminal.no_color {
-            "no colours (NO_COLOR)"
-        } else {
-            "16 colours"
-        },
-        if terminal.utf8 {
-            "UTF-8"
-        } else {
-            "ASCII drawing"
-        },
-    )?;
+    let term = terminal.term.as_deref().unwrap_or("not set");
+    let colours = ["16 colours", "no colours (NO_COLOR)"][usize::from(terminal.no_color)];
+    let drawing = ["ASCII drawing", "UTF-8"][usize::from(terminal.utf8)];
+    writeln!(out, "  TERM {term}, {colours}, {drawing}")?;
     write!(out, "\n{}", report.launched.page(&report.findings))?;
     let verdict = if report.ready {
         "\nThe workshop can run here."

@@ -277,7 +277,7 @@ pub fn fresh_seed() -> u64 {
     since_1970().as_nanos() as u64
 }
 
-fn verdict(ok: bool) -> &'static str {
+pub fn verdict(ok: bool) -> &'static str {
     if ok { "ok    " } else { "FAILED" }
 }
 
@@ -292,12 +292,11 @@ fn print_trainings(out: &mut impl Write, report: &VerifyReport) -> io::Result<()
     )?;
     for training in &report.targets {
         let last = training.losses.last().copied().unwrap_or(f64::NAN);
+        let (target, verdict) = (&training.target, verdict(training.passed));
+        let worst = training.worst_difference;
         writeln!(
             out,
-            "  {:<8} {}  worst step {:.2e}, last loss {last:.6}",
-            training.target,
-            verdict(training.passed),
-            training.worst_difference
+            "  {target:<8} {verdict}  worst step {worst:.2e}, last loss {last:.6}"
         )?;
     }
     Ok(())

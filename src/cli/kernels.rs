@@ -164,13 +164,8 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
         targets => writeln!(out, "  in: {}", targets.join(" "))?,
     }
     if let Some(BlockSizes { counts, sizes }) = &kernel.block_size {
-        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-        writeln!(
-            out,
-            "  --block-size {}=N, N {counts}:\n    {}",
-            kernel.name,
-            sizes.join(" ")
-        )?;
+        let (name, sizes) = (kernel.name, itertools::join(*sizes, " "));
+        writeln!(out, "  --block-size {name}=N, N {counts}:\n    {sizes}")?;
     }
     for cost in &kernel.costs {
         writeln!(
@@ -193,8 +188,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
     let find = |name: &String| {
         let found = KERNELS.iter().find(|kernel| kernel.name == name);
         found.copied().ok_or_else(|| {
-            let all: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-            let all = all.join(", ");
+            let all = itertools::join(KERNELS.iter().map(|kernel| kernel.name), ", ");
             UsageError(format!("there is no kernel `{name}`; there are: {all}")).into()
         })
     };
@@ -267,15 +261,15 @@ fn summarise(name: &'static str, checks: &[Check]) -> Checked {
 }
 
 fn print(out: &mut impl Write, row: &Checked) -> io::Result<()> {
+    let (name, verdict, case) = (
+        row.name,
+        super::gradcheck::verdict(row.passed),
+        &row.worst_case,
+    );
+    let (count, worst, most) = (row.comparisons, row.worst_error, row.tolerance);
     writeln!(
         out,
-        "  {:<16} {}  {:>4} comparisons, worst {:.2e} (at most {:.0e}): {}",
-        row.name,
-        if row.passed { "ok    " } else { "FAILED" },
-        row.comparisons,
-        row.worst_error,
-        row.tolerance,
-        row.worst_case
+        "  {name:<16} {verdict}  {count:>4} comparisons, worst {worst:.2e} (at most {most:.0e}): {case}"
     )?;
     out.flush()
 }

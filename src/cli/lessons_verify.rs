@@ -45,12 +45,8 @@ fn tell(progress: Progress) {
         Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),
         Progress::Needed { lesson, step } => eprintln!("needed later: {lesson}/{step}"),
         Progress::Run { words } => {
-            let words: Vec<_> = words
-                .iter()
-                .skip(1)
-                .map(|word| word.to_string_lossy())
-                .collect();
-            eprintln!("  running  {}", words.join(" "));
+            let words = words.iter().skip(1).map(|word| word.to_string_lossy());
+            eprintln!("  running  {}", itertools::join(words, " "));
         }
         Progress::Step { step } => tell_step(step),
     }

@@ -302,17 +302,17 @@ fn predicted(
 
 fn page(found: &Prediction) -> Page {
     let mut page = Page::default();
-    let config = &found.config;
+    let (target, device, backend) = (&found.target, &found.device, &found.backend);
+    let ModelConfig {
+        hidden,
+        layers,
+        ffn,
+        batch_size,
+        sequence_length,
+        ..
+    } = found.config;
     page.line(format_args!(
-        "{} on {} ({}): {} hidden, {} layers, ffn {}, batch {} x {} tokens",
-        found.target,
-        found.device,
-        found.backend,
-        config.hidden,
-        config.layers,
-        config.ffn,
-        config.batch_size,
-        config.sequence_length
+    "{target} on {device} ({backend}): {hidden} hidden, {layers} layers, ffn {ffn}, batch {batch_size} x {sequence_length} tokens"
     ));
     match (found.step_ms, found.low_ms.zip(found.high_ms)) {
         (Some(ms), Some((low, high))) => page.line(format_args!(

@@ -108,13 +108,9 @@ impl Analysis for RegressArgs {
                 saved.add(entry.entry(), runs);
             }
             saved.write(path)?;
-            let names: Vec<String> = plan.entries.iter().map(RunSpec::entry).collect();
+            let names = itertools::join(plan.entries.iter().map(RunSpec::entry), ", ");
             let mut page = Page::default();
-            page.line(format_args!(
-                "saved {} in {}",
-                names.join(", "),
-                path.display()
-            ));
+            page.line(format_args!("saved {names} in {}", path.display()));
             return Answer::new(&saved, page);
         }
         let outcomes = self.judge(&plan, baseline.as_ref(), &runs)?;

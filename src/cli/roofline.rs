@@ -175,8 +175,8 @@ fn points(roofline: &Roofline) -> TextTable {
         }
         advice.push(help);
         let who = shown().filter(|(_, point)| point.what_would_help.as_ref() == Some(help));
-        let who: Vec<&str> = who.map(|(_, point)| point.name.as_str()).collect();
-        table = table.note(format!("{}: {help}", who.join(", ")));
+        let who = itertools::join(who.map(|(_, point)| &point.name), ", ");
+        table = table.note(format!("{who}: {help}"));
     }
     table.into()
 }

@@ -146,12 +146,8 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
     });
     say(as_json, &value, |out| {
         let mut out = Terminal(out);
-        writeln!(
-            out,
-            "{}: {} intact records",
-            place.events().display(),
-            scan.records.len()
-        )?;
+        let (file, records) = (place.events(), scan.records.len());
+        writeln!(out, "{}: {records} intact records", file.display())?;
         write_damage(&mut out, &scan.damage)?;
         if scan.torn_bytes > 0 {
             let bytes = scan.torn_bytes;
@@ -194,12 +190,10 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
             writeln!(out, "open in {holder}")?;
         }
         write_lessons(&mut out, &state)?;
+        let (runs, records, last) = (state.runs.len(), state.records, &state.last_time);
         writeln!(
             out,
-            "\n{} runs, {} records, the last one from {}",
-            state.runs.len(),
-            state.records,
-            state.last_time
+            "\n{runs} runs, {records} records, the last one from {last}"
         )?;
         for (name, backup) in &state.backups {
             let restored = if backup.restored { ", restored" } else { "" };

@@ -100,11 +100,10 @@ impl Analysis for StagesArgs {
         }
         let comparison = compare(&sides, Made::InTurns, confidence);
         let Some(findings) = Findings::of(&sides, confidence, now) else {
-            let why: Vec<String> = failed
+            let why = failed
                 .iter()
-                .map(|(target, why)| format!("{target}: {why}"))
-                .collect();
-            bail!("no stage ran\n{}", why.join("\n"));
+                .map(|(target, why)| format!("{target}: {why}"));
+            bail!("no stage ran\n{}", itertools::join(why, "\n"));
         };
         let stages = rows(&comparison, &sides, confidence);
         let kept = findings.save(&root)?;

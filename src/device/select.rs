@@ -109,13 +109,8 @@ impl Backend {
 impl BackendChoice {
     /// The one that was named; `None` for `Auto`.
     pub fn backend(self) -> Option<Backend> {
-        match self {
-            BackendChoice::Auto => None,
-            BackendChoice::Rocm => Some(Backend::Rocm),
-            BackendChoice::Cuda => Some(Backend::Cuda),
-            BackendChoice::Vulkan => Some(Backend::Vulkan),
-            BackendChoice::Cpu => Some(Backend::Cpu),
-        }
+        self.to_possible_value()
+            .and_then(|value| Backend::of_name(value.get_name()))
     }
 }
 
@@ -216,10 +211,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     }
     let index = match wanted {
         None => 0,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|index| *index < count)
+        Some(text) => (text.parse().ok().filter(|index| *index < count))
             .ok_or_else(|| DeviceError::no_such_device(backend, text, count))?,
     };
     // A driver and a library that disagree panic inside the client: that is an answer, not a crash.

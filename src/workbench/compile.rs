@@ -114,14 +114,11 @@ fn module_text(exercise: &Exercise, text: &str) -> String {
     let mut kernels = String::new();
     for launch in &exercise.launches {
         let entry = &launch.entry;
-        let types: Vec<&str> = launch
-            .arguments
-            .iter()
-            .filter_map(|name| Some(exercise.argument(name)?.kind.plain()))
-            .collect();
+        let types = launch.arguments.iter();
+        let types = types.filter_map(|name| Some(exercise.argument(name)?.kind.plain()));
+        let types = itertools::join(types, ", ");
         module += &format!(
-            "static_assert(stand_in::same<decltype(stand_in::plain(&{entry})), void (*)({})>, \"signature of {entry}\");\n",
-            types.join(", ")
+            "static_assert(stand_in::same<decltype(stand_in::plain(&{entry})), void (*)({types})>, \"signature of {entry}\");\n"
         );
         kernels += &format!("STAND_IN_KERNEL({entry}) ");
     }

@@ -125,35 +125,30 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
 }
 
 fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
-    let sizes: Vec<String> = exercise
-        .bench
-        .iter()
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    let mut table = Columns::of(
-        format!("{} on {device}, {}", exercise.name, sizes.join(", ")),
-        timed,
-    )
-    .left("kernel", |one| one.what.clone())
-    .right("ms", |one| format!("{:.4}", one.milliseconds))
-    .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
-    .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
-    .right("of ceiling", |one| {
-        one.of_ceiling.map_or("not reported".to_owned(), |share| {
-            format!("{:.0} %", share * 100.0)
+    let sizes = exercise.bench.iter();
+    let sizes = itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ");
+    let title = format!("{} on {device}, {sizes}", exercise.name);
+    let mut table = Columns::of(title, timed)
+        .left("kernel", |one| one.what.clone())
+        .right("ms", |one| format!("{:.4}", one.milliseconds))
+        .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
+        .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
+        .right("of ceiling", |one| {
+            one.of_ceiling.map_or("not reported".to_owned(), |share| {
+                format!("{:.0} %", share * 100.0)
+            })
         })
-    })
-    .right("registers", |one| {
-        one.registers.map(|count| count.to_string())
-    })
-    .left("yours is", |one| match (&one.ratio, one.finding) {
-        (Some(ratio), Some(finding)) => format!(
-            "{finding}, {:.2}x [{:.2}, {:.2}]",
-            ratio.value, ratio.low, ratio.high
-        ),
-        _ => String::new(),
-    })
-    .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
+        .right("registers", |one| {
+            one.registers.map(|count| count.to_string())
+        })
+        .left("yours is", |one| match (&one.ratio, one.finding) {
+            (Some(ratio), Some(finding)) => format!(
+                "{finding}, {:.2}x [{:.2}, {:.2}]",
+                ratio.value, ratio.low, ratio.high
+            ),
+            _ => String::new(),
+        })
+        .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
     for note in notes {
         table = table.note(note.clone());
     }

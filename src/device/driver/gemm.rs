@@ -183,16 +183,11 @@ impl OutputType {
 impl fmt::Display for GemmSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = |operand: Operand| if operand.transposed { "T" } else { "" };
-        write!(
-            formatter,
-            "{} {}x{}x{} (a{} b{}",
-            self.precision,
-            self.m,
-            self.n,
-            self.k,
-            mark(self.a),
-            mark(self.b)
-        )?;
+        let (a, b) = (mark(self.a), mark(self.b));
+        let GemmSpec {
+            precision, m, n, k, ..
+        } = self;
+        write!(formatter, "{precision} {m}x{n}x{k} (a{a} b{b}")?;
         if self.batch > 1 {
             write!(formatter, ", {} times", self.batch)?;
         }

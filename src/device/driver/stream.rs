@@ -119,13 +119,14 @@ impl Stream {
         launch: &Launch,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        let attributes = kernel.attributes;
-        if launch.threads() > u64::from(attributes.max_threads) || launch.threads() == 0 {
+        let (name, threads, most) = (
+            kernel.name(),
+            launch.threads(),
+            kernel.attributes.max_threads,
+        );
+        if threads > u64::from(most) || threads == 0 {
             return Err(DriverError::Invalid(format!(
-                "kernel {} with {} threads a block; it can have 1 to {}",
-                kernel.name(),
-                launch.threads(),
-                attributes.max_threads
+                "kernel {name} with {threads} threads a block; it can have 1 to {most}"
             )));
         }
         // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.

@@ -61,9 +61,9 @@ impl CommandLine {
     pub fn explained(&self, width: usize) -> String {
         let mut text = format!("{}\n\n", self.shell());
         for part in &self.parts {
-            let words: Vec<String> = part.words.iter().map(|word| quoted(word)).collect();
+            let words = itertools::join(part.words.iter().map(|word| quoted(word)), " ");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", words.join(" "));
+            let _ = writeln!(text, "{words}");
             push_wrapped(&mut text, &part.explanation, width);
         }
         for (path, content) in &self.files {

@@ -57,19 +57,15 @@ fn microseconds(ns: u64) -> f64 {
 
 fn titles(profile: &Profile, row: &Row) -> (String, String) {
     match *row {
-        Row::Kernels {
-            process,
-            agent,
-            queue,
-        } => (
+        Row::Kernels(process, agent, queue) => (
             device_label(profile, process, agent),
             queue.map_or("kernels".to_owned(), |queue| format!("queue {queue}")),
         ),
-        Row::Copies { process } => (
+        Row::Copies(process) => (
             format!("copies, {}", profile.process(process).label),
             "copies".to_owned(),
         ),
-        Row::Calls { process, thread } => (
+        Row::Calls(process, thread) => (
             format!("host, {}", profile.process(process).label),
             thread.map_or("calls".to_owned(), |thread| format!("thread {thread}")),
         ),

@@ -19,23 +19,8 @@ pub const FORMAT: Format = Format {
 };
 
 /// Columns that describe a launch and are no counters, besides the fields that are read.
-const NO_COUNTERS: &[&str] = &[
-    "guid",
-    "kind",
-    "kernel_id",
-    "queue_index",
-    "process_id",
-    "pid",
-    "wave_size",
-    "sig",
-    "obj",
-    "dispatchns",
-    "completens",
-    "durationns",
-    "xcc_index",
-    "node",
-    "unnamed:_0",
-];
+const NO_COUNTERS: &str = "guid kind kernel_id queue_index process_id pid wave_size sig obj dispatchns completens durationns \
+     xcc_index node unnamed:_0";
 
 /// A trace of launches has no counters: there a column that is not known is passed over and named.
 pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
@@ -44,11 +29,8 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let is_counter = |at: &usize| has_counters && !describes(&table.columns[*at]);
     let (counters, left): (Vec<usize>, Vec<usize>) = unknown.into_iter().partition(is_counter);
     if !left.is_empty() {
-        let names: Vec<&str> = left.iter().map(|at| table.headers[*at].as_str()).collect();
-        let note = format!(
-            "columns that are not known were passed over: {}",
-            names.join(", ")
-        );
+        let names = itertools::join(left.iter().map(|at| &table.headers[*at]), ", ");
+        let note = format!("columns that are not known were passed over: {names}");
         reading.profile.notes.push(note);
     }
     let counters: Vec<(usize, NameId)> = counters
@@ -88,7 +70,8 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
 fn unknown_columns(table: &Table) -> Vec<usize> {
     let is_unknown = |column: &String| {
         let name = without_pass(column);
-        !column.is_empty() && !is_known(name) && !NO_COUNTERS.contains(&name)
+        let is_counter = || NO_COUNTERS.split(' ').all(|other| other != name);
+        !column.is_empty() && !is_known(name) && is_counter()
     };
     let columns = table.columns.iter().enumerate();
     columns
