@@ -1,6 +1,7 @@
 //! Choosing a backend and opening its device.
 
 use burn::tensor::{Device, FloatDType};
+use clap::ValueEnum;
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
 use super::{DeviceError, cpu, kfd, library, vulkan};
@@ -109,8 +110,7 @@ impl Backend {
 impl BackendChoice {
     /// The one that was named; `None` for `Auto`.
     pub fn backend(self) -> Option<Backend> {
-        self.to_possible_value()
-            .and_then(|value| Backend::of_name(value.get_name()))
+        Backend::of_name(self.to_possible_value()?.get_name())
     }
 }
 
