@@ -288,6 +288,11 @@ macro_rules! block {
 
         impl $name {
             pub(crate) const FIELDS: &'static [[&'static str; 2]] = &[$([stringify!($field), $means]),+];
+
+            #[allow(dead_code, reason = "not every block is given by its numbers alone")]
+            pub(crate) const fn of($($field: usize),+) -> Self {
+                $name { $($field),+ }
+            }
         }
     };
 }

@@ -119,10 +119,8 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
         .try_fold(1usize, |product, dim| product.checked_mul(*dim))
         .filter(|elements| *elements <= u32::MAX as usize)
         .ok_or_else(|| {
-            KernelError::Shape(
-                kernel,
-                format!("{dims:?} has more elements than 32-bit indices reach; split the batch"),
-            )
+            let reason = "has more elements than 32-bit indices reach; split the batch";
+            KernelError::Shape(kernel, format!("{dims:?} {reason}"))
         })
 }
 

@@ -44,10 +44,8 @@ pub fn check(kernel: &str, size: usize) -> Result<&'static str, KernelError> {
 /// As [`check`].
 pub fn set(kernel: &str, size: usize) -> Result<(), KernelError> {
     let name = check(kernel, size)?;
-    CHOSEN
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(name, size);
+    let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);
+    chosen.insert(name, size);
     Ok(())
 }
 

@@ -92,9 +92,8 @@ impl CalibrateArgs {
         let backend = match &self.backend {
             None => BackendChoice::Auto,
             Some(name) => BackendChoice::from_str(name, true).map_err(|_| {
-                UsageError(format!(
-                    "--backend {name}: take auto, rocm, cuda, vulkan or cpu"
-                ))
+                let known = "auto, rocm, cuda, vulkan or cpu";
+                UsageError(format!("--backend {name}: take {known}"))
             })?,
         };
         let mut progress = |what: &str| eprintln!("  {what}");
@@ -153,9 +152,9 @@ impl Kept {
         let Some(sheet) = &self.data_sheet else {
             return page.line("  data sheet: this device is not in the table");
         };
+        let name = &sheet.name;
         page.line(format_args!(
-            "data sheet of {}, which no program reaches",
-            sheet.name
+            "data sheet of {name}, which no program reaches"
         ));
         let peaks = [
             ("f32 vector", sheet.fp32),

@@ -100,7 +100,7 @@ mod tests {
         for (text, words) in [
             ("m", "`m` is no size"),
             ("ceil(n", "`ceil(n`: syntax error"),
-            ("n n", "unexpected identifier"),
+            ("n n", "unexpected input"),
             ("root(n)", "`root` is no size"),
             ("1 / 0", "is no number"),
         ] {

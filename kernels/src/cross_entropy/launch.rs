@@ -87,10 +87,7 @@ pub fn mean(
     check_shape(NAME, &[count], &[])?;
     let values = Buffer::new(NAME, "losses", values, count, F32)?;
     let mean = Buffer::new(NAME, "mean", mean, 1, F32)?;
-    let block = TeamBlock {
-        units_per_row: default_team(client, count),
-        rows_per_cube: 1,
-    };
+    let block = TeamBlock::of(default_team(client, count), 1);
     let team = Team::new(NAME, client, block)?;
     // SAFETY: the buffers hold `count` values and one, and the kernel stays within them.
     launch!(client, kernels::mean_of[CubeCount::new_single(), team.cube_dim()]: [values mean], count as u32, team)

@@ -90,11 +90,8 @@ fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
     let others = [("naive", "naive.hip"), ("a solution", "solution.hip")];
     for (what, name) in others {
         if let Ok(text) = exercise.file(name) {
-            let file = File {
-                path: name.into(),
-                text: text.to_owned(),
-            };
-            files.push((what.to_owned(), file));
+            let (path, text) = (name.into(), text.to_owned());
+            files.push((what.to_owned(), File { path, text }));
         }
     }
     Ok(files)
@@ -117,10 +114,8 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
         return Ok(Some(reached));
     }
     eprintln!("measuring what this device reaches; `calibrate` keeps it ...");
-    let DeviceArgs {
-        backend, device, ..
-    } = &asked.device;
-    let measured = ceilings::measure(*backend, device.as_deref(), &mut |_| {})?;
+    let (backend, device) = (asked.device.backend, asked.device.device.as_deref());
+    let measured = ceilings::measure(backend, device, &mut |_| {})?;
     Ok(both(&measured))
 }
 
@@ -153,9 +148,6 @@ fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
         table = table.note(note.clone());
     }
     print!("{}", TextTable::from(table).render(80));
-    println!(
-        "\n{}\n\n{}",
-        exercise.question.trim(),
-        exercise.answer.trim()
-    );
+    let (question, answer) = (exercise.question.trim(), exercise.answer.trim());
+    println!("\n{question}\n\n{answer}");
 }
