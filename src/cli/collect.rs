@@ -53,10 +53,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they
 /// printed: after a signal what there is until then.
 pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
+    let name = to.display();
     let archive = File::create_new(to).map_err(|error| {
         UsageError(format!(
-            "--collect {}: {error}; name a new file in a folder that can be written",
-            to.display()
+            "--collect {name}: {error}; name a new file in a folder that can be written"
         ))
     })?;
     let interrupted = watch_signals()?;
@@ -64,10 +64,8 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
-    let facts: Vec<_> = FACTS
-        .lines()
-        .filter_map(|line| line.split_once(" | "))
-        .collect();
+    let facts = FACTS.lines().filter_map(|line| line.split_once(" | "));
+    let facts: Vec<_> = facts.collect();
     for (number, (file, words)) in facts.iter().enumerate() {
         if signal() != 0 {
             break;
@@ -86,21 +84,17 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             None => format!("ended after {:.0} s", limit.as_secs_f64()),
         };
         eprintln!("  {ending}");
-        writeln!(
-            index,
-            "{command}: {ending}, {:.0} s",
-            started.elapsed().as_secs_f64()
-        )?;
+        let seconds = started.elapsed().as_secs_f64();
+        writeln!(index, "{command}: {ending}, {seconds:.0} s")?;
         succeeded += usize::from(ending == "exit status: 0");
     }
     let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));
     archive.append_dir_all("tinyllama-tutor-facts", folder.path())?;
     archive.into_inner()?.finish()?.sync_all()?;
+    let of = facts.len();
     writeln!(
         io::stdout(),
-        "wrote {} ({succeeded} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
-        to.display(),
-        facts.len()
+        "wrote {name} ({succeeded} of {of} commands succeeded); it holds device, driver and library names and measurements, no files of yours"
     )?;
     Ok(match i32::try_from(signal()) {
         Ok(signal) if signal != 0 => Exit::Signal(signal),
@@ -168,9 +162,9 @@ fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>
 /// Refuses a name that would not be recognised as an archive.
 pub fn check_name(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "gz") {
+        let path = path.display();
         bail!(UsageError(format!(
-            "--collect {}: name a file that ends in .tar.gz",
-            path.display()
+            "--collect {path}: name a file that ends in .tar.gz"
         )));
     }
     Ok(())

@@ -171,9 +171,8 @@ impl LtLibrary {
 
     /// The library's own state.
     fn own(&self) -> Opaque {
-        self.handle
-            .as_ref()
-            .map_or(ptr::null_mut(), |handle| handle.handle)
+        let own = self.handle.as_ref();
+        own.map_or(ptr::null_mut(), |own| own.handle)
     }
 
     /// Up to `limit` ways to compute `spec` with at most `workspace` bytes, the library's favourite first.
@@ -248,29 +247,25 @@ impl LtLibrary {
                 product.workspace
             )));
         }
-        let Description {
-            product: what,
-            a,
-            b,
-            d,
-        } = &*product.description;
+        let layouts = &product.description;
+        let (a, b, d) = (layouts.a.handle, layouts.b.handle, layouts.d.handle);
         let GemmOperands { alpha, beta, .. } = operands;
         // SAFETY: descriptors and algorithm are alive and made for each other; the rest is the caller's promise. The
         // scalars are read before the call returns. Our operands are exchanged, as the module says.
         unsafe {
             self.interface.multiply(
                 state.map_or(self.own(), |state| state.handle),
-                what.handle,
+                layouts.product.handle,
                 ptr::from_ref(alpha).cast(),
                 operands.b.0,
-                a.handle,
+                a,
                 operands.a.0,
-                b.handle,
+                b,
                 ptr::from_ref(beta).cast(),
                 operands.c.0,
-                d.handle,
+                d,
                 operands.d.0,
-                d.handle,
+                d,
                 product.algorithm.as_ptr().cast(),
                 workspace,
                 bytes,
@@ -306,10 +301,9 @@ impl LtLibrary {
         which: c_int,
         operand: Operand,
     ) -> Result<()> {
-        let operation = if operand.transposed {
-            self.numbers.operation_transposed
-        } else {
-            self.numbers.operation_plain
+        let operation = match operand.transposed {
+            true => self.numbers.operation_transposed,
+            false => self.numbers.operation_plain,
         };
         self.set(self.interface.set_product, product, which, &operation)
     }
@@ -323,12 +317,10 @@ impl LtLibrary {
         columns: usize,
         batch: usize,
     ) -> Result<Descriptor> {
-        let (stored_rows, stored_columns) = if operand.transposed {
-            (columns, rows)
-        } else {
-            (rows, columns)
+        let (rows, columns) = match operand.transposed {
+            true => (rows as u64, columns as u64),
+            false => (columns as u64, rows as u64),
         };
-        let (rows, columns) = (stored_columns as u64, stored_rows as u64);
         let leading = operand.row_stride as i64;
         let layout = create!(
             self,

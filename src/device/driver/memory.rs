@@ -66,15 +66,15 @@ impl Slice {
     /// [`DriverError::Invalid`] where the range reaches past the end.
     pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice> {
         match offset.checked_add(bytes) {
-            Some(end) if end <= self.bytes => Ok(Slice {
-                address: self.address.offset(offset),
-                bytes,
-            }),
-            _ => Err(DriverError::Invalid(format!(
-                "bytes {offset}..{} of a buffer of {} bytes",
-                offset.saturating_add(bytes),
-                self.bytes
-            ))),
+            Some(end) if end <= self.bytes => {
+                let address = self.address.offset(offset);
+                Ok(Slice { address, bytes })
+            }
+            _ => {
+                let (end, all) = (offset.saturating_add(bytes), self.bytes);
+                let what = format!("bytes {offset}..{end} of a buffer of {all} bytes");
+                Err(DriverError::Invalid(what))
+            }
         }
     }
 }
@@ -188,11 +188,9 @@ impl<T: Plain> Pinned<T> {
     /// [`DriverError::Invalid`] where there are more numbers than room.
     pub fn write(&mut self, numbers: &[T]) -> Result<()> {
         if numbers.len() > self.count {
-            return Err(DriverError::Invalid(format!(
-                "{} numbers for {} places of pinned memory",
-                numbers.len(),
-                self.count
-            )));
+            let (given, places) = (numbers.len(), self.count);
+            let what = format!("{given} numbers for {places} places of pinned memory");
+            return Err(DriverError::Invalid(what));
         }
         for (index, number) in numbers.iter().enumerate() {
             // SAFETY: within the count, as just checked.

@@ -212,9 +212,7 @@ impl Kernel {
     /// # Errors
     /// [`DriverError::Invalid`] where the device has less, with both figures.
     pub fn allow_shared(&self, bytes: usize) -> Result<()> {
-        let Shared {
-            calls, properties, ..
-        } = &*self.module.shared;
+        let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
         let most = properties.shared_per_block_most;
         let needed = bytes + self.attributes.static_shared_bytes;
         if needed > most {
@@ -243,9 +241,7 @@ impl Kernel {
         stream: Opaque,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        let Shared {
-            calls, properties, ..
-        } = &*self.module.shared;
+        let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
         let arguments = pointers.as_mut_ptr();
         let none = ptr::null_mut();

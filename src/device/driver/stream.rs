@@ -119,11 +119,8 @@ impl Stream {
         launch: &Launch,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        let (name, threads, most) = (
-            kernel.name(),
-            launch.threads(),
-            kernel.attributes.max_threads,
-        );
+        let (name, most) = (kernel.name(), kernel.attributes.max_threads);
+        let threads = launch.threads();
         if threads > u64::from(most) || threads == 0 {
             return Err(DriverError::Invalid(format!(
                 "kernel {name} with {threads} threads a block; it can have 1 to {most}"
@@ -229,10 +226,8 @@ impl Stream {
     /// As for [`clear`](Self::clear).
     pub unsafe fn fill(&self, to: Slice, value: f32) -> Result<()> {
         if !to.bytes().is_multiple_of(4) {
-            return Err(DriverError::Invalid(format!(
-                "{} bytes filled with words",
-                to.bytes()
-            )));
+            let what = format!("{} bytes filled with words", to.bytes());
+            return Err(DriverError::Invalid(what));
         }
         let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
         let (bits, words) = (value.to_bits(), to.bytes() / 4);
@@ -290,9 +285,8 @@ impl Stream {
 
     /// Address and bytes of what the matrix library may use in this stream.
     pub(super) fn workspace(&self) -> (u64, usize) {
-        self.workspace
-            .as_ref()
-            .map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
+        let workspace = self.workspace.as_ref();
+        workspace.map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
     }
 
     /// Counts `work` where it was handed over.
@@ -302,9 +296,8 @@ impl Stream {
 
     pub(super) fn refuse_while_capturing(&self, what: &str) -> Result<()> {
         if self.is_capturing() {
-            return Err(DriverError::Invalid(format!(
-                "{what} cannot be captured into a graph"
-            )));
+            let what = format!("{what} cannot be captured into a graph");
+            return Err(DriverError::Invalid(what));
         }
         Ok(())
     }

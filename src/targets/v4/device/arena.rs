@@ -117,19 +117,17 @@ impl Activations {
         let buffers = &schedule.buffers.specifications;
         let sizes = buffers.iter().map(|buffer| buffer.bytes(operand));
         let mut ends = 0;
-        let places: Vec<(usize, usize)> = sizes
-            .chain([rotary.len() * 4])
-            .map(|bytes| {
-                let start = ends;
-                ends = (start + bytes).next_multiple_of(ALIGNMENT);
-                (start, bytes)
-            })
-            .collect();
+        let places = sizes.chain([rotary.len() * 4]).map(|bytes| {
+            let start = ends;
+            ends = (start + bytes).next_multiple_of(ALIGNMENT);
+            (start, bytes)
+        });
+        let places: Vec<(usize, usize)> = places.collect();
         let memory = driver.allocate(ends.max(ALIGNMENT))?;
-        let mut slices = places
+        let slices = places
             .iter()
-            .map(|(start, bytes)| memory.slice(*start, *bytes))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|(start, bytes)| memory.slice(*start, *bytes));
+        let mut slices = slices.collect::<Result<Vec<_>, _>>()?;
         let angles = slices.pop().unwrap_or(memory.whole());
         stream.upload(angles, &rotary)?;
         // Counters start at zero; everything else is written before it is read.
