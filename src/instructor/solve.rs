@@ -4,12 +4,13 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
+use crate::base::process::host_name;
 use crate::lesson::{Step, StepKind};
 use crate::run::finished::stream_of;
 use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
 use crate::session::event::{Event, RunExit, StepRef};
 use crate::session::order::{Action, SolvedRun};
-use crate::session::place::host_name;
+
 use crate::train::event::{Body, Step as TrainStep};
 
 /// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is

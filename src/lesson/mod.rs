@@ -20,7 +20,7 @@ pub mod lint;
 pub mod live;
 mod load;
 mod locate;
-pub mod place;
+
 pub mod problem;
 pub mod quantity;
 pub mod quiz;
@@ -37,7 +37,7 @@ pub use command::Command;
 pub use course::{Course, Lesson, Step, StepKind};
 pub use expect::Expect;
 pub use figure::Outputs;
-pub use place::Place;
+pub use file::problem_in;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};
 pub use source::Source;

@@ -9,14 +9,12 @@ mod warnings;
 
 use std::collections::BTreeMap;
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-
 use super::anonymous;
 use super::document::{
     Chain, CourseName, FORMAT, KernelReport, LessonReport, Report, SessionFacts, Totals,
 };
 use super::ratios;
+use crate::base::clock::now;
 use crate::base::foreign;
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
@@ -83,14 +81,6 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
         anonymous::strip(&mut report);
     }
     Ok(report)
-}
-
-pub(super) fn now() -> String {
-    let now = OffsetDateTime::now_utc();
-    now.replace_nanosecond(0)
-        .unwrap_or(now)
-        .format(&Rfc3339)
-        .unwrap_or_else(|_| "an unknown time".into())
 }
 
 fn facts(scan: &Scan, state: &State) -> SessionFacts {

@@ -12,7 +12,6 @@ use super::folder::RunRecord;
 use super::line::{Line, read_line};
 use super::measurements::Measurements;
 use super::metric::{Metric, Statistic};
-use crate::base::file::hexadecimal;
 use crate::base::file::if_there;
 use crate::base::foreign::Lines;
 use crate::train::event::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
@@ -98,7 +97,7 @@ impl FinishedRun {
                 see(&event);
             }
         }
-        run.sha256 = hexadecimal(&digest.finalize());
+        run.sha256 = format!("{:x}", digest.finalize());
         Ok(run)
     }
 

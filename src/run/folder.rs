@@ -13,7 +13,7 @@ use super::energy::RunEnergy;
 use super::finished::{EVENTS, FinishedRun};
 use super::line::{Line, read_line};
 use crate::base::clock::since_1970;
-use crate::base::file::{create_private, create_private_file, hexadecimal, replace};
+use crate::base::file::{create_private, create_private_file, replace};
 use crate::base::foreign;
 use crate::train::event::{Failure, Hello, Summary};
 
@@ -154,7 +154,7 @@ impl RunFolder {
     pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
         self.run.energy = energy;
         self.save(Some(exit.into()))?;
-        self.run.sha256 = hexadecimal(&self.digest.finalize());
+        self.run.sha256 = format!("{:x}", self.digest.finalize());
         Ok(self.run)
     }
 

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SessionError;
 use super::event::{Event, Scope};
-use super::log::{now, replace, replace_json};
+use super::log::{replace, replace_json};
 use super::place::{check_name, create_private};
 use super::store::Session;
+use crate::base::clock::now;
 use crate::base::foreign;
 
 const MANIFEST: &str = "backup.json";

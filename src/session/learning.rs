@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::error::SessionError;
 use super::event::{Event, StepRef};
 use super::kernel::Tried;
@@ -25,16 +27,19 @@ pub struct HintStage {
 }
 
 /// A check's verdict with its words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// Id of the check.
+    #[serde(rename = "id")]
     pub check: String,
     pub required: bool,
     pub verdict: Verdict,
     /// What was measured, or stands in the document.
     pub value: Option<f64>,
+    #[serde(skip)]
     pub text: String,
     /// Whether more rounds could decide it.
+    #[serde(skip)]
     pub wants_more: bool,
 }
 

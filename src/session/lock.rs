@@ -9,9 +9,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::SessionError;
-use super::log::now;
-use super::place::host_name;
+use crate::base::clock::now;
 use crate::base::foreign;
+use crate::base::process::host_name;
 
 /// Who has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

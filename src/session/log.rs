@@ -6,13 +6,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::chain::{self, START};
 use super::error::SessionError;
 use super::event::{Event, FORMAT, Record};
 use super::place::create_private;
+use crate::base::clock::now;
 use crate::base::{file, foreign};
 
 /// A larger log is not read: no session of this program comes near.
@@ -20,15 +19,6 @@ pub const MOST_LOG_BYTES: u64 = 256 << 20;
 
 /// Damaged lines that are told one by one.
 const MOST_DAMAGE: usize = 1000;
-
-/// The time now, in UTC and RFC 3339, to the second.
-pub(super) fn now() -> String {
-    let now = OffsetDateTime::now_utc();
-    let whole = now.replace_nanosecond(0).unwrap_or(now);
-    whole
-        .format(&Rfc3339)
-        .unwrap_or_else(|_| "1970-01-01T00:00:00Z".into())
-}
 
 /// A line that is not what was written, or lines that are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +95,7 @@ fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
                 scan.last_hash = intact.hash.to_string();
                 scan.hashes.push(intact.hash.to_string());
                 scan.lacks_newline = content.is_none();
-                match Record::read(intact.record) {
+                match Record::read(intact.record.get()) {
                     Ok(record) => scan.records.push(upgrade(record, path)?),
                     Err(error) => scan
                         .damage

@@ -231,14 +231,6 @@ fn add_rights(path: &Path, rights: u32) -> Result<(), SessionError> {
     fs::set_permissions(path, Permissions::from_mode(mode | rights)).map_err(io())
 }
 
-/// The name this machine gives itself.
-pub fn host_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
-}
-
 fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {
     // A mistyped class must not become a new, empty one.
     if !class.is_dir() {

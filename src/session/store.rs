@@ -10,9 +10,11 @@ use super::event::{Event, FORMAT, Record, RunExit, StepRef};
 use super::inbox::new_name;
 use super::lock::{self, Lock};
 use super::log::{self, Damage, Log};
-use super::place::{Place, check_name, host_name};
+use super::place::{Place, check_name};
 use super::runs::{MeasuredRuns, events_file, known};
 use super::state::State;
+use crate::base::clock::now;
+use crate::base::process::host_name;
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
 
@@ -134,7 +136,7 @@ impl Session {
         for event in events {
             let record = Record {
                 n: self.state.records + 1,
-                time: log::now(),
+                time: now(),
                 event,
             };
             self.state.apply(&record);
@@ -264,7 +266,7 @@ impl Session {
             .map_err(SessionError::io("saving", &kept))?;
         let first = Record {
             n: self.state.records + 1,
-            time: log::now(),
+            time: now(),
             event: Event::Compacted {
                 format: FORMAT,
                 version: env!("CARGO_PKG_VERSION").into(),

@@ -7,9 +7,9 @@ use super::document::{
     WrongAnswerRow,
 };
 use super::sources::HandIn;
+use crate::base::clock::now;
 use crate::base::statistics::Series;
 use crate::lesson::{Course, Verdict};
-use crate::report::collect::now;
 use crate::report::document::{LessonReport, Report, RunReport, StepReport};
 
 /// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.

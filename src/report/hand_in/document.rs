@@ -12,7 +12,6 @@ use tempfile::TempDir;
 use super::difference::differences;
 use super::session::log_up_to;
 use super::{Document, Findings, HandInError, records, unreadable};
-use crate::base::file::hexadecimal;
 use crate::base::foreign;
 use crate::lesson::Course;
 use crate::report::collect::ceilings::STALE;
@@ -412,5 +411,5 @@ pub(super) fn changed_stream(id: &str) -> String {
 
 /// As lower-case hexadecimal digits.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
+    format!("{:x}", Sha256::digest(bytes))
 }

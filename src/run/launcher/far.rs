@@ -18,6 +18,7 @@ use signal_hook::iterator::Signals;
 use super::VARIABLE;
 use super::mark::Mark;
 use super::stream::{Piece, Stream};
+use crate::base::process::host_name;
 use crate::run::children::each_line;
 use crate::run::control::signal_group;
 use crate::run::folder::state_folder;
@@ -136,9 +137,7 @@ impl Far {
 
 /// What Slurm calls this machine, or what it calls itself.
 fn node() -> String {
-    let system = rustix::system::uname();
-    let slurms = env::var(NODES[1]).ok();
-    slurms.unwrap_or_else(|| system.nodename().to_string_lossy().into_owned())
+    env::var(NODES[1]).unwrap_or_else(|_| host_name())
 }
 
 fn shells(status: ExitStatus) -> i32 {

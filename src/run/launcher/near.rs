@@ -26,6 +26,7 @@ use super::stream::Piece;
 use super::trouble::Trouble;
 use super::{Kind, Launcher, launch, wrap};
 use crate::base::clock::since_1970;
+use crate::base::process::host_name;
 use crate::run::children::{each_line, ends_with_this};
 use crate::run::control::signal_group;
 use crate::run::supervise::STOPPED;
@@ -229,8 +230,7 @@ pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
 /// A stream's name that no other launch has.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     let now = since_1970().as_nanos();
-    let node = rustix::system::uname();
-    let node = node.nodename().to_string_lossy().replace('/', "-");
+    let node = host_name().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
     // SAFETY: takes nothing, changes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
