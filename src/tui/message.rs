@@ -179,6 +179,14 @@ pub enum Effect {
     Redraw,
 }
 
+/// Nothing where nothing is to be done.
+pub type Effects = Option<Vec<Effect>>;
+
+/// One after the other.
+pub fn both(first: Effects, second: Effects) -> Effects {
+    Some([first, second].into_iter().flatten().flatten().collect())
+}
+
 impl Effect {
     /// Work that comes to one message.
     pub fn work(

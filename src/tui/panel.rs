@@ -7,7 +7,7 @@ use std::fmt;
 use ratatui::text::{Line, Span};
 
 use super::keys::Area;
-use super::message::Effect;
+use super::message::Effects;
 use super::pane::Pane;
 use super::panels::text::width;
 use super::theme::Theme;
@@ -70,8 +70,8 @@ pub trait Panel: fmt::Debug + Send {
     fn act(&mut self, action: PanelAction) -> bool;
 
     /// What is to be done outside of it when it is asked to act.
-    fn effects(&self, _action: PanelAction) -> Vec<Effect> {
-        Vec::new()
+    fn effects(&self, _action: PanelAction) -> Effects {
+        None
     }
 
     /// What can be done now, most useful first. Scrolling by lines and pages goes without saying.

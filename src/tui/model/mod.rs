@@ -18,7 +18,7 @@ use self::step::StepView;
 use super::desk::Desk;
 use super::highlight::Highlighter;
 use super::keys::KeyMap;
-use super::message::{Effect, Message, RunId};
+use super::message::{Effect, Effects, Message, RunId};
 use super::panel::Panel;
 use super::theme::Theme;
 use crate::lesson::case::Deed;
@@ -179,28 +179,28 @@ impl Model {
     }
 
     /// Says something to the learner; nothing else is to be done.
-    pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
+    pub fn tell(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), false)
     }
 
-    pub fn warn(&mut self, text: impl Into<String>) -> Vec<Effect> {
+    pub fn warn(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), true)
     }
 
-    fn note(&mut self, text: String, is_trouble: bool) -> Vec<Effect> {
+    fn note(&mut self, text: String, is_trouble: bool) -> Effects {
         self.notice = Some(Notice { text, is_trouble });
-        Vec::new()
+        None
     }
 
     pub fn unread_messages(&self) -> usize {
         self.state.messages.len().saturating_sub(self.messages_seen)
     }
 
-    pub fn lay(&mut self, overlay: Overlay) -> Vec<Effect> {
+    pub fn lay(&mut self, overlay: Overlay) -> Effects {
         if let Some(Overlay::Panel(panel)) = self.overlay.replace(overlay) {
             self.behind.push(panel);
         }
-        Vec::new()
+        None
     }
 
     /// Takes the overlay away and goes back to what it was opened from; false where nothing lay over the screen.
@@ -225,7 +225,7 @@ impl Model {
     }
 
     /// Opens a panel over whatever is on the screen.
-    pub fn open(&mut self, panel: impl Panel + 'static) -> Vec<Effect> {
+    pub fn open(&mut self, panel: impl Panel + 'static) -> Effects {
         self.lay(Overlay::Panel(Box::new(panel)))
     }
 
@@ -234,8 +234,10 @@ impl Model {
         &mut self,
         meanwhile: &'static str,
         load: impl FnOnce(&Desk) -> Result<Box<dyn Panel>, String> + Send + 'static,
-    ) -> Vec<Effect> {
-        vec![Effect::work(meanwhile, |desk| Message::Opened(load(desk)))]
+    ) -> Effects {
+        Some(vec![Effect::work(meanwhile, |desk| {
+            Message::Opened(load(desk))
+        })])
     }
 
     /// Whether figures stand beside the step's text.

@@ -4,7 +4,7 @@ use ratatui_textarea::{CursorMove, TextArea};
 
 use super::Model;
 use crate::session::event::StepRef;
-use crate::tui::message::{Effect, RunId};
+use crate::tui::message::{Effects, RunId};
 use crate::tui::panel::{Cursor, Panel};
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Ask {
 }
 
 /// Does what the text is for, or says what is wrong with it.
-pub type Then = fn(&mut Model, StepRef, &str) -> Result<Vec<Effect>, String>;
+pub type Then = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
 
 /// Asks once before something that cannot be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

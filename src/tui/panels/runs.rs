@@ -12,7 +12,7 @@ use crate::session::read_only;
 use crate::tui::actions::{Deed, Do};
 use crate::tui::desk::Desk;
 use crate::tui::keys::Action;
-use crate::tui::message::{Effect, Message};
+use crate::tui::message::{Effect, Effects, Message};
 use crate::tui::model::Model;
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
@@ -132,11 +132,11 @@ impl Panel for RunsPanel {
         }
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+    fn effects(&self, action: PanelAction) -> Effects {
         let read = |job: Box<dyn FnOnce() -> Result<Box<dyn Panel>, String> + Send>| {
-            vec![Effect::work("Reading the run…", move |_| {
+            Some(vec![Effect::work("Reading the run…", move |_| {
                 Message::Opened(job())
-            })]
+            })])
         };
         match (action, self.selected(), self.pair()) {
             (PanelAction::Select, Some(run), _) => {
@@ -147,7 +147,7 @@ impl Panel for RunsPanel {
                 let pair = [base.clone(), other.clone()];
                 read(Box::new(move || beside(&pair)))
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 
@@ -164,7 +164,7 @@ impl Panel for RunsPanel {
     }
 }
 
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     model.open_later("Looking for runs…", |desk| {
         Ok(Box::new(RunsPanel::new(all(desk)?)))
     })
@@ -240,11 +240,11 @@ mod tests {
             run(1, "v1", None),
         ]);
         insta::assert_snapshot!(sheet::sheet(|pane| panel.draw(pane)));
-        assert_eq!(panel.effects(PanelAction::Select).len(), 1);
-        assert!(panel.effects(PanelAction::Toggle).is_empty());
+        assert!(panel.effects(PanelAction::Select).is_some());
+        assert!(panel.effects(PanelAction::Toggle).is_none());
         assert!(panel.act(PanelAction::Toggle));
         assert!(panel.act(PanelAction::Down));
-        assert_eq!(panel.effects(PanelAction::Toggle).len(), 1);
+        assert!(panel.effects(PanelAction::Toggle).is_some());
         assert!(beside(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
     }
 }

@@ -324,7 +324,7 @@ impl Script {
     pub fn open(&mut self, at: StepRef) {
         let effects = navigate::open(&mut self.tutor.model, at);
         let Tutor { model, hands, .. } = &mut self.tutor;
-        for effect in effects {
+        for effect in effects.into_iter().flatten() {
             hands.carry_out(effect, model);
         }
         self.turn().expect("the loop goes on");

@@ -1,7 +1,7 @@
 //! From a text to what it speaks of: pages it links to, words that the glossary explains.
 
 use crate::tui::markdown::links;
-use crate::tui::message::Effect;
+use crate::tui::message::Effects;
 use crate::tui::model::Model;
 use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
 use crate::tui::panels::page::{Page, Text};
@@ -10,7 +10,7 @@ use crate::tui::panels::page::{Page, Text};
 const GLOSSARY: &str = "glossary.md";
 
 /// Opens the page that the text links to, or lets one of several be chosen.
-pub fn follow(model: &mut Model) -> Vec<Effect> {
+pub fn follow(model: &mut Model) -> Effects {
     let text = text(model);
     let mut pages: Vec<Shelved> = Vec::new();
     for (name, target) in links(&text) {
@@ -32,7 +32,7 @@ pub fn follow(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Explains a word of the text.
-pub fn explain(model: &mut Model) -> Vec<Effect> {
+pub fn explain(model: &mut Model) -> Effects {
     let text = text(model).to_lowercase();
     let glossary = model.course.reference.get(GLOSSARY);
     let words = glossary.map_or_else(Vec::new, |page| explained(page));
@@ -46,7 +46,7 @@ pub fn explain(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Vec<Effect> {
+fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Effects {
     if let [_] = pages.as_slice()
         && let Some(Shelved { name, text }) = pages.pop()
     {

@@ -15,7 +15,7 @@ use super::text::paragraph;
 use crate::analysis::Unit;
 use crate::base::roofline::{Bound, Ceiling, Grain, Point, Roofline, Source};
 use crate::base::table::Align;
-use crate::tui::message::{Effect, HandOver};
+use crate::tui::message::{Effect, Effects, HandOver};
 use crate::tui::pane::Pane;
 use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use crate::tui::theme::Theme;
@@ -218,13 +218,10 @@ impl Panel for RooflinePanel {
         }
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
-        let words = self
-            .calibrate
-            .iter()
-            .filter(|_| action == PanelAction::Select);
-        let words = words.map(|words| Effect::HandOver(HandOver::Command(words.clone())));
-        words.collect()
+    fn effects(&self, action: PanelAction) -> Effects {
+        let words = self.calibrate.clone();
+        let words = words.filter(|_| action == PanelAction::Select)?;
+        Some(vec![Effect::HandOver(HandOver::Command(words))])
     }
 
     fn commands(&self) -> Vec<Command> {

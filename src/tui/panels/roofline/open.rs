@@ -13,7 +13,7 @@ use crate::session::read_only;
 use crate::tui::actions::{Deed, Do};
 use crate::tui::desk::Desk;
 use crate::tui::keys::Action;
-use crate::tui::message::Effect;
+use crate::tui::message::Effects;
 use crate::tui::model::Model;
 
 pub const PANEL: Deed = (
@@ -24,7 +24,7 @@ pub const PANEL: Deed = (
 );
 
 /// Of the run whose step is open where it ended well, else of the last one that counted its work.
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     let here = model.step.as_ref().and_then(|view| {
         let runs = &model.state.step(&view.at.lesson, &view.at.step)?.runs;
         let ended_well = |id: &&String| {
