@@ -8,7 +8,7 @@ use crate::base::process::host_name;
 use crate::lesson::{Step, StepKind};
 use crate::run::finished::stream_of;
 use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
-use crate::session::event::{Event, RunExit, StepRef};
+use crate::session::event::{AnswerGiven, Event, RunExit, StepRef};
 use crate::session::order::{Action, SolvedRun};
 
 use crate::train::event::{Body, Step as TrainStep};
@@ -37,8 +37,10 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
         }
         StepKind::Quiz(quiz) => quiz.solution().map(|answer| Event::Answered {
             at: here,
-            answer: answer.as_number(),
-            correct: true,
+            given: AnswerGiven {
+                answer: answer.as_number(),
+                correct: true,
+            },
         }),
         StepKind::Reflect => golden.text.as_ref().map(|text| {
             let text = text.trim().into();

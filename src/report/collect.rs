@@ -89,14 +89,13 @@ fn facts(scan: &Scan, state: &State) -> SessionFacts {
     let mut facts = SessionFacts {
         begun: time(scan.records.first()),
         last: time(scan.records.last()),
-        tutor_versions: Vec::new(),
-        hosts: Vec::new(),
         notes: state.notes.clone(),
         damaged_lines: scan
             .damage
             .iter()
             .map(|damage| format!("line {}: {}", damage.line, damage.why))
             .collect(),
+        ..SessionFacts::default()
     };
     for record in &scan.records {
         if let Event::Created { version, host, .. } | Event::Opened { version, host, .. } =
@@ -173,16 +172,11 @@ fn kernel(attempt: &KernelAttempt) -> KernelReport {
             report.passed = Some(*passed);
             report.findings.clone_from(findings);
         }
-        KernelDid::Timed {
-            device,
-            milliseconds,
-            gigabytes_per_s,
-            gigaflops_per_s,
-        } => {
-            report.device = Some(device.clone());
-            report.milliseconds = Some(*milliseconds);
-            report.gigabytes_per_s = Some(*gigabytes_per_s);
-            report.gigaflops_per_s = Some(*gigaflops_per_s);
+        KernelDid::Timed(timed) => {
+            report.device = Some(timed.device.clone());
+            report.milliseconds = Some(timed.milliseconds);
+            report.gigabytes_per_s = Some(timed.gigabytes_per_s);
+            report.gigaflops_per_s = Some(timed.gigaflops_per_s);
         }
     }
     report

@@ -92,7 +92,7 @@ pub struct CourseName {
 }
 
 /// When, where and with what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
     /// Time of the first record, UTC.
     pub begun: String,

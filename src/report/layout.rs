@@ -9,8 +9,9 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior
 use serde::Serialize;
 
 use super::hand_in::NOT_PROVEN;
-use super::words::{ENERGY_NOTE, RATIO_NOTE, milliseconds, minutes, moment, plural, times};
+use super::words::{ENERGY_NOTE, RATIO_NOTE, milliseconds, minutes, moment, times};
 use crate::base::foreign::{Html, code, markdown};
+use crate::base::units::plural;
 
 macro_rules! asset {
     ($name:literal) => {

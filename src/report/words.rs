@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
 use crate::base::roofline::Ceiling;
-use crate::base::units::{human_bytes, number_or_not, or_not_reported};
+use crate::base::units::{human_bytes, number_or_not, or_not_reported, plural};
 use crate::run::energy::Joules;
 use crate::run::finished::ENERGY;
 use crate::session::event::RunExit;
@@ -40,13 +40,6 @@ pub fn percent(share: f64) -> String {
 /// A speed-up with two decimals, such as `2.31x`.
 pub fn times(value: f64) -> String {
     format!("{value:.2}x")
-}
-
-pub fn plural(count: usize, one: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    }
 }
 
 /// A list that stays readable.

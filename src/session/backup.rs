@@ -77,12 +77,8 @@ impl Session {
     pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
         let newest = format!("reset-{}", self.state().backups.len());
         let folder = self.place.backups().join(&newest);
-        let pending = self
-            .state()
-            .backups
-            .get(&newest)
-            .is_some_and(|known| !known.restored);
-        if !pending {
+        let known = self.state().backups.get(&newest);
+        if known.is_none_or(|known| known.restored) {
             return Ok(());
         }
         for file in read_manifest(&folder)?.workbench {

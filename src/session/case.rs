@@ -2,6 +2,7 @@
 
 use super::event::StepRef;
 use super::state::{State, StepProgress};
+use crate::base::units::plural;
 use crate::lesson::Case;
 use crate::lesson::case::Deed;
 
@@ -133,12 +134,7 @@ pub fn suspicions(case: &Case, state: &State, at: &StepRef) -> Vec<String> {
             .suspect(&suspicion.suspect)
             .and_then(|index| case.suspects.get(index));
         let text = suspect.map_or(suspicion.suspect.as_str(), |suspect| &suspect.text);
-        let runs = if suspicion.after_runs == 1 {
-            "run"
-        } else {
-            "runs"
-        };
-        format!("{text} (after {} {runs})", suspicion.after_runs)
+        format!("{text} (after {})", plural(suspicion.after_runs, "run"))
     });
     told.collect()
 }

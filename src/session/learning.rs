@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::SessionError;
-use super::event::{Event, StepRef};
+use super::event::{AnswerGiven, Event, StepRef};
 use super::kernel::Tried;
 use super::progress::is_complete;
 use super::runs::MeasuredRuns;
@@ -150,8 +150,10 @@ impl Session {
         };
         self.record(Event::Answered {
             at: at.clone(),
-            answer: answer.as_number(),
-            correct: marked.correct,
+            given: AnswerGiven {
+                answer: answer.as_number(),
+                correct: marked.correct,
+            },
         })?;
         if marked.correct {
             self.complete(at)?;

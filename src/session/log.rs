@@ -11,7 +11,6 @@ use super::chain::{self, START};
 use super::error::SessionError;
 use super::event::{Event, FORMAT, Record};
 use super::place::create_private;
-use crate::base::clock::now;
 use crate::base::{file, foreign};
 
 /// A larger log is not read: no session of this program comes near.
@@ -148,7 +147,6 @@ pub(super) struct Log {
     /// Bytes that are known to be whole lines on the disk.
     bytes: u64,
     last_hash: String,
-    next: u64,
     /// Whether a failed write may have left part of a line behind.
     torn: bool,
 }
@@ -187,42 +185,32 @@ impl Log {
             file.sync_all().map_err(io("saving"))?;
             file::sync_folder(path).map_err(io("saving"))?;
         }
-        let next = scan.records.last().map_or(0, |record| record.n) + 1;
         let log = Self {
             path: path.to_path_buf(),
             file,
             bytes,
             last_hash: scan.last_hash.clone(),
-            next,
             torn: false,
         };
         Ok((log, note))
     }
 
     /// Writes `events` and returns when they are on the disk. After a failure the file is as it was before.
-    pub fn append(&mut self, events: &[Event]) -> Result<Vec<Record>, SessionError> {
+    pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
         self.check_in_place()?;
         let mut lines = String::new();
         let mut last_hash = self.last_hash.clone();
-        let mut records = Vec::with_capacity(events.len());
-        for (event, n) in events.iter().zip(self.next..) {
-            let record = Record {
-                n,
-                time: now(),
-                event: event.clone(),
-            };
-            let text = serde_json::to_string(&record).map_err(|error| self.error(error.into()))?;
+        for record in records {
+            let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
             let (line, hash) = chain::encode(&last_hash, &text);
             lines.push_str(&line);
             last_hash = hash;
-            records.push(record);
         }
         self.write(lines.as_bytes())
             .map_err(|error| self.error(error))?;
         self.bytes += lines.len() as u64;
         self.last_hash = last_hash;
-        self.next += records.len() as u64;
-        Ok(records)
+        Ok(())
     }
 
     /// Whether the file that is written is still the one that the next tutor will find.

@@ -60,30 +60,25 @@ impl MeasuredRuns {
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
         let mut measured = Self::default();
-        for lesson in course.lessons() {
-            for step in &lesson.steps {
-                for (name, wanted) in names(&lesson.id, step) {
-                    let repeats = repeats(state, &lesson.id, &step.id, wanted);
+        for (lesson, step) in course.steps() {
+            for (name, wanted) in names(&lesson.id, step) {
+                let repeats = repeats(state, &lesson.id, &step.id, wanted);
+                let mut found = Repeats::default();
+                if let Some((id, newest)) = repeats.last() {
+                    found.recorded.clone_from(&newest.recording);
                     if matches!(step.kind, StepKind::Command { .. })
-                        && let Some((id, _)) = repeats.last()
                         && let Some(output) = output(&runs.folder().join(id))
                     {
                         measured.outputs.insert(name.clone(), output);
                     }
-                    let newest = repeats.last();
-                    let recorded = newest.and_then(|(_, run)| run.recording.clone());
-                    let mut found = Repeats {
-                        recorded,
-                        ..Repeats::default()
-                    };
-                    for (id, _) in &repeats {
-                        if let Some(run) = known(runs, id)? {
-                            found.runs.push(run);
-                            found.ids.push((*id).to_string());
-                        }
-                    }
-                    measured.runs.insert(name, found);
                 }
+                for (id, _) in &repeats {
+                    if let Some(run) = known(runs, id)? {
+                        found.runs.push(run);
+                        found.ids.push((*id).to_string());
+                    }
+                }
+                measured.runs.insert(name, found);
             }
         }
         Ok(measured)

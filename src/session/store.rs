@@ -27,7 +27,7 @@ pub struct Session {
     runs: Arc<FinishedRuns>,
     log: Log,
     /// Events that happened but could not be written yet; they go first with the next write.
-    unsaved: Vec<Event>,
+    unsaved: Vec<Record>,
     /// What happened since somebody who follows last asked.
     news: Option<Vec<Record>>,
     damage: Vec<Damage>,
@@ -143,7 +143,7 @@ impl Session {
             if let Some(news) = &mut self.news {
                 news.push(record.clone());
             }
-            self.unsaved.push(record.event);
+            self.unsaved.push(record);
         }
         self.save()
     }

@@ -243,10 +243,7 @@ fn checks(reports: &[&Report]) -> Vec<CheckRow> {
                     lesson: lesson.id.clone(),
                     step: step.id.clone(),
                     check: check.id.clone(),
-                    learners: 0,
-                    missed_by: 0,
-                    misses: 0,
-                    passed: 0,
+                    ..CheckRow::default()
                 });
             row.learners += 1;
             row.missed_by += usize::from(check.missed > 0);
@@ -286,16 +283,13 @@ fn wrong_answers(reports: &[&Report]) -> Vec<WrongAnswerRow> {
             row.learners += 1;
         }
     }
-    let mut rows: Vec<WrongAnswerRow> = rows
-        .into_values()
-        .map(|row| WrongAnswerRow {
-            of: asked
-                .get(&(row.lesson.as_str(), row.step.as_str()))
-                .copied()
-                .unwrap_or(row.learners),
+    let rows = rows
+        .into_iter()
+        .map(|((lesson, step, _), row)| WrongAnswerRow {
+            of: asked[&(lesson, step)],
             ..row
-        })
-        .collect();
+        });
+    let mut rows: Vec<WrongAnswerRow> = rows.collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.learners));
     rows
 }

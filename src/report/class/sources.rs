@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use crate::base::file::inside;
 use crate::lesson::Course;
 use crate::report::collect::{Options, collect};
 use crate::report::document::Report;
@@ -104,11 +105,7 @@ fn candidates(path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::metadata(path)?;
         return Ok(vec![path.to_path_buf()]);
     }
-    let mut inside: Vec<PathBuf> = fs::read_dir(path)?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    inside.sort();
+    let mut inside = inside(path)?;
     inside.retain(|path| {
         let name = path
             .file_name()

@@ -9,10 +9,11 @@ use crate::report::document::{
     AnswerReport, CaseReport, CheckReport, CommandReport, LessonReport, StepReport,
 };
 use crate::session::case::{Standing, suspicions};
+use crate::session::event::AnswerGiven;
 use crate::session::event::StepRef;
 use crate::session::progress::{LessonProgress, progress};
 use crate::session::runs::MeasuredRuns;
-use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
+use crate::session::state::{CheckResult, State, Status, StepProgress};
 
 /// Said of a check that the course no longer has.
 const GONE: &str = "This check is no longer in the course.";

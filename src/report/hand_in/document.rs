@@ -13,11 +13,12 @@ use super::difference::differences;
 use super::session::log_up_to;
 use super::{Document, Findings, HandInError, records, unreadable};
 use crate::base::foreign;
+use crate::base::units::plural;
 use crate::lesson::Course;
 use crate::report::collect::ceilings::STALE;
 use crate::report::collect::{MOST_STREAM_BYTES, Options, collect};
 use crate::report::document::Report;
-use crate::report::words::{plural, some_of};
+use crate::report::words::some_of;
 use crate::run::FinishedRuns;
 use crate::session::place::check_name;
 use crate::session::runs::events_file;
@@ -308,13 +309,9 @@ impl Again {
             .not_compared
             .extend(left_out.iter().map(|path| (*path).to_string()));
         findings.unchecked.extend(never_told(said));
-        let derived = collect(
-            &self.place,
-            if same_course { course } else { &nothing },
-            Options {
-                anonymous: said.anonymous,
-            },
-        )?;
+        let anonymous = said.anonymous;
+        let known = if same_course { course } else { &nothing };
+        let derived = collect(&self.place, known, Options { anonymous })?;
         let mut value = serde_json::to_value(&derived)
             .map_err(|error| unreadable(Path::new("the derived report"), error))?;
         let mut said_value = document.value.clone();
@@ -333,13 +330,7 @@ impl Again {
         match same_course {
             true => Ok(derived),
             // In the words of the course that this program has, as everywhere else in a class.
-            false => Ok(collect(
-                &self.place,
-                course,
-                Options {
-                    anonymous: said.anonymous,
-                },
-            )?),
+            false => Ok(collect(&self.place, course, Options { anonymous })?),
         }
     }
 }

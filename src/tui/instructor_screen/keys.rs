@@ -142,7 +142,7 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
 
 fn step_name(view: &LearnerView) -> Option<String> {
     let at = &view.position.as_ref()?.at;
-    Some(format!("{}/{}", at.lesson, at.step))
+    Some(at.to_string())
 }
 
 /// A run would take minutes in which the dashboard stands still.

@@ -94,7 +94,7 @@ impl RunsPanel {
             return Vec::new();
         };
         let place = match &run.at {
-            Some(at) => format!("{}/{}", at.lesson, at.step),
+            Some(at) => at.to_string(),
             None => "made by a command".into(),
         };
         vec![format!("{place}: {}", run.id), run.command.join(" ")]

@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use crate::report::words::plural;
+use crate::base::units::plural;
 use crate::run::play::Speed;
 use crate::tui::keys::{Action, Area};
 use crate::tui::model::outline::Row;
