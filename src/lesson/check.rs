@@ -90,7 +90,7 @@ pub enum Undecided {
 }
 
 /// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub verdict: Verdict,
     /// Why it is inconclusive.
@@ -105,15 +105,10 @@ pub struct Outcome {
 
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
-        if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
-            return Outcome {
-                verdict: Verdict::NotEvaluated,
-                undecided: None,
-                value: None,
-                interval: None,
-                recorded: None,
-            };
-        }
+          if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
+           // Not evaluated.
+              return Outcome::default();
+          }
         let (judged, value, interval) = match self.measured(runs) {
             Err(undecided) => (Err(undecided), None, None),
             Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),

@@ -22,10 +22,8 @@ impl LessonCheck<'_> {
 
     /// Also true of a lesson whose file could not be read.
     fn is_listed(&self, lesson: &str) -> bool {
-        self.course
-            .sessions
-            .iter()
-            .any(|session| session.lessons.iter().any(|id| id == lesson))
+          let mut listed = self.course.sessions.iter().flat_map(|it| &it.lessons);
+          listed.any(|id| id == lesson)
     }
 
     /// Whether the lesson's own file is the problem, which has been reported already.
