@@ -58,13 +58,12 @@ pub mod inside {
         pub use crate::device::kfd::{KfdGpu, gpus};
     }
     pub mod instructor {
-        pub use crate::instructor::{Class, Delivery, deliver, stuck::Sign, view::views};
+        pub use crate::instructor::{Class, Delivery, deliver, stuck::Sign, views};
     }
     pub mod lesson {
-        pub use crate::lesson::quiz::{Answer, Choice, Quiz};
         pub use crate::lesson::{
-            Course, Lesson, Problem, Problems, RunName, Source, Step, StepKind, Style, Verdict,
-            lint::lint, live, scaffold, schema,
+            Answer, Choice, Course, Lesson, Problem, Problems, Quiz, RunName, Source, Step,
+            StepKind, Style, Verdict, lint::lint, live, scaffold, schema,
         };
     }
     pub mod model {
@@ -96,24 +95,22 @@ pub mod inside {
     }
     pub mod run {
         pub use crate::run::{
-            Control, FinishedRun, Launcher, Line, RunExit, RunFolder, RunSpec, Start, Told,
-            folder::RunRecord, supervise,
+            Control, FinishedRun, Launcher, Line, RunExit, RunFolder, RunRecord, RunSpec, Start,
+            Told, supervise,
         };
     }
     pub mod session {
-        pub use crate::session::event::{AnswerGiven, KernelTime, RunExit, Scope, StepRef};
         pub use crate::session::{
-            Action, Event, Notice, Order, Place, Session, SessionError, State, archive, chain,
-            class_file, inbox, lock, progress, read_only, scan, state::Status, store,
+            Action, AnswerGiven, Event, KernelTime, Notice, Order, Place, RunExit, Scope, Session,
+            SessionError, State, Status, StepRef, archive, chain, class_file, inbox, lock,
+            progress, read_only, scan, store,
         };
     }
     pub mod targets {
         pub use crate::targets::Target;
     }
     pub mod train {
-        pub use crate::train::event::{
-            Body, DataSource, Event, Hello, PartWork, Parts, Step, Summary,
-        };
+        pub use crate::train::{Body, DataSource, Event, Hello, PartWork, Parts, Step, Summary};
     }
     pub mod workbench {
         pub use crate::workbench::check::{Checked, WAVES, check};

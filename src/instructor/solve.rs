@@ -4,14 +4,11 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::base::process::host_name;
+use crate::base::host_name;
 use crate::lesson::{Step, StepKind};
-use crate::run::finished::stream_of;
-use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
-use crate::session::event::{AnswerGiven, Event, RunExit, StepRef};
-use crate::session::order::{Action, SolvedRun};
-
-use crate::train::event::{Body, Step as TrainStep};
+use crate::run::{Control, Launcher, Line, RunSpec, Told, stream_of, supervise};
+use crate::session::{Action, AnswerGiven, Event, RunExit, SolvedRun, StepRef};
+use crate::train::{Body, Step as TrainStep};
 
 /// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is
 /// called with each of its steps.

@@ -1,9 +1,8 @@
 //! An investigation: a program with a mistake, who may be to blame, and what can be measured.
 
-use super::bounds::refused_flag;
 pub use super::document::Suspect;
-use super::load::CommandCheck;
-use crate::run::spec::merged;
+use crate::lesson::{CommandCheck, refused_flag};
+use crate::run::merged;
 
 /// A case of the debugging scenario.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,14 +3,9 @@
 use crate::workbench::Exercise;
 use std::collections::BTreeMap;
 
-use super::case::Case;
-use super::check::Check;
-use super::command::Command;
 pub use super::document::{Hint, Level, Session};
-use super::expect::Expect;
-use super::quantity::{Quantity, RunName};
-use super::quiz::Quiz;
 use crate::analysis::Metric;
+use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
 pub use crate::profiler::commands::Tool;
 
 /// Everything a learner can be taught.

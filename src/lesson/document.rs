@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::named::named;
+use crate::base::named;
 use crate::profiler::commands::Tool;
 
 /// Version of the format. A file with another number is refused.

@@ -7,9 +7,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::quantity::RunName;
 use crate::analysis::Unit;
-use crate::base::units::{figure, rate};
+use crate::base::{figure, rate};
+use crate::lesson::RunName;
 
 /// Where outputs of commands are found.
 pub trait Outputs {
@@ -198,12 +198,11 @@ pub struct Condition(Vec<Comparison>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Comparison {
- figure: Figure,
-  sign: &'static str,
-  /// As written; `null` is what is not there.
-  wanted: String,
+    figure: Figure,
+    sign: &'static str,
+    /// As written; `null` is what is not there.
+    wanted: String,
 }
-
 
 /// Longer signs first: `>` begins `>=`.
 const SIGNS: [&str; 6] = [" >= ", " <= ", " != ", " > ", " < ", " = "];
@@ -213,23 +212,23 @@ impl Condition {
     /// What is wrong with the text.
     pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
         let one = |text: &str| {
-               let found = SIGNS.iter().find_map(|sign| {
+            let found = SIGNS.iter().find_map(|sign| {
                 let (figure, wanted) = text.split_once(sign)?;
                 Some((figure, *sign, wanted.trim()))
-               });
-               let (figure, sign, wanted) = found.ok_or_else(|| {
+            });
+            let (figure, sign, wanted) = found.ok_or_else(|| {
                 format!(
                     "`{text}` compares nothing: write `path >= 3`, `path = text` or `path != null`"
                 )
             })?;
-               let ordered = !matches!(sign, " = " | " != ");
+            let ordered = !matches!(sign, " = " | " != ");
             if ordered && wanted.parse::<f64>().is_err() {
                 return Err(format!("`{wanted}` is no number to compare with"));
             }
             Ok(Comparison {
-                    figure: Figure::parse(figure, step)?,
-                    sign,
-                    wanted: wanted.into(),
+                figure: Figure::parse(figure, step)?,
+                sign,
+                wanted: wanted.into(),
             })
         };
         text.split(" && ")
@@ -245,10 +244,10 @@ impl Condition {
     /// None as long as a step it asks of was not run.
     pub fn holds(&self, outputs: &dyn Outputs) -> Option<bool> {
         let mut all = true;
-          for comparison in &self.0 {
-           let (figure, wanted) = (&comparison.figure, &comparison.wanted);
-           outputs.document(&figure.step)?;
-           let value = figure.value(outputs);
+        for comparison in &self.0 {
+            let (figure, wanted) = (&comparison.figure, &comparison.wanted);
+            outputs.document(&figure.step)?;
+            let value = figure.value(outputs);
             let number = value.as_ref().and_then(Value::as_f64);
             let against = wanted.parse::<f64>().ok();
             let ordered =
@@ -258,14 +257,14 @@ impl Condition {
                 (_, Some((a, b))) => a == b,
                 (Some(value), None) => plain(value) == *wanted,
             };
-               all &= match comparison.sign {
+            all &= match comparison.sign {
                 " >= " => ordered(f64::ge),
                 " <= " => ordered(f64::le),
                 " > " => ordered(f64::gt),
                 " < " => ordered(f64::lt),
                 " = " => equal,
                 _ => !equal,
-               };
+            };
         }
         Some(all)
     }

@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::bounds;
-use super::course::Lesson;
 use super::locate::{Position, locate};
-use super::problem::Problem;
-use super::source::Source;
+use crate::lesson::{Lesson, Problem, Source, bounds};
 
 /// A course file with its text, able to point at its lines.
 pub(super) struct File {

@@ -1,8 +1,7 @@
 //! Checks that cannot fail or cannot pass, and questions that cannot be answered, whatever a run measures.
 
-use super::check::Check;
-use super::quiz::{Answer, Quiz};
 use crate::analysis::Metric;
+use crate::lesson::{Answer, Check, Quiz};
 
 /// Why a check could never pass, or never fail.
 pub(super) fn impossible(check: &Check) -> Vec<String> {

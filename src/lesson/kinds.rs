@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::course::StepKind;
-use super::document::{Kind, StepDocument};
+use super::document::Kind;
+use crate::lesson::{StepDocument, StepKind};
 
 /// The keys a kind of step needs and those it may have besides the ones every step has.
 pub(super) struct Keys {

@@ -3,13 +3,9 @@
 
 use serde_yaml::Value;
 
-use super::course::{Course, Lesson, StepKind};
-use super::file::{File, problem_in};
-use super::live;
+use super::file::File;
 use super::load::WORKSHOP;
-use super::problem::Problem;
-use super::quiz::{Choice, Quiz};
-use super::source::Source;
+use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
 
 /// Units that a figure is measured in.
 const UNITS: [&str; 11] = [

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::course::{Course, Lesson};
-use super::document::{FORMAT, LessonDocument, WorkshopDocument};
+use super::document::FORMAT;
 use super::file::File;
-use super::live;
-use super::problem::{Problem, Problems};
-use super::source::Source;
 use super::step_reader::StepReader;
-use super::validate;
+use crate::lesson::{
+    Course, Lesson, LessonDocument, Problem, Problems, Source, WorkshopDocument, live, validate,
+};
 
 /// Says whether the run command takes these flags for this target; the error is what it would print.
 pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;

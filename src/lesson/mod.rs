@@ -30,6 +30,15 @@ pub mod source;
 mod step_reader;
 mod validate;
 
+pub use case::Deed;
+pub use check::{exact, recorded};
+pub use course::{FIXED, Golden, Session};
+pub use document::{Hint, LessonDocument, Mistake, StepDocument, WorkshopDocument};
+pub use figure::{Condition, Figure};
+pub use load::CommandCheck;
+pub use quantity::Term;
+pub use quiz::{Answer, Choice, Marked, Quiz};
+
 pub use bounds::refused_flag;
 pub use case::Case;
 pub use check::{Check, Runs, Undecided, Verdict};

@@ -2,9 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::document::Mistake;
-use super::figure::{Condition, Figure, Outputs};
-use super::quantity::RunName;
+use crate::lesson::{Condition, Figure, Mistake, Outputs, RunName};
 
 /// Wrong numbers after which the way to the right one is told.
 pub const TRIES: usize = 3;

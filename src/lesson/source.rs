@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
-use crate::base::file::inside;
-use crate::base::foreign;
+use crate::base::{foreign, inside};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/lessons");
 
@@ -79,17 +78,17 @@ impl Source {
 
     /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
     pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
-          let mut paths: Vec<PathBuf> = match self {
-           Source::BuiltIn => {
-            let files = BUILT_IN.get_dir(folder).into_iter().flat_map(Dir::files);
-            files.map(|file| file.path().to_path_buf()).collect()
-           }
-           Source::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
-          };
-          paths.retain(|path| path.extension().is_some_and(|found| found == extension));
-          paths.sort();
-          let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
-          names.map(str::to_owned).collect()
+        let mut paths: Vec<PathBuf> = match self {
+            Source::BuiltIn => {
+                let files = BUILT_IN.get_dir(folder).into_iter().flat_map(Dir::files);
+                files.map(|file| file.path().to_path_buf()).collect()
+            }
+            Source::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
+        };
+        paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+        paths.sort();
+        let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+        names.map(str::to_owned).collect()
     }
 }
 

@@ -1,23 +1,16 @@
 //! From a step as it is written to a step as it is used.
 
-use super::bounds;
-use super::case::{Case, Measurement};
-use super::check::{Check, USUAL_CONFIDENCE};
-use super::command::Command;
-use super::course::{Golden, Hint, Step, StepKind};
-use super::document::{
-    CheckDocument, ChoiceDocument, GoldenDocument, Kind, Mistake, NumberDocument, StepDocument,
-};
-use super::expect::Expect;
-use super::figure::{Condition, Figure};
+use super::case::Measurement;
+use super::check::USUAL_CONFIDENCE;
+use super::document::{CheckDocument, ChoiceDocument, GoldenDocument, Kind, NumberDocument};
 use super::file::File;
 use super::kinds::COMMON;
-use super::live;
-use super::load::CommandCheck;
-use super::problem::Problem;
-use super::quantity::{Quantity, RunName};
-use super::quiz::{Choice, Number, Quiz};
+use super::quiz::Number;
 use crate::analysis::Metric;
+use crate::lesson::{
+    Case, Check, Choice, Command, CommandCheck, Condition, Expect, Figure, Golden, Hint, Mistake,
+    Problem, Quantity, Quiz, RunName, Step, StepDocument, StepKind, bounds, live,
+};
 use crate::targets;
 use crate::workbench;
 

@@ -9,20 +9,16 @@ mod warnings;
 
 use std::collections::BTreeMap;
 
-use super::anonymous;
-use super::document::{
-    Chain, CourseName, FORMAT, KernelReport, LessonReport, Report, SessionFacts, Totals,
-};
-use super::ratios;
-use crate::base::clock::now;
-use crate::base::foreign;
+use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
+use crate::base::{foreign, now};
 use crate::lesson::Course;
+use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use crate::run::FinishedRuns;
-use crate::session::event::{Event, Record};
-use crate::session::runs::MeasuredRuns;
 use crate::session::runs::events_file;
-use crate::session::state::{KernelAttempt, KernelDid};
-use crate::session::{MOST_LOG_BYTES, Place, Scan, SessionError, State, scan};
+use crate::session::state::KernelAttempt;
+use crate::session::{
+    Event, KernelDid, MOST_LOG_BYTES, MeasuredRuns, Place, Record, Scan, SessionError, State, scan,
+};
 
 /// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::parts::{PartSum, by_kind};
 use crate::lesson::Verdict;
 use crate::model::ModelConfig;
-use crate::train::event::{Kernel, PartWork, Parts};
+use crate::train::{Kernel, PartWork, Parts};
 
 /// Version of the document; it changes when a reader of the old one would misread the new one.
 pub const FORMAT: u32 = 1;

@@ -1,18 +1,14 @@
 //! Values in words, the same in every format.
 
-use super::Report;
-use super::document::{
-    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
-    RunReport, StageRow, StepTime, Work,
-};
-use super::table::Table;
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
-use crate::base::roofline::Ceiling;
-use crate::base::units::{human_bytes, number_or_not, or_not_reported, plural};
-use crate::run::energy::Joules;
-use crate::run::finished::ENERGY;
-use crate::session::event::RunExit;
+use crate::base::{Ceiling, human_bytes, number_or_not, or_not_reported, plural};
+use crate::report::{
+    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
+    Report, RunReport, StageRow, StepTime, Table, Work,
+};
+use crate::run::{ENERGY, Joules};
+use crate::session::RunExit;
 
 /// What stands for a figure that a backend cannot report.
 pub use crate::base::units::NOT_REPORTED;

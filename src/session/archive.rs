@@ -9,11 +9,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::error::SessionError;
-use super::log;
-use super::place::Place;
-use crate::base::file::inside;
-use crate::base::{file, foreign};
+use crate::base::{file, foreign, inside};
+use crate::session::{Place, SessionError, log};
 
 /// What belongs to a session; the lock and the cache do not travel.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];

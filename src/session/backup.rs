@@ -5,13 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::SessionError;
-use super::event::{Event, Scope};
 use super::log::{replace, replace_json};
-use super::place::{check_name, create_private};
-use super::store::Session;
-use crate::base::clock::now;
-use crate::base::foreign;
+use super::place::create_private;
+use crate::base::{foreign, now};
+use crate::session::{Event, Scope, Session, SessionError, check_name};
 
 const MANIFEST: &str = "backup.json";
 

@@ -1,10 +1,8 @@
 //! How far an investigation is: what was measured, who is suspected, which fix was run.
 
-use super::event::StepRef;
-use super::state::{State, StepProgress};
-use crate::base::units::plural;
-use crate::lesson::Case;
-use crate::lesson::case::Deed;
+use crate::base::plural;
+use crate::lesson::{Case, Deed};
+use crate::session::{State, StepProgress, StepRef};
 
 /// What a learner has done about a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::error::SessionError;
-use super::event::{AnswerGiven, Event, StepRef};
-use super::kernel::Tried;
-use super::progress::is_complete;
-use super::runs::MeasuredRuns;
-use super::state::{CheckResult, Status};
-use super::store::Session;
-use crate::lesson::quiz::{Answer, Marked, Quiz, TRIES};
-use crate::lesson::{Check, Course, Expect, Lesson, Step, StepKind, Undecided, Verdict};
+use crate::lesson::quiz::TRIES;
+use crate::lesson::{
+    Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
+};
+use crate::session::{
+    AnswerGiven, CheckResult, Event, MeasuredRuns, Session, SessionError, Status, StepRef, Tried,
+    is_complete,
+};
 
 /// A longer pause is a break, whatever the learner looks at: only this much of it counts as attention.
 pub const LONGEST_LOOK: Duration = Duration::from_secs(120);

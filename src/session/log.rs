@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::chain::{self, START};
-use super::error::SessionError;
-use super::event::{Event, FORMAT, Record};
+use super::chain::START;
+use super::event::FORMAT;
 use super::place::create_private;
 use crate::base::{file, foreign};
+use crate::session::{Event, Record, SessionError, chain};
 
 /// A larger log is not read: no session of this program comes near.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Scope, StepRef};
+use crate::session::{Event, Scope, StepRef};
 
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 1;

@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use super::error::SessionError;
-use crate::run::folder::state_folder;
+use crate::run::state_folder;
+use crate::session::SessionError;
 
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
 

@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::error::SessionError;
-use super::state::{Run, State};
-use crate::lesson::case::{Deed, fix_of};
-use crate::lesson::course::FIXED;
-use crate::lesson::{Course, Outputs, RunName, Runs, Step, StepKind};
-use crate::run::finished::EVENTS;
-use crate::run::{FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::lesson::case::fix_of;
+use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind};
+use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::session::{Run, SessionError, State};
 
 /// Repeats of a command that are compared with each other; older ones are left aside.
 const MOST_REPEATS: usize = 12;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
 use crate::lesson::Verdict;
+use crate::session::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
 
 /// The sum of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use super::chain::{self, START};
-use super::error::SessionError;
-use super::event::{Event, FORMAT, Record, RunExit, StepRef};
+use super::chain::START;
+use super::event::FORMAT;
 use super::inbox::new_name;
-use super::lock::{self, Lock};
-use super::log::{self, Damage, Log};
-use super::place::{Place, check_name};
-use super::runs::{MeasuredRuns, events_file, known};
-use super::state::State;
-use crate::base::clock::now;
-use crate::base::process::host_name;
+use super::lock::Lock;
+use super::log::Log;
+use super::runs::{events_file, known};
+use crate::base::{host_name, now};
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
+use crate::session::{
+    Damage, Event, MeasuredRuns, Place, Record, RunExit, SessionError, State, StepRef, chain,
+    check_name, lock, log,
+};
 
 /// A session this process holds. Dropping it writes the cache and lets the lock go.
 #[derive(Debug)]

@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use super::keys::{Action, Area, Binding, Key, KeyMap};
-use super::message::Effects;
-use super::model::{Here, Model};
-use super::panel::PanelAction;
+use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
 use super::update::act::{
     act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, suspend, view,
@@ -20,6 +17,7 @@ use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
+use crate::tui::{Action, Area, Effects, Here, Key, KeyMap, Model, PanelAction};
 
 /// An action, its usual keys, what it does in words, and how.
 pub type Deed = (Action, &'static str, &'static str, Do);

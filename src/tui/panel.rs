@@ -6,11 +6,7 @@ use std::fmt;
 
 use ratatui::text::{Line, Span};
 
-use super::keys::Area;
-use super::message::Effects;
-use super::pane::Pane;
-use super::panels::text::width;
-use super::theme::Theme;
+use crate::tui::{Area, Effects, Pane, Theme, width};
 
 /// What a learner can do in a list, a text or figures. Which key does it is the key map's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

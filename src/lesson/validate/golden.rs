@@ -1,7 +1,7 @@
 //! Whether a step's golden path fits its kind.
 
 use super::lesson::LessonCheck;
-use crate::lesson::course::{Golden, Step, StepKind};
+use crate::lesson::{Golden, Step, StepKind};
 
 impl LessonCheck<'_> {
     pub(super) fn golden(&mut self, at: &str, step: &Step) {

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{id, is_id};
-use crate::lesson::case::Case;
-use crate::lesson::course::{Course, Lesson, Step, StepKind};
+use super::id;
 use crate::lesson::file::File;
 use crate::lesson::impossible::{impossible, quiz_problems};
-use crate::lesson::live;
-use crate::lesson::problem::Problem;
+use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
 use crate::targets;
 
 /// A lesson may take this much longer than planned before it is called too long.

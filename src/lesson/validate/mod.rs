@@ -6,11 +6,8 @@ mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::course::Course;
-use super::document::WorkshopDocument;
 use super::file::File;
-use super::problem::Problem;
-use super::source::Source;
+use crate::lesson::{Course, Problem, Source, WorkshopDocument};
 use lesson::LessonCheck;
 
 /// Lower-case letters, digits and hyphens; safe as a file's name.

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lesson::LessonCheck;
-use crate::lesson::course::{Course, FIXED, Step, StepKind};
-use crate::lesson::quantity::{Quantity, RunName};
+use crate::lesson::{Course, FIXED, Quantity, RunName, Step, StepKind};
 
 impl LessonCheck<'_> {
     pub(super) fn requires(&mut self) {
@@ -22,8 +21,8 @@ impl LessonCheck<'_> {
 
     /// Also true of a lesson whose file could not be read.
     fn is_listed(&self, lesson: &str) -> bool {
-          let mut listed = self.course.sessions.iter().flat_map(|it| &it.lessons);
-          listed.any(|id| id == lesson)
+        let mut listed = self.course.sessions.iter().flat_map(|it| &it.lessons);
+        listed.any(|id| id == lesson)
     }
 
     /// Whether the lesson's own file is the problem, which has been reported already.

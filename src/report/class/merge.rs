@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{
-    CheckRow, ClassReport, DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow,
-    WrongAnswerRow,
+    DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
 use super::sources::HandIn;
-use crate::base::clock::now;
-use crate::base::statistics::Series;
+use crate::base::{Series, now};
 use crate::lesson::{Course, Verdict};
-use crate::report::document::{LessonReport, Report, RunReport, StepReport};
+use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport};
 
 /// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {

@@ -1,10 +1,8 @@
 //! What was guessed, and what was then measured.
 
-use crate::lesson::check::exact;
-use crate::lesson::{Course, StepKind};
-use crate::report::document::Prediction;
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::State;
+use crate::lesson::{Course, StepKind, exact};
+use crate::report::Prediction;
+use crate::session::{MeasuredRuns, State};
 
 pub fn collect(state: &State, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {
     let predictions = course.steps().filter_map(|(lesson, step)| {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::file::inside;
+use crate::base::inside;
 use crate::profiler::read::import;
 use crate::profiler::show::hotspots::{GroupBy, hotspots};
 use crate::profiler::show::parts::Parts;
-use crate::report::document::{HotspotRow, ProfileReport};
+use crate::report::{HotspotRow, ProfileReport};
 use crate::run::FinishedRuns;
-use crate::session::state::State;
+use crate::session::State;
 
 /// Kernels listed of a profile.
 const MOST_KERNELS: usize = 10;

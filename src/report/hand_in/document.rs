@@ -11,18 +11,15 @@ use tempfile::TempDir;
 
 use super::difference::differences;
 use super::session::log_up_to;
-use super::{Document, Findings, HandInError, records, unreadable};
-use crate::base::foreign;
-use crate::base::units::plural;
+use super::{Document, records, unreadable};
+use crate::base::{foreign, plural};
 use crate::lesson::Course;
+use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
-use crate::report::collect::{MOST_STREAM_BYTES, Options, collect};
-use crate::report::document::Report;
-use crate::report::words::some_of;
+use crate::report::{Findings, HandInError, Options, Report, collect, some_of};
 use crate::run::FinishedRuns;
-use crate::session::place::check_name;
 use crate::session::runs::events_file;
-use crate::session::{Place, Scan, State, scan};
+use crate::session::{Place, Scan, State, check_name, scan};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 

@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Course, Step, StepKind};
+use crate::lesson::{Answer, Course, Quiz, Step, StepKind};
 use crate::run::FinishedRuns;
-use crate::session::event::{AnswerGiven, Event, Record, StepRef};
 use crate::session::progress::shows_done;
-use crate::session::runs::MeasuredRuns;
-use crate::session::{Scan, State};
+use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
 
 /// A clock that is set right may go back this far without a word.
 const CLOCK_SET: Duration = Duration::MINUTE;

@@ -18,10 +18,8 @@ use signal_hook::iterator::Signals;
 use super::VARIABLE;
 use super::mark::Mark;
 use super::stream::{Piece, Stream};
-use crate::base::process::host_name;
-use crate::run::children::each_line;
-use crate::run::control::signal_group;
-use crate::run::folder::state_folder;
+use crate::base::host_name;
+use crate::run::{each_line, signal_group, state_folder};
 use crate::train::event::NODES;
 
 /// What the near end says to end the run.

@@ -24,13 +24,11 @@ use super::slurm::array::take_errors;
 use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
-use super::{Kind, Launcher, launch, wrap};
-use crate::base::clock::since_1970;
-use crate::base::process::host_name;
-use crate::run::children::{each_line, ends_with_this};
-use crate::run::control::signal_group;
+use super::{launch, wrap};
+use crate::base::{host_name, since_1970};
 use crate::run::supervise::STOPPED;
-use crate::train::event::{Body, Event, Phase, PhaseName};
+use crate::run::{Kind, Launcher, each_line, ends_with_this, signal_group};
+use crate::train::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
 /// What an end that was asked for may take before the line itself is cut.

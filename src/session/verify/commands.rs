@@ -8,15 +8,11 @@ use super::flags::shrinking;
 use super::training::failure;
 use super::visit::Visit;
 use super::walk::Walk;
-use crate::lesson::case::Deed;
 use crate::lesson::command::Takes;
-use crate::lesson::{Case, Command, Expect, Verdict};
+use crate::lesson::{Case, Command, Deed, Expect, Verdict};
 use crate::recording::documents;
-use crate::run::spec::{merged, split};
-use crate::run::{Ended, Start};
-use crate::session::case::Standing;
-use crate::session::event::StepRef;
-use crate::session::state::Status;
+use crate::run::{Ended, Start, merged, split};
+use crate::session::{Standing, Status, StepRef};
 
 /// Flags that say where to compute.
 const DEVICE: [&str; 2] = ["--backend", "--device"];

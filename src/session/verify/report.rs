@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::lesson::Problem;
-use crate::session::learning::Checked;
+use crate::session::Checked;
 
 /// Of every lesson that was looked at.
 #[derive(Clone, Debug, Default)]

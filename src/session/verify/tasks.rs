@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::quiz::{Answer, Marked, Quiz};
-use crate::lesson::{Outputs, RunName, Runs, live};
+use crate::lesson::{Answer, Marked, Outputs, Quiz, RunName, Runs, live};
 use crate::profiler::read;
 use crate::recording::documents;
 

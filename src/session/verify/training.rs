@@ -13,10 +13,9 @@ use super::walk::Walk;
 use crate::analysis::Metric;
 use crate::lesson::{Check, Verdict};
 use crate::recording::{Library, Source};
-use crate::run::play::Speed;
+use crate::run::Speed;
 use crate::run::{Control, Ended, RunSpec, Start, Told, supervise};
-use crate::session::event::StepRef;
-use crate::session::progress::is_complete;
+use crate::session::{StepRef, is_complete};
 
 impl Walk<'_> {
     pub(super) fn run(

@@ -1,8 +1,7 @@
 //! A step, and what was found at it so far.
 
 use crate::lesson::{Lesson, Problem, Source, Step, Verdict, problem_in};
-use crate::session::event::StepRef;
-use crate::session::learning::Checked;
+use crate::session::{Checked, StepRef};
 
 pub(super) struct Visit<'a> {
     pub source: &'a Source,

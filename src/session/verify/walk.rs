@@ -7,15 +7,11 @@ use anyhow::Result;
 use super::report::{LessonReport, StepReport, StepResult};
 use super::visit::Visit;
 use super::{Options, Progress};
-use crate::lesson::case::Deed;
-use crate::lesson::check::exact;
-use crate::lesson::{Course, Lesson, Problem, Source, Step, StepKind, Undecided, problem_in};
-use crate::session::event::StepRef;
-use crate::session::kernel::Tried;
-use crate::session::progress::{Access, access, progress};
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::Status;
-use crate::session::store::Session;
+use crate::lesson::{
+    Course, Deed, Lesson, Problem, Source, Step, StepKind, Undecided, exact, problem_in,
+};
+use crate::session::progress::progress;
+use crate::session::{Access, MeasuredRuns, Session, Status, StepRef, Tried, access};
 use crate::workbench::Exercise;
 
 /// A lesson planned for longer than this many times its estimate is taken for a mistake.

@@ -2,8 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::instructor::dashboard::{Dashboard, Deed, Entry};
-use crate::instructor::view::LearnerView;
+use crate::instructor::{Dashboard, Deed, Entry, LearnerView};
 use crate::lesson::{Course, StepKind};
 
 /// What a key came to.

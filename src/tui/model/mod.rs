@@ -15,21 +15,12 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{Phase, Run};
 use self::step::StepView;
-use super::desk::Desk;
-use super::highlight::Highlighter;
-use super::keys::KeyMap;
-use super::message::{Effect, Effects, Message, RunId};
-use super::panel::Panel;
-use super::theme::Theme;
-use crate::lesson::case::Deed;
-use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, Deed, Lesson, Step, StepKind};
 use crate::recording::Library;
-use crate::session::State;
-use crate::session::case::{Item, Standing};
-use crate::session::event::StepRef;
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::StepProgress;
-use crate::tutor::job::{Recorded, own_flags, recorded};
+use crate::session::case::Item;
+use crate::session::{MeasuredRuns, Standing, State, StepProgress, StepRef};
+use crate::tui::{Desk, Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, Theme};
+use crate::tutor::{Recorded, own_flags, recorded};
 
 /// Smaller terminals are asked for room.
 pub const SMALLEST: (u16, u16) = (60, 20);

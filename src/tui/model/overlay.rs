@@ -2,10 +2,8 @@
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use super::Model;
-use crate::session::event::StepRef;
-use crate::tui::message::{Effects, RunId};
-use crate::tui::panel::{Cursor, Panel};
+use crate::session::StepRef;
+use crate::tui::{Cursor, Effects, Model, Panel, RunId};
 
 #[derive(Debug)]
 pub enum Overlay {

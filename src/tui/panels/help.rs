@@ -2,13 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use super::page::{Page, Text};
-use crate::tui::keys::Area;
-use crate::tui::markdown::wrap::wrap_plain;
-use crate::tui::message::Effects;
-use crate::tui::model::Model;
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
+use crate::tui::{Area, Effects, Model, Page, Text, wrap_plain};
 
 const TITLE: &str = "Help";
 

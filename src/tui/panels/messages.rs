@@ -1,10 +1,6 @@
 //! What instructors wrote, and what the tutor itself has noted.
 
-use super::page::{Page, Text};
-use crate::tui::actions::{Deed, Do};
-use crate::tui::keys::Action;
-use crate::tui::message::Effects;
-use crate::tui::model::Model;
+use crate::tui::{Action, Deed, Do, Effects, Model, Page, Text};
 
 pub const ACTION: Action = Action::Panel("messages");
 

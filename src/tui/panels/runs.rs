@@ -1,22 +1,16 @@
 //! The runs of this session and of commands, newest first: any one can be opened again, any two set side by side.
 
-use super::compare::{ComparePanel, ComparedRun};
-use super::table::{Cell, Table, Tone};
-use super::text::{milliseconds, paragraph};
-use crate::base::table::Align;
+use crate::base::Align;
 use crate::lesson::Verdict;
 use crate::recording::label;
 use crate::run::{FinishedRun, RunExit};
-use crate::session::kept::{KeptRun, kept};
-use crate::session::read_only;
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::{Effect, Effects, Message};
-use crate::tui::model::Model;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
-use crate::tui::run_view::{RunContext, RunView};
+use crate::session::kept::kept;
+use crate::session::{KeptRun, read_only};
+use crate::tui::{
+    Action, Cell, Command, ComparePanel, ComparedRun, Cursor, Deed, Desk, Do, Effect, Effects,
+    Message, Model, Pane, Panel, PanelAction, RunContext, RunView, Table, Tone, milliseconds,
+    paragraph,
+};
 
 pub const PANEL: Deed = (Action::Panel("runs"), "H", "runs so far", Do::Any(open));
 

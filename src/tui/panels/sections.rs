@@ -1,8 +1,6 @@
 //! Panels of which one is shown, under a line of all names.
 
-use crate::tui::message::Effects;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Tabs};
+use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Tabs};
 
 pub type Section = (&'static str, Box<dyn Panel>);
 

@@ -1,14 +1,9 @@
 //! The first thing a learner sees: the model is trained at once, and everything else comes after that.
 
-use super::page::{Page, Text};
 use crate::lesson::{Course, StepKind};
-use crate::session::State;
-use crate::session::event::StepRef;
-use crate::session::progress::{Access, access};
-use crate::tui::keys::Area;
-use crate::tui::message::{Effects, both};
-use crate::tui::model::Model;
+use crate::session::{Access, State, StepRef, access};
 use crate::tui::update::{navigate, runs};
+use crate::tui::{Area, Effects, Model, Page, Text, both};
 
 /// Over the outline of a first visit; nothing where the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {

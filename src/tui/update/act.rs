@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use super::{ask, kernel, note_time, primary, runs};
 use crate::lesson::{RunName, Runs, StepKind};
-use crate::session::State;
-use crate::session::state::Status;
-use crate::tui::highlight::Highlighter;
-use crate::tui::message::{Effect, Effects, HandOver, Message, Request};
-use crate::tui::model::overlay::{Ask, Confirm, Overlay};
-use crate::tui::model::run::Phase;
-use crate::tui::model::{Here, Model};
-use crate::tui::panels::compare::{ComparePanel, ComparedRun};
+use crate::session::{State, Status};
+use crate::tui::{
+    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Here, Highlighter, Message,
+    Model, Overlay, Phase, Request,
+};
 
 pub fn act(model: &mut Model, here: &Here) -> Effects {
     match primary::primary(model, here) {

@@ -6,11 +6,8 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler};
 use crate::analysis::Unit;
-use crate::lesson::StepKind;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::tui::message::{Effect, Effects, Request};
-use crate::tui::model::overlay::{Ask, Overlay};
-use crate::tui::model::{Here, Model};
+use crate::lesson::{Answer, Quiz, StepKind};
+use crate::tui::{Ask, Effect, Effects, Here, Model, Overlay, Request};
 use crate::tutor::say;
 
 pub fn guess(model: &mut Model, here: &Here) -> Effects {

@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::lesson::StepKind;
-use crate::session::event::StepRef;
-use crate::session::kernel::{Tried, begun};
-use crate::tui::desk::{Desk, Work};
-use crate::tui::message::{Effect, Effects, HandOver, Message, Request, both};
-use crate::tui::model::{Here, Model};
+use crate::session::kernel::begun;
+use crate::session::{StepRef, Tried};
+use crate::tui::Page;
 use crate::tui::panels::kernel::KernelPanel;
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{
+    Desk, Effect, Effects, HandOver, Here, Message, Model, Request, Text, Work, both,
+};
 use crate::workbench::{Exercise, place};
 
 const NO_KERNEL: &str = "This step asks for no kernel.";

@@ -4,11 +4,9 @@ use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{act, ask, navigate, palette, runs};
+use crate::tui::Screen;
 use crate::tui::actions::carry_out;
-use crate::tui::keys::{Area, Key};
-use crate::tui::message::{Effect, Effects, Request, both};
-use crate::tui::model::overlay::{Confirm, Overlay};
-use crate::tui::model::{Model, Screen};
+use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, both};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {

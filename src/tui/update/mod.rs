@@ -20,11 +20,8 @@ mod tests;
 
 use crossterm::event::{Event, MouseEventKind};
 
-use super::message::{Effect, Effects, Message, Request};
-use super::model::Model;
-use super::model::overlay::Overlay;
-use super::panel::PanelAction;
 use super::panels::welcome;
+use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, Request};
 
 /// Lines a turn of the wheel moves.
 const WHEEL: usize = 3;

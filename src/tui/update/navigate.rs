@@ -6,22 +6,17 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, runs, scroll};
-use crate::lesson::StepKind;
-use crate::lesson::quiz::Quiz;
-use crate::session::event::StepRef;
-use crate::session::progress::{
-    Access, access, beside, next as next_unfinished, progress, unfinished,
+use crate::lesson::{Quiz, StepKind};
+use crate::session::progress::progress;
+use crate::session::{
+    Access, Status, StepRef, access, beside, next as next_unfinished, unfinished,
 };
-use crate::session::state::Status;
-use crate::tui::keys::{Action, Area, Key};
-use crate::tui::message::{Effect, Effects, Request};
-use crate::tui::model::outline::Row;
-use crate::tui::model::run::Run;
-use crate::tui::model::step::{Reveal, StepView};
-use crate::tui::model::{Here, Model, Screen};
-use crate::tui::panel::PanelAction;
 use crate::tui::panels::lesson_end;
-use crate::tui::view::{document, text_area};
+use crate::tui::view::document;
+use crate::tui::{
+    Action, Area, Effect, Effects, Here, Key, Model, PanelAction, Request, Reveal, Row, Run,
+    Screen, StepView, text_area,
+};
 use crate::tutor::{Job, say};
 
 /// Opens where the learner was; a first visit begins at the outline.

@@ -4,13 +4,11 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{keys, navigate, play};
 use crate::lesson::StepKind;
+use crate::tui::Page;
 use crate::tui::actions::carry_out;
-use crate::tui::keys::{Action, Area};
-use crate::tui::message::Effects;
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
-use crate::tui::panel::PanelAction;
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{
+    Action, Area, Effects, List, Model, Overlay, Palette, PanelAction, Shelved, Text,
+};
 
 /// Something that can be chosen.
 pub struct Entry {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use super::runs;
 use crate::lesson::StepKind;
-use crate::run::play::Speed;
-use crate::session::event::StepRef;
-use crate::tui::message::{Effect, Effects};
-use crate::tui::model::run::{Phase, Played};
-use crate::tui::model::{Here, Model};
-use crate::tutor::Job;
-use crate::tutor::job::Recorded;
+use crate::run::Speed;
+use crate::session::StepRef;
+use crate::tui::{Effect, Effects, Here, Model, Phase, Played};
+use crate::tutor::{Job, Recorded};
 
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &Here) -> Effects {

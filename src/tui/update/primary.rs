@@ -1,13 +1,9 @@
 //! What Enter does at a step: always the one thing the step waits for.
 
 use super::{act, ask, navigate, profile, runs};
-use crate::lesson::StepKind;
-use crate::lesson::case::Deed;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::session::state::Status;
-use crate::tui::message::{Effect, Effects, Request};
-use crate::tui::model::run::Phase;
-use crate::tui::model::{Here, Model};
+use crate::lesson::{Answer, Deed, Quiz, StepKind};
+use crate::session::Status;
+use crate::tui::{Effect, Effects, Here, Model, Phase, Request};
 
 pub enum Primary {
     /// On to the next step.

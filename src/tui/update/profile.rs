@@ -2,11 +2,9 @@
 
 use super::{ask, profiler};
 use crate::lesson::StepKind;
-use crate::session::event::StepRef;
-use crate::tui::message::{Effect, Effects, HandOver, ProfileMessage, Request};
-use crate::tui::model::step::Reveal;
-use crate::tui::model::{Here, Model};
+use crate::session::StepRef;
 use crate::tui::panels::profile::panel;
+use crate::tui::{Effect, Effects, HandOver, Here, Model, ProfileMessage, Request, Reveal};
 
 /// Lines of a profiler's output that are kept in view.
 const LOG_LINES: usize = 12;

@@ -1,10 +1,8 @@
 //! From a text to what it speaks of: pages it links to, words that the glossary explains.
 
+use crate::tui::Page;
 use crate::tui::markdown::links;
-use crate::tui::message::Effects;
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{Effects, List, Model, Overlay, Palette, Shelved, Text};
 
 /// The page that explains words, each in bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";

@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
-use crate::session::event::StepRef;
-use crate::session::learning::Checked;
-use crate::tui::keys::Area;
-use crate::tui::message::{Effects, News, Reply, both};
-use crate::tui::model::Model;
-use crate::tui::model::run::Phase;
-use crate::tui::model::step::Reveal;
+use crate::session::{Checked, StepRef};
 use crate::tui::panels::messages;
-use crate::tutor::turns::{self, Turn};
+use crate::tui::{Area, Effects, Model, News, Phase, Reply, Reveal, both};
+use crate::tutor::{Turn, turns};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();

@@ -4,14 +4,11 @@ use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
 use crate::run::Told;
-use crate::session::event::{RunExit, StepRef};
-use crate::tui::desk::Work;
-use crate::tui::message::{Effect, Effects, Message, Request, RunId, both};
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{Confirm, Overlay};
-use crate::tui::model::run::{Phase, Played, Run};
-use crate::tui::model::step::Reveal;
-use crate::tui::run_view::{EarlierRun, Prediction, RunContext, RunView};
+use crate::session::{RunExit, StepRef};
+use crate::tui::{
+    Confirm, EarlierRun, Effect, Effects, Message, Model, Overlay, Phase, Played, Prediction,
+    Request, Reveal, Run, RunContext, RunId, RunView, Work, both,
+};
 use crate::tutor::{Ending, Job};
 
 /// Earlier runs a new one is held against.

@@ -2,14 +2,10 @@
 
 use super::act;
 use super::navigate::through_outline;
-use crate::session::event::StepRef;
+use crate::session::StepRef;
+use crate::tui::{Area, Ask, Effects, Model, Overlay, PanelAction, Screen, both};
 use std::sync::Arc;
 
-use crate::tui::keys::Area;
-use crate::tui::message::{Effects, both};
-use crate::tui::model::overlay::{Ask, Overlay};
-use crate::tui::model::{Model, Screen};
-use crate::tui::panel::PanelAction;
 use crate::tui::view::document;
 
 /// Through the text of the step that is open.

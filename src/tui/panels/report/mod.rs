@@ -7,16 +7,13 @@ use std::path::PathBuf;
 
 use ratatui::text::Span;
 
-use super::text::both_ends;
-use crate::report::export::{self, Format};
-use crate::report::{self, Report, markdown as text};
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::{Effect, Effects, Message};
-use crate::tui::model::Model;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Scroll};
+use crate::report;
+use crate::report::export::Format;
+use crate::report::{Report, export, markdown as text};
+use crate::tui::{
+    Action, Command, Deed, Desk, Do, Effect, Effects, Message, Model, Pane, Panel, PanelAction,
+    Scroll, both_ends,
+};
 
 pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
 

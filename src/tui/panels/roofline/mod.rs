@@ -9,16 +9,13 @@ use ratatui::text::Line;
 
 pub use self::open::PANEL;
 
-use super::plot::{Axis, Plot, Scale, Series, Shape};
-use super::table::{Cell, Table, Tone};
-use super::text::paragraph;
 use crate::analysis::Unit;
-use crate::base::roofline::{Bound, Ceiling, Grain, Point, Roofline, Source};
-use crate::base::table::Align;
-use crate::tui::message::{Effect, Effects, HandOver};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
-use crate::tui::theme::Theme;
+use crate::base::roofline::{Bound, Grain, Source};
+use crate::base::{Align, Ceiling, Point, Roofline};
+use crate::tui::{
+    Axis, Cell, Command, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, Plot, Scale,
+    Series, Shape, Table, Tabs, Theme, Tone, paragraph,
+};
 
 /// The picture and the table, where there is no room for both.
 const SECTIONS: usize = 2;

@@ -2,19 +2,13 @@
 
 use std::path::Path;
 
-use super::RooflinePanel;
 use crate::analysis::MeasuredRun;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::roofline;
 use crate::recording::label;
-use crate::run::RunExit;
-use crate::run::folder::state_folder;
+use crate::run::{RunExit, state_folder};
 use crate::session::read_only;
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::Effects;
-use crate::tui::model::Model;
+use crate::tui::{Action, Deed, Desk, Do, Effects, Model, RooflinePanel};
 
 pub const PANEL: Deed = (
     Action::Panel("roofline"),
