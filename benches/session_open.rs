@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
-use tinyllama_tutor::inside::session::{Event, Place, Session};
+use tinyllama_tutor::inside::session::{Event, Place, RunExit, Session, StepRef};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 9;

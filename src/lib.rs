@@ -52,96 +52,40 @@ pub use cli::main;
 #[doc(hidden)]
 pub mod inside {
     pub mod analysis {
-        pub mod calibration {
-            pub use crate::analysis::calibration::Calibration;
-        }
-        pub mod regression {
-            pub use crate::analysis::regression::Baseline;
-        }
+        pub use crate::analysis::{calibration::Calibration, regression::Baseline};
     }
     pub mod device {
-        pub mod kfd {
-            pub use crate::device::kfd::{KfdGpu, gpus};
-        }
+        pub use crate::device::kfd::{KfdGpu, gpus};
     }
     pub mod instructor {
-        pub use crate::instructor::{Class, Delivery, deliver};
-        pub mod stuck {
-            pub use crate::instructor::stuck::Sign;
-        }
-        pub mod view {
-            pub use crate::instructor::view::views;
-        }
+        pub use crate::instructor::{Class, Delivery, deliver, stuck::Sign, views};
     }
     pub mod lesson {
         pub use crate::lesson::{
-            Course, Lesson, Problem, Problems, RunName, Source, Step, StepKind, Style, Verdict,
-            live, scaffold, schema,
+            Answer, Choice, Course, Lesson, Problem, Problems, Quiz, RunName, Source, Step,
+            StepKind, Style, Verdict, lint::lint, live, scaffold, schema,
         };
-        pub mod lint {
-            pub use crate::lesson::lint::lint;
-        }
-        pub mod quiz {
-            pub use crate::lesson::quiz::{Answer, Choice, Quiz};
-        }
     }
     pub mod model {
         pub use crate::model::{Preset, Recipe};
     }
     pub mod profiler {
         pub use crate::profiler::export;
-        pub mod live {
-            pub use crate::profiler::live::Source;
-            pub mod sysfs {
-                pub use crate::profiler::live::sysfs::Sysfs;
-            }
-        }
-        pub mod model {
-            pub use crate::profiler::model::{
-                Dispatch, Interval, Lane, Profile, StatisticKind, Variant,
-            };
-        }
-        pub mod read {
-            pub use crate::profiler::read::{Import, import};
-        }
-        pub mod run {
-            pub use crate::profiler::run::Ending;
-            pub mod remedy {
-                pub use crate::profiler::run::remedy::remedies;
-            }
-        }
-        pub mod show {
-            pub mod comparison {
-                pub use crate::profiler::show::comparison::{Change, compare};
-            }
-            pub mod copies {
-                pub use crate::profiler::show::copies::copies;
-            }
-            pub mod counters {
-                pub use crate::profiler::show::counters::{counters, tables};
-            }
-            pub mod derived {
-                pub use crate::profiler::show::derived::{DERIVED, memory_bytes, operations};
-            }
-            pub mod hotspots {
-                pub use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
-            }
-            pub mod launches {
-                pub use crate::profiler::show::launches::launch_overhead;
-            }
-            pub mod parts {
-                pub use crate::profiler::show::parts::Parts;
-            }
-            pub mod report {
-                pub use crate::profiler::show::report::{ReportOptions, api_calls, report};
-            }
-            pub mod roofline {
-                pub use crate::profiler::show::roofline::roofline;
-            }
-            pub mod timeline {
-                pub use crate::profiler::show::timeline::activity;
-            }
-        }
+        pub use crate::profiler::live::{Source, sysfs::Sysfs};
+        pub use crate::profiler::model::{
+            Dispatch, Interval, Lane, Profile, StatisticKind, Variant,
+        };
+        pub use crate::profiler::read::{Import, import};
+        pub use crate::profiler::run::{Ending, remedy::remedies};
+        pub use crate::profiler::show::comparison::{Change, compare};
+        pub use crate::profiler::show::copies::copies;
+        pub use crate::profiler::show::counters::{counters, tables};
+        pub use crate::profiler::show::derived::{DERIVED, memory_bytes, operations};
+        pub use crate::profiler::show::hotspots::{GroupBy, Hotspot, hotspots};
+        pub use crate::profiler::show::launches::launch_overhead;
+        pub use crate::profiler::show::parts::Parts;
+        pub use crate::profiler::show::report::{ReportOptions, api_calls, report};
+        pub use crate::profiler::show::{roofline::roofline, timeline::activity};
     }
     pub mod recording {
         pub use crate::recording::{Library, Source};
@@ -151,41 +95,27 @@ pub mod inside {
     }
     pub mod run {
         pub use crate::run::{
-            Control, FinishedRun, Launcher, Line, RunExit, RunFolder, RunSpec, Start, Told,
-            supervise,
+            Control, FinishedRun, Launcher, Line, RunExit, RunFolder, RunRecord, RunSpec, Start,
+            Told, supervise,
         };
-        pub mod folder {
-            pub use crate::run::folder::RunRecord;
-        }
     }
     pub mod session {
         pub use crate::session::{
-            Action, Event, Notice, Order, Place, Session, SessionError, State, archive, chain,
-            class_file, inbox, lock, progress, read_only, scan, store,
+            Action, AnswerGiven, Event, KernelTime, Notice, Order, Place, RunExit, Scope, Session,
+            SessionError, State, Status, StepRef, archive, chain, class_file, inbox, lock,
+            progress, read_only, scan, store,
         };
-        pub mod event {
-            pub use crate::session::event::{RunExit, Scope, StepRef};
-        }
-        pub mod state {
-            pub use crate::session::state::Status;
-        }
     }
     pub mod targets {
         pub use crate::targets::Target;
     }
     pub mod train {
-        pub mod event {
-            pub use crate::train::event::{
-                Body, DataSource, Event, Hello, PartWork, Parts, Step, Summary,
-            };
-        }
+        pub use crate::train::{Body, DataSource, Event, Hello, PartWork, Parts, Step, Summary};
     }
     pub mod workbench {
+        pub use crate::workbench::check::{Checked, WAVES, check};
         pub use crate::workbench::{
             Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
         };
-        pub mod check {
-            pub use crate::workbench::check::{Checked, WAVES, check};
-        }
     }
 }

@@ -23,7 +23,7 @@ use small_disk::SmallDisk;
 use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
-use tinyllama_tutor::inside::run::folder::RunRecord;
+use tinyllama_tutor::inside::run::RunRecord;
 use tinyllama_tutor::inside::session::{Place, Session};
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \

@@ -17,15 +17,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor::inside::instructor::stuck::Sign;
-use tinyllama_tutor::inside::instructor::view::views;
-use tinyllama_tutor::inside::instructor::{Class, Delivery, deliver};
+use tinyllama_tutor::inside::instructor::{Class, Delivery, Sign, deliver, views};
 use tinyllama_tutor::inside::lesson::Verdict;
 use tinyllama_tutor::inside::session::class_file::{self, Pin};
-use tinyllama_tutor::inside::session::event::{Scope, StepRef};
 use tinyllama_tutor::inside::session::progress::next;
 use tinyllama_tutor::inside::session::{
-    Action, Event, Notice, Order, Place, Session, SessionError, State, inbox, scan,
+    Action, AnswerGiven, Event, Notice, Order, Place, Scope, Session, SessionError, State, StepRef,
+    inbox, scan,
 };
 
 fn order(action: Action) -> Order {
@@ -122,8 +120,10 @@ fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
     session
         .record(Event::Answered {
             at: StepRef::new("welcome", "which-part-changes"),
-            answer: 1.0,
-            correct: false,
+            given: AnswerGiven {
+                answer: 1.0,
+                correct: false,
+            },
         })
         .unwrap();
     drop(session);

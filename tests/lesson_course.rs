@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tempfile::TempDir;
-use tinyllama_tutor::inside::lesson::quiz::{Answer, Quiz};
 use tinyllama_tutor::inside::lesson::{
-    Course, Lesson, Source, Step, StepKind, Verdict, live, schema,
+    Answer, Course, Lesson, Quiz, Source, Step, StepKind, Verdict, live, schema,
 };
 use tinyllama_tutor::inside::recording::{Library, Source as Recorded};
-use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
 use tinyllama_tutor::inside::session::progress::{self, Access};
-use tinyllama_tutor::inside::session::state::Status;
-use tinyllama_tutor::inside::session::{Place, Session};
+use tinyllama_tutor::inside::session::{Place, RunExit, Session, Status, StepRef};
 use tinyllama_tutor::inside::targets::Target;
 
 fn course() -> Course {

@@ -4,11 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use tinyllama_tutor::inside::profiler::export;
-use tinyllama_tutor::inside::profiler::model::Profile;
-use tinyllama_tutor::inside::profiler::read::import;
-use tinyllama_tutor::inside::profiler::show::hotspots::{GroupBy, hotspots};
-use tinyllama_tutor::inside::profiler::show::parts::Parts;
+use tinyllama_tutor::inside::profiler::{GroupBy, Parts, Profile, export, hotspots, import};
 
 fn fixture(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use tinyllama_tutor::inside::profiler::model::{Profile, StatisticKind};
-use tinyllama_tutor::inside::profiler::read::import;
+use tinyllama_tutor::inside::profiler::{Profile, StatisticKind, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -241,7 +240,7 @@ fn records_of_json_are_joined_with_tables_that_come_later() {
         "instances of a counter add up"
     );
 
-    use tinyllama_tutor::inside::profiler::show::launches::launch_overhead;
+    use tinyllama_tutor::inside::profiler::launch_overhead;
     let overhead = launch_overhead(&profile);
     assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
     // From the call at 100 to the kernel at 150.

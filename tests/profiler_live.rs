@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tinyllama_tutor::inside::profiler::live::Source;
-use tinyllama_tutor::inside::profiler::live::sysfs::Sysfs;
+use tinyllama_tutor::inside::profiler::{Source, Sysfs};
 
 /// A `/sys` with one AMD card, one of another make, and a connector.
 fn machine() -> tempfile::TempDir {

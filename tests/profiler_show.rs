@@ -2,18 +2,11 @@
 
 use std::path::Path;
 
-use tinyllama_tutor::inside::profiler::model::{Dispatch, Interval, Lane, Profile, Variant};
-use tinyllama_tutor::inside::profiler::read::import;
-use tinyllama_tutor::inside::profiler::show::comparison::{Change, compare};
-use tinyllama_tutor::inside::profiler::show::copies::copies;
-use tinyllama_tutor::inside::profiler::show::counters::{counters, tables as counter_tables};
-use tinyllama_tutor::inside::profiler::show::derived::{DERIVED, memory_bytes, operations};
-use tinyllama_tutor::inside::profiler::show::hotspots::{GroupBy, hotspots};
-use tinyllama_tutor::inside::profiler::show::launches::launch_overhead;
-use tinyllama_tutor::inside::profiler::show::parts::Parts;
-use tinyllama_tutor::inside::profiler::show::report::{ReportOptions, api_calls, report};
-use tinyllama_tutor::inside::profiler::show::roofline::roofline;
-use tinyllama_tutor::inside::profiler::show::timeline::activity;
+use tinyllama_tutor::inside::profiler::{
+    Change, DERIVED, Dispatch, GroupBy, Interval, Lane, Parts, Profile, ReportOptions, Variant,
+    activity, api_calls, compare, copies, counters, hotspots, import, launch_overhead,
+    memory_bytes, operations, report, roofline, tables as counter_tables,
+};
 
 fn read(path: &str) -> Profile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -199,7 +192,7 @@ fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
     let by_name = hotspots(&profile, GroupBy::ShortName, &Parts::default());
     let by_variant = hotspots(&profile, GroupBy::Variant, &Parts::default());
     assert!(by_variant.kernels.len() > by_name.kernels.len());
-    let sum = |kernels: &[tinyllama_tutor::inside::profiler::show::hotspots::Hotspot]| {
+    let sum = |kernels: &[tinyllama_tutor::inside::profiler::Hotspot]| {
         kernels.iter().map(|k| k.calls).sum::<u64>()
     };
     assert_eq!(

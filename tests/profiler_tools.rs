@@ -382,8 +382,8 @@ fn a_target_that_fails_is_the_profilers_failure() {
 
 #[test]
 fn mistakes_made_by_hand_are_understood() {
-    use tinyllama_tutor::inside::profiler::run::Ending;
-    use tinyllama_tutor::inside::profiler::run::remedy::remedies;
+    use tinyllama_tutor::inside::profiler::Ending;
+    use tinyllama_tutor::inside::profiler::remedies;
     let mistakes: [(&[&str], &str); 6] = [
         (
             &["--kernel-trace", "python", "foo.py"],

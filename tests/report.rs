@@ -15,8 +15,7 @@ use tinyllama_tutor::inside::report::hand_in::{Findings, verify};
 use tinyllama_tutor::inside::report::{
     Options, Report, class as of_class, collect, html, junit, markdown,
 };
-use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
-use tinyllama_tutor::inside::session::{Event, Place, Session, archive};
+use tinyllama_tutor::inside::session::{Event, Place, RunExit, Session, StepRef, archive};
 
 fn report(place: &Place) -> Report {
     collect(place, &course(), Options::default()).unwrap()

@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tinyllama_tutor::inside::lesson::scaffold;
 use tinyllama_tutor::inside::run::RunFolder;
-use tinyllama_tutor::inside::session::event::StepRef;
-use tinyllama_tutor::inside::session::{Event, Place, Session};
+use tinyllama_tutor::inside::session::{Event, Place, Session, StepRef};
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))

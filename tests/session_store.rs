@@ -16,10 +16,9 @@ use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_tutor::inside::lesson::Verdict;
-use tinyllama_tutor::inside::session::event::{RunExit, Scope, StepRef};
-use tinyllama_tutor::inside::session::state::Status;
 use tinyllama_tutor::inside::session::{
-    Event, Place, Session, SessionError, State, archive, scan, store,
+    AnswerGiven, Event, Place, RunExit, Scope, Session, SessionError, State, Status, StepRef,
+    archive, scan, store,
 };
 
 fn place(folder: &Path) -> Place {
@@ -69,8 +68,10 @@ fn busy(folder: &Path) -> Place {
         },
         Event::Answered {
             at: StepRef::new("baseline", "quiz"),
-            answer: 1.0,
-            correct: false,
+            given: AnswerGiven {
+                answer: 1.0,
+                correct: false,
+            },
         },
         Event::HintShown {
             at: at.clone(),

@@ -16,8 +16,9 @@ use tempfile::TempDir;
 use tinyllama_tutor::inside::report::class::{merge, sources};
 use tinyllama_tutor::inside::report::hand_in::{Findings, HandInError, verify};
 use tinyllama_tutor::inside::report::{Options, collect};
-use tinyllama_tutor::inside::session::event::{RunExit, Scope, StepRef};
-use tinyllama_tutor::inside::session::{Event, Place, Session, archive, chain};
+use tinyllama_tutor::inside::session::{
+    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain,
+};
 
 /// How many sessions are generated; more with TRUST_SESSIONS.
 const SESSIONS: u64 = 100;
@@ -235,10 +236,12 @@ fn write_a_kernel(session: &mut Session) {
         .record(Event::KernelTimed {
             exercise,
             sha256,
-            device: "NVIDIA H100".into(),
-            milliseconds: 0.25,
-            gigabytes_per_s: 2000.0,
-            gigaflops_per_s: 1000.0,
+            timed: KernelTime {
+                device: "NVIDIA H100".into(),
+                milliseconds: 0.25,
+                gigabytes_per_s: 2000.0,
+                gigaflops_per_s: 1000.0,
+            },
         })
         .unwrap();
 }

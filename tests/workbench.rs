@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
-use tinyllama_tutor::inside::workbench::check::{Checked, WAVES, check};
 use tinyllama_tutor::inside::workbench::{
-    Exercise, File, Finding, Kind, ToolchainError, amd, exercises, find, words,
+    Checked, Exercise, File, Finding, Kind, ToolchainError, WAVES, amd, check, exercises, find,
+    words,
 };
 
 /// Set where nothing may go unchecked: a machine without the compiler is red then.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::runner::{Failed, MeasuredRun, RunFailure, Runner, Variant};
-use crate::base::file::{create_private, hexadecimal, replace};
+use crate::base::file::{create_private, replace};
 use crate::base::foreign;
 use crate::run::{Ended, Processes, RunExit, Start};
 use crate::train::event::FailureCode;
@@ -136,7 +136,7 @@ fn record(runner: &Runner, pieces: &[Variant]) -> PathBuf {
         digest.update(word);
         digest.update([0]);
     }
-    let name = &hexadecimal(&digest.finalize())[..16];
+    let name = &format!("{:x}", digest.finalize())[..16];
     runner.root.join("sweeps").join(format!("{name}.json"))
 }
 

@@ -81,11 +81,3 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     options.write(true).create(true).truncate(true).mode(0o600);
     options.open(path)
 }
-
-/// Lower-case digits.
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits =
-        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
-    bytes.iter().flat_map(digits).collect()
-}

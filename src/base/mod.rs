@@ -12,3 +12,20 @@ pub mod roofline;
 pub mod statistics;
 pub mod table;
 pub mod units;
+
+pub use clock::{now, since_1970};
+pub use device_facts::DeviceFacts;
+pub use file::{create_private, create_private_file, if_there, inside, replace};
+pub use foreign::{Html, plain, plain_lines};
+pub(crate) use named::named;
+pub use process::host_name;
+pub use roofline::{Ceiling, Ceilings, Picture, Point, Roofline};
+pub use statistics::{
+    Basis, CompareError, Finding, Interval, LEAST_RUNS, Series, half_width, median, quantile,
+    ratio_in_rounds, ratio_of_medians, relative_difference,
+};
+pub use table::{Align, Columns, TextTable, push_wrapped, shortened, wrapped};
+pub use units::{
+    NOT_REPORTED, bytes_or_not, figure, human_bytes, number, number_or_not, or_not_reported,
+    percent, plural, rate, same_number, time,
+};

@@ -47,3 +47,11 @@ pub fn ask(
         thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// The name this machine gives itself.
+pub fn host_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}

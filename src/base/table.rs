@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::foreign;
+use crate::base::foreign;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

@@ -106,6 +106,13 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+pub fn plural(count: usize, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

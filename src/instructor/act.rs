@@ -1,7 +1,6 @@
 //! Getting an order to a session.
 
-use crate::session::order::{Notice, Order};
-use crate::session::{Place, Session, SessionError, inbox};
+use crate::session::{Notice, Order, Place, Session, SessionError, inbox};
 
 /// What became of an order.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,14 +3,10 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::class::{Class, Learner};
-use super::dashboard::Deed;
-use super::{Delivery, deliver, scope, solve};
+use crate::instructor::{Class, Deed, Delivery, Learner, deliver, scope, solve};
 use crate::lesson::Course;
-use crate::session::class_file::{self, Pin};
-use crate::session::order::{Action, Order};
-use crate::session::store::read_only;
-use crate::session::{Place, SessionError};
+use crate::session::class_file::Pin;
+use crate::session::{Action, Order, Place, SessionError, class_file, read_only};
 
 /// Does it and says what came of it.
 ///

@@ -8,8 +8,7 @@ use std::time::SystemTime;
 
 use thiserror::Error;
 
-use crate::session::place::check_name;
-use crate::session::{Damage, Place, SessionError, State, store};
+use crate::session::{Damage, Place, SessionError, State, check_name, store};
 
 #[derive(Debug, Error)]
 pub enum ClassError {

@@ -1,9 +1,9 @@
 //! The dashboard as data: what is selected, what is being entered, and what a decision asks for. It is drawn elsewhere.
 
-use super::scope::{Named, ScopeError, lesson, resolve};
-use super::view::LearnerView;
+use super::scope::{lesson, resolve};
+use crate::instructor::{LearnerView, Named, ScopeError};
 use crate::lesson::Course;
-use crate::session::order::Action;
+use crate::session::Action;
 
 /// What an instructor decided.
 #[derive(Clone, Debug, PartialEq)]

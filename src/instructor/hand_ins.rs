@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::class::{Class, ClassError};
-use crate::base::file::if_there;
+use crate::base::if_there;
+use crate::instructor::{Class, ClassError};
 use crate::session::{archive, scan};
 
 /// What was collected of one learner.

@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use super::class::{Class, ClassError};
-use crate::lesson::quantity::Term;
-use crate::lesson::{Check, Course, RunName, StepKind};
-use crate::session::State;
-use crate::session::state::Run;
+use crate::instructor::{Class, ClassError};
+use crate::lesson::{Check, Course, RunName, StepKind, Term};
+use crate::session::{Run, State};
 
 /// A learner's best.
 #[derive(Clone, Debug, PartialEq, Serialize)]

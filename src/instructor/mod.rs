@@ -13,5 +13,10 @@ pub mod solve;
 pub mod stuck;
 pub mod view;
 
+pub use class::Learner;
+pub use dashboard::{Dashboard, Deed, Entry};
+pub use scope::{Named, ScopeError};
+pub use view::{LearnerView, views};
+
 pub use act::{Delivery, deliver};
 pub use class::{Class, ClassError};

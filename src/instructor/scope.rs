@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::lesson::{Case, Course, Lesson, Step, StepKind};
-use crate::session::event::{Scope, StepRef};
+use crate::session::{Scope, StepRef};
 
 /// What an instructor names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,11 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
+use crate::base::host_name;
 use crate::lesson::{Step, StepKind};
-use crate::run::finished::stream_of;
-use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
-use crate::session::event::{Event, RunExit, StepRef};
-use crate::session::order::{Action, SolvedRun};
-use crate::session::place::host_name;
-use crate::train::event::{Body, Step as TrainStep};
+use crate::run::{Control, Launcher, Line, RunSpec, Told, stream_of, supervise};
+use crate::session::{Action, AnswerGiven, Event, RunExit, SolvedRun, StepRef};
+use crate::train::{Body, Step as TrainStep};
 
 /// Carries out what the step asks for and returns it as an order. A run step is trained on this machine; `progress` is
 /// called with each of its steps.
@@ -36,8 +34,10 @@ pub fn solve(at: StepRef, step: &Step, progress: &mut dyn FnMut(&TrainStep)) -> 
         }
         StepKind::Quiz(quiz) => quiz.solution().map(|answer| Event::Answered {
             at: here,
-            answer: answer.as_number(),
-            correct: true,
+            given: AnswerGiven {
+                answer: answer.as_number(),
+                correct: true,
+            },
         }),
         StepKind::Reflect => golden.text.as_ref().map(|text| {
             let text = text.trim().into();

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::lesson::Step;
-use crate::session::state::{Status, StepProgress};
+use crate::session::{Status, StepProgress};
 
 /// Misses of a step's checks, or wrong answers, from which on somebody counts as stuck.
 const MANY: u32 = 3;

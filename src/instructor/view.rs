@@ -6,14 +6,12 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::class::{Class, ClassError, Learner};
 use super::stuck::{Sign, signs};
-use crate::base::foreign::plain as printable;
+use crate::base::plain as printable;
+use crate::instructor::{Class, ClassError, Learner};
 use crate::lesson::Course;
-use crate::session::event::StepRef;
-use crate::session::progress::{LessonProgress, progress};
-use crate::session::state::{State, Status};
-use crate::session::{Holder, inbox, lock};
+use crate::session::progress::progress;
+use crate::session::{Holder, LessonProgress, State, Status, StepRef, inbox, lock};
 
 /// One line of the dashboard.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

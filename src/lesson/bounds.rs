@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path};
 
-use crate::run::spec::split;
+use crate::run::split;
 
 /// The flags that a course may give to a run: those that name no file and do not change where the run reports to.
 const FLAGS: [&str; 38] = [

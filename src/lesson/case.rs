@@ -1,8 +1,8 @@
 //! An investigation: a program with a mistake, who may be to blame, and what can be measured.
 
-use super::bounds::refused_flag;
-use super::load::CommandCheck;
-use crate::run::spec::merged;
+pub use super::document::Suspect;
+use crate::lesson::{CommandCheck, refused_flag};
+use crate::run::merged;
 
 /// A case of the debugging scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,19 +12,6 @@ pub struct Case {
     pub flags: Vec<String>,
     pub suspects: Vec<Suspect>,
     pub measurements: Vec<Measurement>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspect {
-    pub id: String,
-    pub text: String,
-    /// As `run --fix` takes it.
-    pub fix: String,
-    pub guilty: bool,
-    /// The recorded run with its fix.
-    pub recording: Option<String>,
-    /// What running its fix showed.
-    pub because: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,14 @@
 //! Checks: a bound on what runs measured, and the verdict.
 
 use crate::analysis::Measurements;
-use crate::base::named::named;
-use crate::base::statistics;
-use crate::base::statistics::{
-    Basis, CompareError, Interval, Series, interval_of_median, ratio_in_rounds, ratio_of_medians,
+use crate::base::statistics::interval_of_median;
+use crate::base::{
+    Basis, CompareError, Interval, Series, named, ratio_in_rounds, ratio_of_medians, statistics,
 };
+use crate::lesson::{Quantity, RunName, Term};
 use crate::recording::label;
 
 use serde::{Deserialize, Serialize};
-
-use super::quantity::{Quantity, RunName, Term};
 
 /// Confidence of a check that names none.
 pub const USUAL_CONFIDENCE: f64 = 0.95;
@@ -90,7 +88,7 @@ pub enum Undecided {
 }
 
 /// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub verdict: Verdict,
     /// Why it is inconclusive.
@@ -106,13 +104,8 @@ pub struct Outcome {
 impl Check {
     pub fn evaluate(&self, runs: &dyn Runs) -> Outcome {
         if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
-            return Outcome {
-                verdict: Verdict::NotEvaluated,
-                undecided: None,
-                value: None,
-                interval: None,
-                recorded: None,
-            };
+            // Not evaluated.
+            return Outcome::default();
         }
         let (judged, value, interval) = match self.measured(runs) {
             Err(undecided) => (Err(undecided), None, None),

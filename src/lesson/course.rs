@@ -3,17 +3,9 @@
 use crate::workbench::Exercise;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::case::Case;
-use super::check::Check;
-use super::command::Command;
-pub use super::document::Level;
-use super::document::PlannedDocument;
-use super::expect::Expect;
-use super::quantity::{Quantity, RunName};
-use super::quiz::Quiz;
+pub use super::document::{Hint, Level, Session};
 use crate::analysis::Metric;
+use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
 pub use crate::profiler::commands::Tool;
 
 /// Everything a learner can be taught.
@@ -26,19 +18,6 @@ pub struct Course {
     pub(super) lessons: BTreeMap<String, Lesson>,
     /// Markdown pages by their path below `reference/`, such as `glossary.md`.
     pub reference: BTreeMap<String, String>,
-}
-
-/// One sitting.
-#[derive(Clone, Debug, Serialize)]
-pub struct Session {
-    pub id: String,
-    pub title: String,
-    pub minutes: u32,
-    pub objectives: Vec<String>,
-    /// Ids of its lessons, in order.
-    pub lessons: Vec<String>,
-    /// Announced, not written.
-    pub planned: Vec<PlannedDocument>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,14 +87,6 @@ pub enum StepKind {
         exercise: &'static Exercise,
     },
     Reflect,
-}
-
-/// One stage of help.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hint {
-    pub text: String,
-    /// Id of the check that has to fail before the hint is offered.
-    pub after: Option<String>,
 }
 
 impl From<&String> for Hint {

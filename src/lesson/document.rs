@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::named::named;
+use crate::base::named;
 use crate::profiler::commands::Tool;
 
 /// Version of the format. A file with another number is refused.
@@ -25,13 +25,14 @@ pub struct WorkshopDocument {
     /// What the course is, in a paragraph of Markdown
     pub summary: String,
     /// In the order they are taught
-    pub sessions: Vec<SessionDocument>,
+    pub sessions: Vec<Session>,
 }
 
 /// One sitting; its lessons lie in the folder named like its id
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SessionDocument {
+#[schemars(rename = "SessionDocument")]
+pub struct Session {
     /// Lower-case letters, digits and hyphens; also the folder's name
     pub id: String,
     pub title: String,
@@ -116,7 +117,7 @@ named! {
 }
 
 /// One step of a lesson
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepDocument {
     /// Lower-case letters, digits and hyphens; a run step's id names its run
@@ -142,7 +143,7 @@ pub struct StepDocument {
     /// command: which one, such as `calibrate`
     pub command: Option<String>,
     /// investigate: what may be to blame; exactly one is guilty
-    pub suspects: Option<Vec<SuspectDocument>>,
+    pub suspects: Option<Vec<Suspect>>,
     /// investigate: what can be measured; each costs one measurement
     pub measurements: Option<Vec<MeasurementDocument>>,
     /// compare: the runs, baseline first
@@ -166,13 +167,13 @@ pub struct StepDocument {
     pub optional: Option<bool>,
     /// Shown one after the other when asked for
     #[serde(default)]
-    pub hints: Vec<HintDocument>,
+    pub hints: Vec<Hint>,
     /// What a learner who does everything right enters here
     pub golden: Option<GoldenDocument>,
 }
 
 /// One choice of a quiz
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChoiceDocument {
     pub text: String,
@@ -186,7 +187,7 @@ pub struct ChoiceDocument {
 }
 
 /// A number as an answer
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberDocument {
     pub answer: Option<f64>,
@@ -202,22 +203,24 @@ pub struct NumberDocument {
     pub because: String,
     /// Wrong numbers that are easily come by, each with its reason
     #[serde(default)]
-    pub mistakes: Vec<MistakeDocument>,
+    pub mistakes: Vec<Mistake>,
 }
 
 /// A wrong number
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MistakeDocument {
+#[schemars(rename = "MistakeDocument")]
+pub struct Mistake {
     pub value: f64,
     /// The thought that leads to it, and what is wrong with it
     pub because: String,
 }
 
 /// What may be to blame for a symptom
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SuspectDocument {
+#[schemars(rename = "SuspectDocument")]
+pub struct Suspect {
     pub id: String,
     pub text: String,
     /// Name of the fix, as `run --fix` takes it
@@ -231,7 +234,7 @@ pub struct SuspectDocument {
 }
 
 /// Something that can be measured of a program with a mistake
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasurementDocument {
     pub id: String,
@@ -249,7 +252,7 @@ pub struct MeasurementDocument {
 }
 
 /// What has to be true of runs
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     pub id: String,
@@ -272,16 +275,17 @@ pub struct CheckDocument {
 }
 
 /// Help, one stage
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HintDocument {
+#[schemars(rename = "HintDocument")]
+pub struct Hint {
     pub text: String,
     /// Only offered after this check of the step was not met
     pub after: Option<String>,
 }
 
 /// The right input of a step
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenDocument {
     /// predict: a sensible guess

@@ -1,7 +1,6 @@
 //! How long a step takes someone who does it for the first time.
 
-use super::course::{Lesson, Step, StepKind};
-use super::quiz::Quiz;
+use crate::lesson::{Lesson, Quiz, Step, StepKind};
 
 /// Words a minute of technical text, read once and understood.
 const WORDS_PER_MINUTE: f64 = 180.0;

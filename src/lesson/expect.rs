@@ -1,8 +1,8 @@
 //! What has to be true of a command's document.
 
-use super::check::{Verdict, bounds, lies_within};
-use super::figure::{Figure, Outputs};
-use crate::base::units::figure;
+use super::check::{bounds, lies_within};
+use crate::base::figure;
+use crate::lesson::{Figure, Outputs, Verdict};
 
 /// A bound on a number in the document, or the text that has to stand there.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,9 +7,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::quantity::RunName;
 use crate::analysis::Unit;
-use crate::base::units::{figure, rate};
+use crate::base::{figure, rate};
+use crate::lesson::RunName;
 
 /// Where outputs of commands are found.
 pub trait Outputs {
@@ -199,52 +199,35 @@ pub struct Condition(Vec<Comparison>);
 #[derive(Clone, Debug, PartialEq)]
 struct Comparison {
     figure: Figure,
-    how: How,
+    sign: &'static str,
     /// As written; `null` is what is not there.
     wanted: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    AtLeast,
-    AtMost,
-    More,
-    Less,
-    Equal,
-    Unequal,
-}
-
 /// Longer signs first: `>` begins `>=`.
-const SIGNS: [(&str, How); 6] = [
-    (" >= ", How::AtLeast),
-    (" <= ", How::AtMost),
-    (" != ", How::Unequal),
-    (" > ", How::More),
-    (" < ", How::Less),
-    (" = ", How::Equal),
-];
+const SIGNS: [&str; 6] = [" >= ", " <= ", " != ", " > ", " < ", " = "];
 
 impl Condition {
     /// # Errors
     /// What is wrong with the text.
     pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
         let one = |text: &str| {
-            let found = SIGNS.iter().find_map(|(sign, how)| {
+            let found = SIGNS.iter().find_map(|sign| {
                 let (figure, wanted) = text.split_once(sign)?;
-                Some((figure, *how, wanted.trim()))
+                Some((figure, *sign, wanted.trim()))
             });
-            let (figure, how, wanted) = found.ok_or_else(|| {
+            let (figure, sign, wanted) = found.ok_or_else(|| {
                 format!(
                     "`{text}` compares nothing: write `path >= 3`, `path = text` or `path != null`"
                 )
             })?;
-            let ordered = !matches!(how, How::Equal | How::Unequal);
+            let ordered = !matches!(sign, " = " | " != ");
             if ordered && wanted.parse::<f64>().is_err() {
                 return Err(format!("`{wanted}` is no number to compare with"));
             }
             Ok(Comparison {
                 figure: Figure::parse(figure, step)?,
-                how,
+                sign,
                 wanted: wanted.into(),
             })
         };
@@ -261,12 +244,8 @@ impl Condition {
     /// None as long as a step it asks of was not run.
     pub fn holds(&self, outputs: &dyn Outputs) -> Option<bool> {
         let mut all = true;
-        for Comparison {
-            figure,
-            how,
-            wanted,
-        } in &self.0
-        {
+        for comparison in &self.0 {
+            let (figure, wanted) = (&comparison.figure, &comparison.wanted);
             outputs.document(&figure.step)?;
             let value = figure.value(outputs);
             let number = value.as_ref().and_then(Value::as_f64);
@@ -278,13 +257,13 @@ impl Condition {
                 (_, Some((a, b))) => a == b,
                 (Some(value), None) => plain(value) == *wanted,
             };
-            all &= match how {
-                How::AtLeast => ordered(f64::ge),
-                How::AtMost => ordered(f64::le),
-                How::More => ordered(f64::gt),
-                How::Less => ordered(f64::lt),
-                How::Equal => equal,
-                How::Unequal => !equal,
+            all &= match comparison.sign {
+                " >= " => ordered(f64::ge),
+                " <= " => ordered(f64::le),
+                " > " => ordered(f64::gt),
+                " < " => ordered(f64::lt),
+                " = " => equal,
+                _ => !equal,
             };
         }
         Some(all)

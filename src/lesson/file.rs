@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::bounds;
-use super::locate::{Part, Position, locate};
-use super::problem::Problem;
-use super::source::Source;
+use super::locate::{Position, locate};
+use crate::lesson::{Lesson, Problem, Source, bounds};
 
 /// A course file with its text, able to point at its lines.
 pub(super) struct File {
@@ -62,13 +60,27 @@ impl File {
         Problem::new(&self.name, &self.text, position, message)
     }
 
-    pub(super) fn problem(&self, path: &[Part], message: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
         Problem::new(
             &self.name,
             &self.text,
             locate(&self.text, path),
             message.into(),
         )
+    }
+}
+
+/// `message` about what stands at `path` in the file of `lesson`, with line and column where the file can still be read.
+pub fn problem_in(
+    source: &Source,
+    lesson: &Lesson,
+    path: &str,
+    message: impl Into<String>,
+) -> Problem {
+    let file = format!("{}/{}.yaml", lesson.session, lesson.id);
+    match File::open(source, &file) {
+        Ok(file) => file.problem(path, message),
+        Err(unreadable) => unreadable,
     }
 }
 

@@ -1,9 +1,7 @@
 //! Checks that cannot fail or cannot pass, and questions that cannot be answered, whatever a run measures.
 
-use super::check::Check;
-use super::locate::Part;
-use super::quiz::{Answer, Quiz};
 use crate::analysis::Metric;
+use crate::lesson::{Answer, Check, Quiz};
 
 /// Why a check could never pass, or never fail.
 pub(super) fn impossible(check: &Check) -> Vec<String> {
@@ -68,30 +66,28 @@ fn impossible_ratio(check: &Check) -> Option<String> {
         .then(|| "not more than all parameters can have a gradient, so this can never pass".into())
 }
 
-pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(Vec<Part<'static>>, String)> {
+pub(super) fn quiz_problems(quiz: &Quiz) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     match quiz {
         Quiz::Choices(choices) => {
-            let path = vec![Part::Key("choices")];
+            let path = "choices".to_string();
             let correct = choices.iter().filter(|choice| choice.correct).count();
             if choices.len() < 2 {
                 problems.push((path.clone(), "a quiz has at least two choices".into()));
             }
             if correct != 1 {
-                problems.push((
-                    path.clone(),
-                    format!("exactly one choice is `correct: true`, not {correct}"),
-                ));
+                let message = format!("exactly one choice is `correct: true`, not {correct}");
+                problems.push((path, message));
             }
             for (i, choice) in choices.iter().enumerate() {
                 if choice.because.trim().is_empty() {
-                    let path = vec![Part::Key("choices"), Part::Index(i), Part::Key("because")];
+                    let path = format!("choices/{i}/because");
                     problems.push((path, "every choice says why it is right or wrong".into()));
                 }
             }
         }
         Quiz::Number(number) => {
-            let path = vec![Part::Key("number")];
+            let path = "number".to_string();
             let known = number.read.is_some() || number.answer.is_finite();
             if !known || !(0.0..1.0).contains(&number.tolerance) {
                 let message =

@@ -1,7 +1,9 @@
 //! The kinds of steps: their names, and which keys go with which.
 
-use super::course::StepKind;
-use super::document::{Kind, StepDocument};
+use serde_json::Value;
+
+use super::document::Kind;
+use crate::lesson::{StepDocument, StepKind};
 
 /// The keys a kind of step needs and those it may have besides the ones every step has.
 pub(super) struct Keys {
@@ -66,30 +68,15 @@ impl StepKind {
 
 impl StepDocument {
     /// The keys written in the file, as far as they depend on the kind.
-    pub(super) fn present(&self) -> Vec<&'static str> {
-        [
-            ("measure", self.measure.is_some()),
-            ("target", self.target.is_some()),
-            ("flags", self.flags.is_some()),
-            ("editable", self.editable.is_some()),
-            ("contest", self.contest.is_some()),
-            ("against", self.against.is_some()),
-            ("command", self.command.is_some()),
-            ("suspects", self.suspects.is_some()),
-            ("measurements", self.measurements.is_some()),
-            ("of", self.of.is_some()),
-            ("recording", self.recording.is_some()),
-            ("runs", self.runs.is_some()),
-            ("metrics", self.metrics.is_some()),
-            ("tool", self.tool.is_some()),
-            ("choices", self.choices.is_some()),
-            ("number", self.number.is_some()),
-            ("exercise", self.exercise.is_some()),
-            ("checks", !self.checks.is_empty()),
-            ("golden", self.golden.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(key, present)| present.then_some(key))
-        .collect()
+    pub(super) fn present(&self) -> Vec<String> {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        let keys = written.as_object().into_iter().flatten();
+        let is_there = |key: &str, value: &Value| match key {
+            "checks" => !self.checks.is_empty(),
+            key => !COMMON.contains(&key) && !value.is_null(),
+        };
+        keys.filter(|(key, value)| is_there(key, value))
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 }

@@ -3,15 +3,9 @@
 
 use serde_yaml::Value;
 
-use super::course::{Course, Lesson, StepKind};
 use super::file::File;
-use super::live;
 use super::load::WORKSHOP;
-use super::locate::Part;
-use super::place::{Place, problem};
-use super::problem::Problem;
-use super::quiz::{Choice, Quiz};
-use super::source::Source;
+use crate::lesson::{Choice, Course, Lesson, Problem, Quiz, Source, StepKind, live, problem_in};
 
 /// Units that a figure is measured in.
 const UNITS: [&str; 11] = [
@@ -74,15 +68,16 @@ const RECORD: &str = "measured.md";
 pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
     let mut problems = Vec::new();
     for lesson in course.lessons() {
-        let mut refuse =
-            |place: Place, message: String| problems.push(problem(source, lesson, place, message));
+        let mut refuse = |path: String, message: String| {
+            problems.push(problem_in(source, lesson, &path, message));
+        };
         given_away(lesson, &mut refuse);
         for (index, step) in lesson.steps.iter().enumerate() {
             if let StepKind::Quiz(Quiz::Number(_)) = step.kind
                 && !step.hints.iter().any(|hint| hint.after.is_none())
             {
                 let message = "a number needs a hint: whoever gets it wrong is told it";
-                refuse(Place::Step(index, None), message.into());
+                refuse(format!("steps/{index}"), message.into());
             }
         }
     }
@@ -92,7 +87,7 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
         if let Ok(file) = File::open(source, &path)
             && let Ok(document) = serde_yaml::from_str(&file.text)
         {
-            texts(&document, &mut Vec::new(), false, &mut |path, text| {
+            texts(&document, "", false, &mut |path, text| {
                 let found = wording(&prose(&live::typed(text)), true);
                 problems.extend(found.map(|message| file.problem(path, message)));
             });
@@ -107,27 +102,18 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
 }
 
 /// Every text of a course file, with the way to it.
-fn texts<'a>(
-    value: &'a Value,
-    path: &mut Vec<Part<'a>>,
-    is_text: bool,
-    found: &mut dyn FnMut(&[Part], &str),
-) {
-    let mut below = |part, value, is_text| {
-        path.push(part);
-        texts(value, path, is_text, found);
-        path.pop();
-    };
+fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::Mapping(entries) => {
             for (key, value) in entries {
                 let key = key.as_str().unwrap_or_default();
-                below(Part::Key(key), value, TEXTS.contains(&key));
+                let path = format!("{path}{key}/");
+                texts(value, &path, TEXTS.contains(&key), found);
             }
         }
         Value::Sequence(items) => {
             for (index, value) in items.iter().enumerate() {
-                below(Part::Index(index), value, is_text);
+                texts(value, &format!("{path}{index}/"), is_text, found);
             }
         }
         Value::String(text) if is_text => found(path, text),
@@ -147,7 +133,7 @@ fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
 }
 
 /// The longest choice is the right one too often.
-fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(Place, String)) {
+fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(String, String)) {
     let questions = lesson.steps.iter().enumerate();
     let questions = questions.filter_map(|(index, step)| match &step.kind {
         StepKind::Quiz(Quiz::Choices(choices)) => Some((index, choices)),
@@ -165,7 +151,7 @@ fn given_away(lesson: &Lesson, refuse: &mut dyn FnMut(Place, String)) {
             told.len(),
             questions.len()
         );
-        refuse(Place::Step(told[0], Some("choices")), message);
+        refuse(format!("steps/{}/choices", told[0]), message);
     }
 }
 

@@ -16,10 +16,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::check::{Runs, Undecided, exact, recorded};
-use super::figure::{Figure, Outputs, show as show_value};
-use super::quantity::{Quantity, RunName};
+use super::figure::show as show_value;
 use crate::analysis::gpus;
+use crate::lesson::{Figure, Outputs, Quantity, RunName, Runs, Undecided, exact, recorded};
 use crate::recording::{Library, documents, label};
 
 /// A figure that does not depend on the learner.

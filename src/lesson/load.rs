@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::course::{Course, Lesson, Session};
-use super::document::{FORMAT, LessonDocument, SessionDocument, WorkshopDocument};
+use super::document::FORMAT;
 use super::file::File;
-use super::live;
-use super::locate::Part;
-use super::problem::{Problem, Problems};
-use super::source::Source;
 use super::step_reader::StepReader;
-use super::validate;
+use crate::lesson::{
+    Course, Lesson, LessonDocument, Problem, Problems, Source, WorkshopDocument, live, validate,
+};
 
 /// Says whether the run command takes these flags for this target; the error is what it would print.
 pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
@@ -44,7 +41,7 @@ fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) ->
             "this is format {}; this program reads format {FORMAT}",
             workshop.format
         );
-        problems.push(file.problem(&[Part::Key("format")], message));
+        problems.push(file.problem("format", message));
         return None;
     }
     validate::workshop(&workshop, source, &file, problems);
@@ -67,7 +64,7 @@ fn read(source: &Source, commands: CommandCheck, problems: &mut Vec<Problem>) ->
         title: workshop.title,
         version: workshop.version,
         summary: workshop.summary,
-        sessions: workshop.sessions.into_iter().map(Session::from).collect(),
+        sessions: workshop.sessions,
         lessons,
         reference: read_reference(source, problems),
     };
@@ -91,7 +88,7 @@ fn read_lesson(
             "the id is `{}`, but {WORKSHOP} calls this lesson `{id}`",
             document.id
         );
-        problems.push(file.problem(&[Part::Key("id")], message));
+        problems.push(file.problem("id", message));
     }
     let before = problems.len();
     let steps = document
@@ -137,17 +134,4 @@ fn read_reference(source: &Source, problems: &mut Vec<Problem>) -> BTreeMap<Stri
         }
     }
     pages
-}
-
-impl From<SessionDocument> for Session {
-    fn from(document: SessionDocument) -> Self {
-        Self {
-            id: document.id,
-            title: document.title,
-            minutes: document.minutes,
-            objectives: document.objectives,
-            lessons: document.lessons,
-            planned: document.planned,
-        }
-    }
 }

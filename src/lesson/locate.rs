@@ -9,13 +9,6 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-/// One step down from a node.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Part<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
 /// Line and column, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
@@ -23,8 +16,8 @@ pub(super) struct Position {
     pub column: usize,
 }
 
-/// Where the value at `path` starts, or the deepest node on the way that exists.
-pub(super) fn locate(text: &str, path: &[Part]) -> Option<Position> {
+/// Where the value at `path`, such as `steps/3/title`, starts, or the deepest node on the way that exists.
+pub(super) fn locate(text: &str, path: &str) -> Option<Position> {
     let error = Walk(path)
         .deserialize(serde_yaml::Deserializer::from_str(text))
         .err()?;
@@ -35,7 +28,14 @@ pub(super) fn locate(text: &str, path: &[Part]) -> Option<Position> {
     })
 }
 
-struct Walk<'a>(&'a [Part<'a>]);
+struct Walk<'a>(&'a str);
+
+impl Walk<'_> {
+    fn down(&self) -> (&str, Walk<'_>) {
+        let (next, rest) = self.0.split_once('/').unwrap_or((self.0, ""));
+        (next, Walk(rest))
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
@@ -54,23 +54,25 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        if let [Part::Key(wanted), rest @ ..] = self.0 {
-            while let Some(key) = map.next_key::<String>()? {
-                if key == *wanted {
-                    return map.next_value_seed(Walk(rest));
-                }
-                map.next_value::<IgnoredAny>()?;
+        let (wanted, rest) = self.down();
+        while !wanted.is_empty()
+            && let Some(key) = map.next_key::<String>()?
+        {
+            if key == wanted {
+                return map.next_value_seed(rest);
             }
+            map.next_value::<IgnoredAny>()?;
         }
         Err(A::Error::custom("here"))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
-        if let [Part::Index(wanted), rest @ ..] = self.0 {
-            for _ in 0..*wanted {
+        let (wanted, rest) = self.down();
+        if let Ok(wanted) = wanted.parse() {
+            for _ in 0_usize..wanted {
                 sequence.next_element::<IgnoredAny>()?;
             }
-            sequence.next_element_seed(Walk(rest))?;
+            sequence.next_element_seed(rest)?;
         }
         Err(A::Error::custom("here"))
     }
@@ -84,13 +86,11 @@ mod tests {
 
     #[test]
     fn nodes_are_found_by_line_and_column() {
-        let find = |path: &[Part]| locate(TEXT, path).unwrap();
-        assert_eq!(find(&[Part::Key("id")]), Position { line: 1, column: 5 });
-        let second = [Part::Key("steps"), Part::Index(1)];
-        assert_eq!(find(&second), Position { line: 5, column: 5 });
-        let flags = [Part::Key("steps"), Part::Index(1), Part::Key("flags")];
+        let find = |path: &str| locate(TEXT, path).unwrap();
+        assert_eq!(find("id"), Position { line: 1, column: 5 });
+        assert_eq!(find("steps/1"), Position { line: 5, column: 5 });
         assert_eq!(
-            find(&flags),
+            find("steps/1/flags"),
             Position {
                 line: 8,
                 column: 12
@@ -100,7 +100,6 @@ mod tests {
 
     #[test]
     fn a_missing_node_gives_its_parent() {
-        let absent = [Part::Key("steps"), Part::Index(1), Part::Key("target")];
-        assert_eq!(locate(TEXT, &absent).unwrap().line, 5);
+        assert_eq!(locate(TEXT, "steps/1/target").unwrap().line, 5);
     }
 }

@@ -20,7 +20,7 @@ pub mod lint;
 pub mod live;
 mod load;
 mod locate;
-pub mod place;
+
 pub mod problem;
 pub mod quantity;
 pub mod quiz;
@@ -30,6 +30,15 @@ pub mod source;
 mod step_reader;
 mod validate;
 
+pub use case::Deed;
+pub use check::{exact, recorded};
+pub use course::{FIXED, Golden, Session};
+pub use document::{Hint, LessonDocument, Mistake, StepDocument, WorkshopDocument};
+pub use figure::{Condition, Figure};
+pub use load::CommandCheck;
+pub use quantity::Term;
+pub use quiz::{Answer, Choice, Marked, Quiz};
+
 pub use bounds::refused_flag;
 pub use case::Case;
 pub use check::{Check, Runs, Undecided, Verdict};
@@ -37,7 +46,7 @@ pub use command::Command;
 pub use course::{Course, Lesson, Step, StepKind};
 pub use expect::Expect;
 pub use figure::Outputs;
-pub use place::Place;
+pub use file::problem_in;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{Quantity, RunName};
 pub use source::Source;

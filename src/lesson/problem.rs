@@ -11,7 +11,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::locate::Position;
-use crate::base::foreign::{is_hidden, plain};
+use crate::base::foreign::is_hidden;
+use crate::base::plain;
 
 /// Longest line that a report quotes; miette cannot count beyond 65 535 columns.
 const LONGEST_LINE: usize = 400;

@@ -2,8 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::figure::{Condition, Figure, Outputs};
-use super::quantity::RunName;
+use crate::lesson::{Condition, Figure, Mistake, Outputs, RunName};
 
 /// Wrong numbers after which the way to the right one is told.
 pub const TRIES: usize = 3;
@@ -36,13 +35,6 @@ pub struct Number {
     pub because: String,
     /// Wrong numbers that are easily come by.
     pub mistakes: Vec<Mistake>,
-}
-
-/// A wrong number with the thought that leads to it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mistake {
-    pub value: f64,
-    pub because: String,
 }
 
 /// What a learner answered.

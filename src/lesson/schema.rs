@@ -3,8 +3,9 @@
 use schemars::{Schema, schema_for};
 use serde_json::{Value, json};
 
-use super::document::{Kind, LessonDocument, WorkshopDocument};
+use super::document::Kind;
 use super::kinds::COMMON;
+use crate::lesson::{LessonDocument, WorkshopDocument};
 use crate::targets;
 
 /// Of workshop.yaml.

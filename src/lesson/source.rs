@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
-use crate::base::foreign;
+use crate::base::{foreign, inside};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/lessons");
 
@@ -78,25 +78,17 @@ impl Source {
 
     /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.
     pub fn files(&self, folder: &str, extension: &str) -> Vec<String> {
-        let mut names: Vec<String> = match self {
-            Source::BuiltIn => BUILT_IN
-                .get_dir(folder)
-                .map(|dir| {
-                    dir.files()
-                        .map(|file| file.path().to_path_buf())
-                        .collect::<Vec<_>>()
-                })
-                .unwrap_or_default(),
-            Source::Folder(root) => fs::read_dir(root.join(folder))
-                .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-                .unwrap_or_default(),
-        }
-        .iter()
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .filter_map(|path| Some(path.file_name()?.to_str()?.to_string()))
-        .collect();
-        names.sort();
-        names
+        let mut paths: Vec<PathBuf> = match self {
+            Source::BuiltIn => {
+                let files = BUILT_IN.get_dir(folder).into_iter().flat_map(Dir::files);
+                files.map(|file| file.path().to_path_buf()).collect()
+            }
+            Source::Folder(root) => inside(&root.join(folder)).unwrap_or_default(),
+        };
+        paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+        paths.sort();
+        let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+        names.map(str::to_owned).collect()
     }
 }
 

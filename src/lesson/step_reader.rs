@@ -1,24 +1,16 @@
 //! From a step as it is written to a step as it is used.
 
-use super::bounds;
-use super::case::{Case, Measurement, Suspect};
-use super::check::{Check, USUAL_CONFIDENCE};
-use super::command::Command;
-use super::course::{Golden, Hint, Step, StepKind};
-use super::document::{
-    CheckDocument, ChoiceDocument, GoldenDocument, Kind, NumberDocument, StepDocument,
-};
-use super::expect::Expect;
-use super::figure::{Condition, Figure};
+use super::case::Measurement;
+use super::check::USUAL_CONFIDENCE;
+use super::document::{CheckDocument, ChoiceDocument, GoldenDocument, Kind, NumberDocument};
 use super::file::File;
 use super::kinds::COMMON;
-use super::live;
-use super::load::CommandCheck;
-use super::locate::Part;
-use super::problem::Problem;
-use super::quantity::{Quantity, RunName};
-use super::quiz::{Choice, Mistake, Number, Quiz};
+use super::quiz::Number;
 use crate::analysis::Metric;
+use crate::lesson::{
+    Case, Check, Choice, Command, CommandCheck, Condition, Expect, Figure, Golden, Hint, Mistake,
+    Problem, Quantity, Quiz, RunName, Step, StepDocument, StepKind, bounds, live,
+};
 use crate::targets;
 use crate::workbench;
 
@@ -47,7 +39,7 @@ impl StepReader<'_> {
         let hints = step.hints.iter().enumerate();
         let hints = hints
             .map(|(i, hint)| Hint {
-                text: self.settled(&[Part::Key("hints"), Part::Index(i)], &hint.text),
+                text: self.settled(&format!("hints/{i}"), &hint.text),
                 after: hint.after.clone(),
             })
             .collect();
@@ -72,14 +64,22 @@ impl StepReader<'_> {
         })
     }
 
-    fn refuse(&mut self, path: &[Part], message: impl Into<String>) {
-        let mut full = vec![Part::Key("steps"), Part::Index(self.index)];
-        full.extend_from_slice(path);
-        self.problems.push(self.file.problem(&full, message));
+    fn refuse(&mut self, path: &str, message: impl Into<String>) {
+        let path = format!("steps/{}/{path}", self.index);
+        self.problems.push(self.file.problem(&path, message));
+    }
+
+    fn or_refuse<T>(&mut self, path: &str, read: Result<T, impl ToString>) -> Option<T> {
+        read.map_err(|error| self.refuse(path, error.to_string()))
+            .ok()
+    }
+
+    fn run_name(&self, text: &str) -> RunName {
+        RunName::parse(text, self.lesson)
     }
 
     /// A text that is the same for every learner, with its figures.
-    fn settled(&mut self, path: &[Part], text: &str) -> String {
+    fn settled(&mut self, path: &str, text: &str) -> String {
         live::settle(text).unwrap_or_else(|message| {
             self.refuse(path, message);
             text.into()
@@ -91,18 +91,17 @@ impl StepReader<'_> {
         let kind = step.kind.name();
         let present = step.present();
         for key in &present {
-            if !keys.required.contains(key) && !keys.optional.contains(key) {
-                let allowed = [&COMMON[..], keys.required, keys.optional]
-                    .concat()
-                    .join(", ");
-                self.refuse(
-                    &[Part::Key(key)],
-                    format!("a `{kind}` step has no `{key}`; it has: {allowed}"),
-                );
+            let key = key.as_str();
+            if !keys.required.contains(&key) && !keys.optional.contains(&key) {
+                let allowed = [&COMMON[..], keys.required, keys.optional].concat();
+                let allowed = allowed.join(", ");
+                let message = format!("a `{kind}` step has no `{key}`; it has: {allowed}");
+                self.refuse(key, message);
             }
         }
-        for key in keys.required.iter().filter(|key| !present.contains(*key)) {
-            self.refuse(&[], format!("this `{kind}` step lacks `{key}`"));
+        let is_missing = |key: &&&str| !present.iter().any(|given| given == *key);
+        for key in keys.required.iter().filter(is_missing) {
+            self.refuse("", format!("this `{kind}` step lacks `{key}`"));
         }
     }
 
@@ -110,35 +109,22 @@ impl StepReader<'_> {
         Some(match step.kind {
             Kind::Read => StepKind::Read,
             Kind::Reflect => StepKind::Reflect,
-            Kind::Predict => {
-                let measure = step.measure.as_deref()?;
-                StepKind::Predict {
-                    measure: self.quantity(&[Part::Key("measure")], measure)?,
-                }
-            }
+            Kind::Predict => StepKind::Predict {
+                measure: self.quantity("measure", step.measure.as_deref()?)?,
+            },
             Kind::Run => {
                 let target = step.target.clone()?;
-                let flags = self.flags("flags", &target, step.flags.as_deref())?;
                 StepKind::Run {
+                    flags: self.flags("flags", &target, step.flags.as_deref())?,
                     target,
-                    flags,
                     editable: step.editable.unwrap_or(false),
-                    against: step
-                        .against
-                        .as_deref()
-                        .map(|run| RunName::parse(run, self.lesson)),
+                    against: step.against.as_deref().map(|run| self.run_name(run)),
                     contest: step.contest.unwrap_or(false),
                 }
             }
             Kind::Command => {
-                let name = step.command.as_deref()?;
-                let command = match Command::parse(name) {
-                    Ok(command) => command,
-                    Err(message) => {
-                        self.refuse(&[Part::Key("command")], message);
-                        return None;
-                    }
-                };
+                let command = Command::parse(step.command.as_deref()?);
+                let command = self.or_refuse("command", command)?;
                 let expects = step.checks.iter().enumerate();
                 let expects = expects
                     .filter_map(|(i, check)| self.expect(i, &step.id, check))
@@ -153,71 +139,56 @@ impl StepReader<'_> {
             Kind::Investigate => StepKind::Investigate(self.case(step)?),
             Kind::Profile => {
                 let target = step.target.clone()?;
-                let flags = self.flags("flags", &target, step.flags.as_deref())?;
                 StepKind::Profile {
+                    flags: self.flags("flags", &target, step.flags.as_deref())?,
                     tool: step.tool?,
                     target,
-                    flags,
                 }
             }
             Kind::Compare => {
-                let runs = step
-                    .runs
-                    .as_ref()?
-                    .iter()
-                    .map(|run| RunName::parse(run, self.lesson))
-                    .collect();
+                let runs = step.runs.as_ref()?.iter();
                 StepKind::Compare {
-                    runs,
+                    runs: runs.map(|run| self.run_name(run)).collect(),
                     metrics: self.metrics(step.metrics.as_ref()?)?,
                 }
             }
             Kind::Quiz => StepKind::Quiz(self.quiz(step)?),
-            Kind::Kernel => match workbench::find(step.exercise.as_deref()?) {
-                Ok(exercise) => StepKind::Kernel { exercise },
-                Err(error) => {
-                    self.refuse(&[Part::Key("exercise")], error.to_string());
-                    return None;
+            Kind::Kernel => {
+                let exercise = workbench::find(step.exercise.as_deref()?);
+                StepKind::Kernel {
+                    exercise: self.or_refuse("exercise", exercise)?,
                 }
-            },
+            }
         })
     }
 
     fn metrics(&mut self, names: &[String]) -> Option<Vec<Metric>> {
-        let mut metrics = Vec::new();
-        for (i, name) in names.iter().enumerate() {
-            match name.parse() {
-                Ok(metric) => metrics.push(metric),
-                Err(error) => {
-                    self.refuse(&[Part::Key("metrics"), Part::Index(i)], format!("{error}"))
-                }
-            }
-        }
-        (metrics.len() == names.len()).then_some(metrics)
+        let metrics = names.iter().enumerate();
+        let metrics = metrics
+            .map(|(i, name)| self.or_refuse(&format!("metrics/{i}"), name.parse::<Metric>()));
+        let metrics: Vec<Option<Metric>> = metrics.collect();
+        metrics.into_iter().collect()
     }
 
-    fn quantity(&mut self, path: &[Part], text: &str) -> Option<Quantity> {
-        Quantity::parse(text, self.lesson)
-            .map_err(|message| self.refuse(path, message))
-            .ok()
+    fn quantity(&mut self, path: &str, text: &str) -> Option<Quantity> {
+        self.or_refuse(path, Quantity::parse(text, self.lesson))
+    }
+
+    fn words(&mut self, key: &str, line: Option<&str>) -> Option<Vec<String>> {
+        let words = shlex::split(line.unwrap_or_default());
+        self.or_refuse(key, words.ok_or("a quote in this line is not closed"))
     }
 
     fn flags(&mut self, key: &str, target: &str, line: Option<&str>) -> Option<Vec<String>> {
-        let Some(flags) = shlex::split(line.unwrap_or_default()) else {
-            self.refuse(&[Part::Key(key)], "a quote in this line is not closed");
-            return None;
-        };
+        let flags = self.words(key, line)?;
         if let Some(message) = bounds::refused_flag(&flags) {
-            self.refuse(&[Part::Key(key)], message);
+            self.refuse(key, message);
             return None;
         }
         if targets::names().any(|known| known == target)
             && let Err(message) = (self.commands)(target, &flags)
         {
-            self.refuse(
-                &[Part::Key(key)],
-                format!("the run command refuses this: {message}"),
-            );
+            self.refuse(key, format!("the run command refuses this: {message}"));
         }
         Some(flags)
     }
@@ -228,34 +199,21 @@ impl StepReader<'_> {
         command: Command,
         line: Option<&str>,
     ) -> Option<Vec<String>> {
-        let Some(flags) = shlex::split(line.unwrap_or_default()) else {
-            self.refuse(&[Part::Key(key)], "a quote in this line is not closed");
-            return None;
-        };
+        let flags = self.words(key, line)?;
         let refused = command
             .check(&flags)
             .and_then(|()| (self.commands)(command.name, &flags));
-        if let Err(message) = refused {
-            self.refuse(&[Part::Key(key)], message);
-        }
+        self.or_refuse(key, refused);
         Some(flags)
     }
 
     fn case(&mut self, step: &StepDocument) -> Option<Case> {
         let target = step.target.clone()?;
         let flags = self.flags("flags", &target, step.flags.as_deref())?;
-        let suspects = step.suspects.iter().flatten().map(|suspect| Suspect {
-            id: suspect.id.clone(),
-            text: suspect.text.clone(),
-            fix: suspect.fix.clone(),
-            guilty: suspect.guilty,
-            recording: suspect.recording.clone(),
-            because: suspect.because.clone(),
-        });
         let mut measurements = Vec::new();
         for (i, measurement) in step.measurements.iter().flatten().enumerate() {
             let Some(flags) = shlex::split(&measurement.flags) else {
-                let path = [Part::Key("measurements"), Part::Index(i)];
+                let path = format!("measurements/{i}");
                 self.refuse(&path, "a quote in its flags is not closed");
                 return None;
             };
@@ -271,25 +229,19 @@ impl StepReader<'_> {
         let case = Case {
             target,
             flags,
-            suspects: suspects.collect(),
+            suspects: step.suspects.clone().unwrap_or_default(),
             measurements,
         };
         for (key, message) in case.problems(self.commands) {
-            self.refuse(&[Part::Key(key)], message);
+            self.refuse(key, message);
         }
         Some(case)
     }
 
     fn expect(&mut self, index: usize, step: &str, check: &CheckDocument) -> Option<Expect> {
-        let path = [
-            Part::Key("checks"),
-            Part::Index(index),
-            Part::Key("measure"),
-        ];
-        let name = RunName::parse(step, self.lesson);
-        let figure = Figure::parse(&check.measure, &name)
-            .map_err(|message| self.refuse(&path, message))
-            .ok()?;
+        let path = format!("checks/{index}/measure");
+        let figure = Figure::parse(&check.measure, &self.run_name(step));
+        let figure = self.or_refuse(&path, figure)?;
         if check.is.is_none() && check.at_least.is_none() && check.at_most.is_none() {
             self.refuse(&path, "it has `at_least`, `at_most` or `is`");
         }
@@ -308,21 +260,17 @@ impl StepReader<'_> {
         })
     }
 
-    /// A path below the workbench or the course.
-    fn path(&mut self, at: &[Part], path: &str) -> Option<String> {
-        if bounds::stays_below(path) {
-            return Some(path.into());
-        }
-        self.refuse(
-            at,
-            "a path of a course stays below its folder, and no part of it begins with a dot",
-        );
-        None
+    /// A path below the course.
+    fn path(&mut self, at: &str, path: String) -> Option<String> {
+        let below =
+            "a path of a course stays below its folder, and no part of it begins with a dot";
+        let stays = bounds::stays_below(&path).then_some(path);
+        self.or_refuse(at, stays.ok_or(below))
     }
 
     fn quiz(&mut self, step: &StepDocument) -> Option<Quiz> {
         let of = step.of.as_deref().unwrap_or(&step.id);
-        let of = RunName::parse(of, self.lesson);
+        let of = self.run_name(of);
         match (&step.choices, &step.number) {
             (Some(choices), None) => {
                 let choices = choices.iter().enumerate();
@@ -331,47 +279,37 @@ impl StepReader<'_> {
             }
             (None, Some(number)) => self.number(number, &of).map(Quiz::Number),
             _ => {
-                self.refuse(&[], "a `quiz` step has either `choices` or `number`");
+                self.refuse("", "a `quiz` step has either `choices` or `number`");
                 None
             }
         }
     }
 
     fn choice(&mut self, index: usize, choice: &ChoiceDocument, of: &RunName) -> Option<Choice> {
-        let when = choice
-            .when
-            .as_deref()
-            .map(|when| Condition::parse(when, of));
-        let when = when.transpose().map_err(|message| {
-            let path = [Part::Key("choices"), Part::Index(index), Part::Key("when")];
-            self.refuse(&path, message);
-        });
-        let path = [Part::Key("choices"), Part::Index(index)];
+        let path = format!("choices/{index}");
+        let when = choice.when.as_deref();
+        let when = when.map(|when| Condition::parse(when, of)).transpose();
+        let when = self.or_refuse(&format!("{path}/when"), when);
         Some(Choice {
             text: self.settled(&path, &choice.text),
             correct: choice.correct,
-            when: when.ok()?,
+            when: when?,
             because: self.settled(&path, &choice.because),
         })
     }
 
     fn number(&mut self, number: &NumberDocument, of: &RunName) -> Option<Number> {
-        let path = [Part::Key("number")];
+        let path = "number";
         let read = number.read.as_deref().map(|read| Figure::parse(read, of));
-        let read = read
-            .transpose()
-            .map_err(|message| self.refuse(&path, message))
-            .ok()?;
+        let read = self.or_refuse(path, read.transpose())?;
         if number.answer.is_some() == read.is_some() {
-            self.refuse(
-                &path,
-                "a number has either its `answer` or where to `read` it",
-            );
+            let message = "a number has either its `answer` or where to `read` it";
+            self.refuse(path, message);
             return None;
         }
         let mistakes = number.mistakes.iter().map(|mistake| Mistake {
             value: mistake.value,
-            because: self.settled(&path, &mistake.because),
+            because: self.settled(path, &mistake.because),
         });
         let mistakes = mistakes.collect();
         Some(Number {
@@ -379,23 +317,17 @@ impl StepReader<'_> {
             read,
             tolerance: number.tolerance,
             unit: number.unit.clone(),
-            because: self.settled(&path, &number.because),
+            because: self.settled(path, &number.because),
             mistakes,
         })
     }
 
     fn check(&mut self, index: usize, check: &CheckDocument) -> Option<Check> {
-        let path = [
-            Part::Key("checks"),
-            Part::Index(index),
-            Part::Key("measure"),
-        ];
+        let path = format!("checks/{index}/measure");
         let measure = self.quantity(&path, &check.measure)?;
         if check.is.is_some() {
-            self.refuse(
-                &path,
-                "only a command's document can have a text: `is` is for them",
-            );
+            let message = "only a command's document can have a text: `is` is for them";
+            self.refuse(&path, message);
         }
         let usual = measure.has_spread().then_some(USUAL_CONFIDENCE);
         Some(Check {
@@ -424,7 +356,7 @@ impl StepReader<'_> {
             Some(Ok(command)) => self.command_flags("golden", command, Some(&line)),
             _ => self.flags("golden", &target, Some(&line)),
         });
-        let import = import.and_then(|path| self.path(&[Part::Key("golden")], &path));
+        let import = import.and_then(|path| self.path("golden", path));
         Golden {
             number,
             flags,

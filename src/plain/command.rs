@@ -1,6 +1,6 @@
 //! What a learner can say.
 
-use crate::run::play::Speed;
+use crate::run::Speed;
 
 /// A line of the learner's, understood.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,18 +4,16 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use super::command::{Command, HELP, parse};
-use super::show::{markdown, outline};
-use crate::base::foreign::{plain, plain_lines};
+use super::show::outline;
+use crate::base::{plain, plain_lines};
 use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::plain::markdown;
 use crate::run::Processes;
-use crate::session::event::StepRef;
-use crate::session::learning::LONGEST_LOOK;
-use crate::session::progress::{Access, access, beside, next as next_unfinished, unfinished};
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::{Status, StepProgress};
-use crate::session::{Session, SessionError, State};
-use crate::tutor::signals::SharedSession;
-use crate::tutor::{Options, TutorError, say};
+use crate::session::{
+    Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, State, Status, StepProgress,
+    StepRef, access, beside, next as next_unfinished, unfinished,
+};
+use crate::tutor::{Options, SharedSession, TutorError, say};
 
 pub struct Dialogue<'c, I, O> {
     pub options: Options,

@@ -8,6 +8,8 @@ mod run;
 mod show;
 mod step;
 
+pub use show::markdown;
+
 use std::io;
 use std::sync::Arc;
 
@@ -15,8 +17,7 @@ use self::dialogue::Dialogue;
 use crate::lesson::Course;
 use crate::run::Processes;
 use crate::session::Session;
-use crate::tutor::signals::{Face, SharedSession, watch};
-use crate::tutor::{Options, TutorError};
+use crate::tutor::{Face, Options, SharedSession, TutorError, watch};
 
 /// Holds the dialogue on standard input and output until the learner leaves or the input ends.
 ///

@@ -7,19 +7,18 @@ use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
 use crate::analysis::metric::Statistic;
-use crate::lesson::case::Deed;
-use crate::lesson::{Case, Runs, Step, StepKind};
+use crate::lesson::{Case, Deed, Runs, Step, StepKind};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
-use crate::run::play::Speed;
+use crate::run::Speed;
 use crate::run::{Control, Line, Start, Told, supervise};
-use crate::session::case::Standing;
-use crate::session::learning::Checked;
-use crate::train::event::Body;
-use crate::tutor::job::{Recorded, own_flags, recorded, tape};
-use crate::tutor::profile::{folder_for, note_profile, prepare, tables};
-use crate::tutor::turns::{self, Turn};
-use crate::tutor::{Ending, Job, TutorError, gpu, say};
+use crate::session::{Checked, Standing};
+use crate::train::Body;
+use crate::tutor::profile::{prepare, tables};
+use crate::tutor::{
+    Ending, Job, Recorded, Turn, TutorError, folder_for, gpu, note_profile, own_flags, recorded,
+    say, tape, turns,
+};
 
 /// Between two lines about steps: a screen reader reads them all.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);

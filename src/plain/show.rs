@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use crate::lesson::Course;
-use crate::session::State;
-use crate::session::progress::{Access, access, progress};
-use crate::tui::markdown;
-use crate::tui::theme::Theme;
+use crate::session::progress::progress;
+use crate::session::{Access, State, access};
+use crate::tui::{Theme, markdown};
 use crate::tutor::{Options, say};
 
 /// Columns of the text.

@@ -4,18 +4,12 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, Then};
-use super::show::markdown;
-use crate::lesson::case::Deed;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Case, Outputs, Runs, Step, StepKind, live};
+use crate::lesson::{Answer, Case, Deed, Outputs, Quiz, Runs, Step, StepKind, live};
+use crate::plain::markdown;
 use crate::recording::label;
-use crate::session::event::StepRef;
-use crate::session::kernel::{self, Tried};
-use crate::session::learning::Checked;
 use crate::session::progress::progress;
-use crate::session::state::Status;
-use crate::tutor::job::own_flags;
-use crate::tutor::{Job, TutorError, output, say};
+use crate::session::{Checked, Status, StepRef, Tried, kernel};
+use crate::tutor::{Job, TutorError, output, own_flags, say};
 use crate::workbench::Exercise;
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {

@@ -22,8 +22,7 @@ use time::macros::format_description;
 
 pub use self::error::RecordingError;
 use crate::base::foreign;
-use crate::run::spec::{Flag, split};
-use crate::run::{FinishedRun, Line, Measurements, Tape, read_line};
+use crate::run::{FinishedRun, Flag, Line, Measurements, Tape, read_line, split};
 use crate::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/recordings");

@@ -2,7 +2,7 @@
 //!
 //! What is left out follows from the report alone, so that it can be derived again anywhere.
 
-use super::document::Report;
+use crate::report::Report;
 
 const SOMEBODY: &str = "(name left out)";
 

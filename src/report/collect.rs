@@ -9,22 +9,16 @@ mod warnings;
 
 use std::collections::BTreeMap;
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-
-use super::anonymous;
-use super::document::{
-    Chain, CourseName, FORMAT, KernelReport, LessonReport, Report, SessionFacts, Totals,
-};
-use super::ratios;
-use crate::base::foreign;
+use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
+use crate::base::{foreign, now};
 use crate::lesson::Course;
+use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use crate::run::FinishedRuns;
-use crate::session::event::{Event, Record};
-use crate::session::runs::MeasuredRuns;
 use crate::session::runs::events_file;
-use crate::session::state::{KernelAttempt, KernelDid};
-use crate::session::{MOST_LOG_BYTES, Place, Scan, SessionError, State, scan};
+use crate::session::state::KernelAttempt;
+use crate::session::{
+    Event, KernelDid, MOST_LOG_BYTES, MeasuredRuns, Place, Record, Scan, SessionError, State, scan,
+};
 
 /// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;
@@ -85,28 +79,19 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
     Ok(report)
 }
 
-pub(super) fn now() -> String {
-    let now = OffsetDateTime::now_utc();
-    now.replace_nanosecond(0)
-        .unwrap_or(now)
-        .format(&Rfc3339)
-        .unwrap_or_else(|_| "an unknown time".into())
-}
-
 fn facts(scan: &Scan, state: &State) -> SessionFacts {
     let time =
         |record: Option<&Record>| record.map_or_else(String::new, |record| record.time.clone());
     let mut facts = SessionFacts {
         begun: time(scan.records.first()),
         last: time(scan.records.last()),
-        tutor_versions: Vec::new(),
-        hosts: Vec::new(),
         notes: state.notes.clone(),
         damaged_lines: scan
             .damage
             .iter()
             .map(|damage| format!("line {}: {}", damage.line, damage.why))
             .collect(),
+        ..SessionFacts::default()
     };
     for record in &scan.records {
         if let Event::Created { version, host, .. } | Event::Opened { version, host, .. } =
@@ -183,16 +168,11 @@ fn kernel(attempt: &KernelAttempt) -> KernelReport {
             report.passed = Some(*passed);
             report.findings.clone_from(findings);
         }
-        KernelDid::Timed {
-            device,
-            milliseconds,
-            gigabytes_per_s,
-            gigaflops_per_s,
-        } => {
-            report.device = Some(device.clone());
-            report.milliseconds = Some(*milliseconds);
-            report.gigabytes_per_s = Some(*gigabytes_per_s);
-            report.gigaflops_per_s = Some(*gigaflops_per_s);
+        KernelDid::Timed(timed) => {
+            report.device = Some(timed.device.clone());
+            report.milliseconds = Some(timed.milliseconds);
+            report.gigabytes_per_s = Some(timed.gigabytes_per_s);
+            report.gigaflops_per_s = Some(timed.gigaflops_per_s);
         }
     }
     report

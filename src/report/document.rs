@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::parts::{PartSum, by_kind};
 use crate::lesson::Verdict;
 use crate::model::ModelConfig;
-use crate::train::event::{Kernel, PartWork, Parts};
+use crate::train::{Kernel, PartWork, Parts};
 
 /// Version of the document; it changes when a reader of the old one would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -92,7 +92,7 @@ pub struct CourseName {
 }
 
 /// When, where and with what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
     /// Time of the first record, UTC.
     pub begun: String,

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Report, html, junit, markdown};
-use crate::base::file;
-use crate::base::named::named;
+use crate::base::{file, named};
+use crate::report::{Report, html, junit, markdown};
 
 named! {
     /// A format of a report, and its file.

@@ -4,8 +4,8 @@ use quick_junit::{
     NonSuccessKind, Report as JUnit, SerializeError, TestCase, TestCaseStatus, TestSuite,
 };
 
-use super::document::{CheckReport, Report};
 use crate::lesson::Verdict;
+use crate::report::{CheckReport, Report};
 
 /// A check that is not met fails where it is required; one that is undecided, optional or not evaluated counts as skipped.
 ///

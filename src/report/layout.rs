@@ -8,9 +8,10 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior};
 use serde::Serialize;
 
-use super::hand_in::NOT_PROVEN;
-use super::words::{ENERGY_NOTE, RATIO_NOTE, milliseconds, minutes, moment, plural, times};
-use crate::base::foreign::{Html, code, markdown};
+use super::words::{ENERGY_NOTE, RATIO_NOTE, minutes, moment, times};
+use crate::base::foreign::{code, markdown};
+use crate::base::{Html, plural};
+use crate::report::{NOT_PROVEN, milliseconds};
 
 macro_rules! asset {
     ($name:literal) => {

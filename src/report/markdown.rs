@@ -1,7 +1,7 @@
 //! The report as Markdown.
 
-use super::document::Report;
-use super::shown::{Limits, shown};
+use super::shown::shown;
+use crate::report::{Limits, Report};
 
 /// The whole report.
 pub fn render(report: &Report) -> String {

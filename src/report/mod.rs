@@ -17,5 +17,15 @@ mod shown;
 mod table;
 pub(crate) mod words;
 
+pub use class::document::{CheckRow, ClassReport};
+pub use document::{
+    AnswerReport, CaseReport, CheckReport, Device, HotspotRow, KernelReport, LessonReport,
+    Prediction, ProfileReport, Ratio, RunReport, StageRow, StepReport, StepTime, Work,
+};
+pub use hand_in::{Findings, HandInError, NOT_PROVEN};
+pub use shown::Limits;
+pub use table::Table;
+pub use words::{milliseconds, some_of};
+
 pub use collect::{Options, collect};
 pub use document::Report;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::document::{Ratio, RatioInterval, RunReport, StageRow};
-use crate::base::statistics::{Series, ratio_of_medians};
+use super::document::RatioInterval;
+use crate::base::{Series, ratio_of_medians};
+use crate::report::{Ratio, RunReport, StageRow};
 
 /// Confidence of the intervals in a report.
 const CONFIDENCE: f64 = 0.95;

@@ -1,8 +1,9 @@
 //! The roofline of a report: parts of a step under the lines of their device.
 
-use super::document::Work;
 use crate::analysis::roofline::{has_products, named};
-use crate::base::roofline::{Ceilings, Grain, Point, Roofline, Source};
+use crate::base::roofline::{Grain, Source};
+use crate::base::{Ceilings, Point, Roofline};
+use crate::report::Work;
 
 impl Work {
     /// The parts whose time was measured, held against the lines.

@@ -3,14 +3,13 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::document::{
-    AnswerReport, CheckReport, LessonReport, ProfileReport, Report, RunReport, StepReport, Work,
-};
 use super::html::pictures;
-use super::table::Table;
-use super::words::{self, NOT_REPORTED};
 use crate::analysis::Metric;
-use crate::base::units::or_not_reported;
+use crate::base::{NOT_REPORTED, or_not_reported};
+use crate::report::{
+    AnswerReport, CheckReport, LessonReport, ProfileReport, Report, RunReport, StepReport, Table,
+    Work, words,
+};
 
 /// How much of a long session is shown; the JSON document has all of it.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,14 @@
 //! Values in words, the same in every format.
 
-use super::Report;
-use super::document::{
-    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
-    RunReport, StageRow, StepTime, Work,
-};
-use super::table::Table;
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
-use crate::base::roofline::Ceiling;
-use crate::base::units::{human_bytes, number_or_not, or_not_reported};
-use crate::run::energy::Joules;
-use crate::run::finished::ENERGY;
-use crate::session::event::RunExit;
+use crate::base::{Ceiling, human_bytes, number_or_not, or_not_reported, plural};
+use crate::report::{
+    CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
+    Report, RunReport, StageRow, StepTime, Table, Work,
+};
+use crate::run::{ENERGY, Joules};
+use crate::session::RunExit;
 
 /// What stands for a figure that a backend cannot report.
 pub use crate::base::units::NOT_REPORTED;
@@ -40,13 +36,6 @@ pub fn percent(share: f64) -> String {
 /// A speed-up with two decimals, such as `2.31x`.
 pub fn times(value: f64) -> String {
     format!("{value:.2}x")
-}
-
-pub fn plural(count: usize, one: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {one}s"),
-    }
 }
 
 /// A list that stays readable.

@@ -9,7 +9,7 @@ use crate::profiler::live::choose::{Chosen, choose};
 use crate::profiler::live::energy::energy;
 use crate::profiler::live::monitor::Monitor;
 use crate::profiler::live::{GpuStatus, find_source};
-use crate::train::event::{Body, Event, Hello, Step};
+use crate::train::{Body, Event, Hello, Step};
 
 /// Energy the whole device took while the measured steps ran, whatever else ran on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,15 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use super::energy::RunEnergy;
-use super::folder::RunRecord;
-use super::line::{Line, read_line};
-use super::measurements::Measurements;
-use super::metric::{Metric, Statistic};
-use crate::base::file::hexadecimal;
-use crate::base::file::if_there;
 use crate::base::foreign::Lines;
-use crate::train::event::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
+use crate::base::if_there;
+use crate::run::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
+use crate::train::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
 
 /// A run's event stream, in its folder.
 pub const EVENTS: &str = "events.jsonl";
@@ -98,7 +93,7 @@ impl FinishedRun {
                 see(&event);
             }
         }
-        run.sha256 = hexadecimal(&digest.finalize());
+        run.sha256 = format!("{:x}", digest.finalize());
         Ok(run)
     }
 

@@ -9,13 +9,9 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::energy::RunEnergy;
-use super::finished::{EVENTS, FinishedRun};
-use super::line::{Line, read_line};
-use crate::base::clock::since_1970;
-use crate::base::file::{create_private, create_private_file, hexadecimal, replace};
-use crate::base::foreign;
-use crate::train::event::{Failure, Hello, Summary};
+use crate::base::{create_private, create_private_file, foreign, replace, since_1970};
+use crate::run::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
+use crate::train::{Failure, Hello, Summary};
 
 const RECORD: &str = "run.json";
 const MOST_RECORD_BYTES: u64 = 16 << 20;
@@ -154,7 +150,7 @@ impl RunFolder {
     pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
         self.run.energy = energy;
         self.save(Some(exit.into()))?;
-        self.run.sha256 = hexadecimal(&self.digest.finalize());
+        self.run.sha256 = format!("{:x}", self.digest.finalize());
         Ok(self.run)
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::train::event::Event;
+use crate::train::Event;
 
 /// One line of a child's output.
 #[derive(Clone, Debug)]

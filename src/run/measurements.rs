@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::metric::{Metric, Statistic};
-use crate::base::statistics::Series;
-use crate::train::event::{Body, Event};
+use crate::base::Series;
+use crate::run::{Metric, Statistic};
+use crate::train::{Body, Event};
 
 /// What a run reported. A metric that is absent was not reported; it is not zero.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,9 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::base::named::named;
-use crate::base::units::human_bytes;
-use crate::train::event::{Parts, Step, Summary};
+use crate::base::{human_bytes, named};
+use crate::train::{Parts, Step, Summary};
 
 named! {
     /// A figure of a run.

@@ -19,6 +19,14 @@ mod start;
 pub mod steps;
 mod supervise;
 
+pub use children::{each_line, ends_with_this};
+pub use energy::{Joules, RunEnergy};
+pub use finished::{ENERGY, EVENTS, stream_of};
+pub use folder::{RunRecord, state_folder};
+pub use launcher::Kind;
+pub use play::{Player, Speed};
+pub use spec::{Flag, RankArgs, TrainingArgs, merged, split};
+
 pub use control::{Control, Processes, signal_group};
 pub use exit::{RunExit, signal_name};
 pub use finished::{FinishedRun, FinishedRuns};

@@ -3,9 +3,10 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::control::{Control, Going};
+use super::control::Going;
 use super::supervise::Next;
-use crate::base::named::named;
+use crate::base::named;
+use crate::run::Control;
 
 named! {
     /// A multiple of the time the run took, or no waiting at all.

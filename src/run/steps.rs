@@ -1,8 +1,7 @@
 //! The steps of a run one by one, as a table.
 
-use crate::base::table::Columns;
-use crate::base::units::{human_bytes, number};
-use crate::train::event::Step;
+use crate::base::{Columns, human_bytes, number};
+use crate::train::Step;
 
 /// What each step reported, in the order given; columns that no step has are left out.
 pub fn table(title: String, steps: &[Step]) -> Columns<'_, Step> {

@@ -11,18 +11,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::children::{each_line, ends_with_this};
-use super::control::{Control, Going};
+use super::control::Going;
 use super::energy::EnergyMeter;
-use super::exit::RunExit;
-use super::finished::FinishedRun;
-use super::folder::{RunFolder, STDERR};
-use super::line::Line;
-use super::play::Player;
-use super::start::{NotStarted, Start};
-use crate::base::file::create_private_file;
+use super::folder::STDERR;
+use crate::base::create_private_file;
 use crate::profiler::live::GpuStatus;
-use crate::train::event::Body;
+use crate::run::{
+    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, Start, each_line,
+    ends_with_this,
+};
+use crate::train::Body;
 
 /// How long a child may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(10);

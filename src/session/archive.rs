@@ -9,10 +9,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::error::SessionError;
-use super::log;
-use super::place::Place;
-use crate::base::{file, foreign};
+use crate::base::{file, foreign, inside};
+use crate::session::{Place, SessionError, log};
 
 /// What belongs to a session; the lock and the cache do not travel.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
@@ -61,17 +59,9 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
     };
     if found.is_dir() {
         archive.append_dir(part, &path).map_err(io("packing"))?;
-        let mut names = fs::read_dir(&path)
-            .and_then(|entries| {
-                entries
-                    .map(|entry| Ok(entry?.file_name()))
-                    .collect::<Result<Vec<_>, _>>()
-            })
-            .map_err(io("packing"))?;
-        names.sort();
-        return names
-            .iter()
-            .try_for_each(|name| add(archive, root, &part.join(name)));
+        let found = inside(&path).map_err(io("packing"))?;
+        let mut names = found.iter().filter_map(|path| path.file_name());
+        return names.try_for_each(|name| add(archive, root, &part.join(name)));
     }
     if !found.is_file() {
         return Ok(());
@@ -137,6 +127,7 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
         Ok(Archive::new(GzDecoder::new(file).take(2 * MOST_BYTES)))
     };
     // Pieces that say something about the next one are read whole by whoever understands them: first without.
+    let is_plain = |kind| matches!(kind, EntryType::Regular | EntryType::Directory);
     let mut raw = open()?;
     let mut bytes = 0;
     for (count, entry) in raw.entries().map_err(io("reading"))?.raw(true).enumerate() {
@@ -147,7 +138,7 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
             return Err(refuse("it unpacks to more than a session can hold".into()));
         }
         let is_long_name = kind == EntryType::GNULongName && size <= LONGEST_PATH;
-        if !(is_long_name || matches!(kind, EntryType::Regular | EntryType::Directory)) {
+        if !(is_long_name || is_plain(kind)) {
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             return Err(refuse(format!("`{path}` does not belong in a session")));
         }
@@ -156,15 +147,9 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
     for entry in archive.entries().map_err(io("reading"))? {
         let mut entry = entry.map_err(io("reading"))?;
         let path = entry.path().map_err(io("reading"))?.into_owned();
-        let plain = matches!(
-            entry.header().entry_type(),
-            EntryType::Regular | EntryType::Directory
-        );
-        if !plain || !belongs(&path) {
-            return Err(refuse(format!(
-                "`{}` does not belong in a session",
-                path.display()
-            )));
+        if !is_plain(entry.header().entry_type()) || !belongs(&path) {
+            let path = path.display();
+            return Err(refuse(format!("`{path}` does not belong in a session")));
         }
         entry.unpack_in(to).map_err(io("unpacking"))?;
     }

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::SessionError;
-use super::event::{Event, Scope};
-use super::log::{now, replace, replace_json};
-use super::place::{check_name, create_private};
-use super::store::Session;
-use crate::base::foreign;
+use super::log::{replace, replace_json};
+use super::place::create_private;
+use crate::base::{foreign, now};
+use crate::session::{Event, Scope, Session, SessionError, check_name};
 
 const MANIFEST: &str = "backup.json";
 
@@ -76,12 +74,8 @@ impl Session {
     pub(super) fn finish_resets(&mut self) -> Result<(), SessionError> {
         let newest = format!("reset-{}", self.state().backups.len());
         let folder = self.place.backups().join(&newest);
-        let pending = self
-            .state()
-            .backups
-            .get(&newest)
-            .is_some_and(|known| !known.restored);
-        if !pending {
+        let known = self.state().backups.get(&newest);
+        if known.is_none_or(|known| known.restored) {
             return Ok(());
         }
         for file in read_manifest(&folder)?.workbench {

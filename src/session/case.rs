@@ -1,9 +1,8 @@
 //! How far an investigation is: what was measured, who is suspected, which fix was run.
 
-use super::event::StepRef;
-use super::state::{State, StepProgress};
-use crate::lesson::Case;
-use crate::lesson::case::Deed;
+use crate::base::plural;
+use crate::lesson::{Case, Deed};
+use crate::session::{State, StepProgress, StepRef};
 
 /// What a learner has done about a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,12 +132,7 @@ pub fn suspicions(case: &Case, state: &State, at: &StepRef) -> Vec<String> {
             .suspect(&suspicion.suspect)
             .and_then(|index| case.suspects.get(index));
         let text = suspect.map_or(suspicion.suspect.as_str(), |suspect| &suspect.text);
-        let runs = if suspicion.after_runs == 1 {
-            "run"
-        } else {
-            "runs"
-        };
-        format!("{text} (after {} {runs})", suspicion.after_runs)
+        format!("{text} (after {})", plural(suspicion.after_runs, "run"))
     });
     told.collect()
 }

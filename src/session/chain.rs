@@ -9,25 +9,16 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::base::file::hexadecimal;
-
 /// `previous` of the first line.
 pub const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    hash: &'a str,
-    previous: &'a str,
-    #[serde(borrow)]
-    record: &'a RawValue,
-}
-
 /// A line that is what was written.
+#[derive(Deserialize)]
 pub struct Intact<'a> {
     pub hash: &'a str,
     pub previous: &'a str,
-    /// JSON of the record.
-    pub record: &'a str,
+    #[serde(borrow)]
+    pub record: &'a RawValue,
 }
 
 /// Why a line is not what was written.
@@ -50,17 +41,12 @@ pub fn encode(previous: &str, record: &str) -> (String, String) {
 
 /// Reads a line without its newline.
 pub fn decode(line: &[u8]) -> Result<Intact<'_>, Broken> {
-    let line: Line =
+    let line: Intact =
         serde_json::from_slice(line).map_err(|error| Broken::Unreadable(error.to_string()))?;
-    let record = line.record.get();
-    if hash(line.previous, record) != line.hash {
-        return Err(Broken::Checksum);
+    match hash(line.previous, line.record.get()) == line.hash {
+        true => Ok(line),
+        false => Err(Broken::Checksum),
     }
-    Ok(Intact {
-        hash: line.hash,
-        previous: line.previous,
-        record,
-    })
 }
 
 fn hash(previous: &str, record: &str) -> String {
@@ -68,7 +54,7 @@ fn hash(previous: &str, record: &str) -> String {
     digest.update(previous);
     digest.update("\n");
     digest.update(record);
-    hexadecimal(&digest.finalize())
+    format!("{:x}", digest.finalize())
 }
 
 #[cfg(test)]
@@ -82,7 +68,7 @@ mod tests {
             .map_err(|error| error.to_string())
             .unwrap();
         assert_eq!(
-            (intact.hash, intact.previous, intact.record),
+            (intact.hash, intact.previous, intact.record.get()),
             (hash.as_str(), START, r#"{"n":1,"text":"ä"}"#)
         );
         for position in 0..line.len() - 1 {

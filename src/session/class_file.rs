@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::SessionError;
 use super::log::replace_json;
-use super::place::Place;
 use crate::base::foreign;
+use crate::session::{Place, SessionError};
 
 /// No learner can be called this: names do not begin with a dot.
 const NAME: &str = ".class.json";

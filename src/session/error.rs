@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::lock::Holder;
+use crate::session::Holder;
 
 #[derive(Debug, Error)]
 pub enum SessionError {

@@ -110,8 +110,8 @@ pub enum Event {
     },
     Answered {
         at: StepRef,
-        answer: f64,
-        correct: bool,
+        #[serde(flatten)]
+        given: AnswerGiven,
     },
     /// Names who is to blame, in an investigation.
     Suspected {
@@ -180,10 +180,8 @@ pub enum Event {
     /// A learner's kernel was timed on a GPU.
     KernelTimed {
         exercise: String,
-        device: String,
-        milliseconds: f64,
-        gigabytes_per_s: f64,
-        gigaflops_per_s: f64,
+        #[serde(flatten)]
+        timed: KernelTime,
         sha256: String,
     },
     /// The class is asked to work on this lesson; none sets it free.
@@ -200,6 +198,22 @@ pub enum Event {
     #[serde(skip)]
     #[strum(serialize = "")]
     Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerGiven {
+    /// A number, or the position of a choice.
+    pub answer: f64,
+    pub correct: bool,
+}
+
+/// What a kernel took on a GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelTime {
+    pub device: String,
+    pub milliseconds: f64,
+    pub gigabytes_per_s: f64,
+    pub gigaflops_per_s: f64,
 }
 
 /// What a reset takes back.

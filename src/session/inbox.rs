@@ -5,16 +5,13 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::class_file;
-use super::error::SessionError;
-use super::event::Event;
-use super::order::{Action, FORMAT, Notice, Order, SolvedRun};
-use super::place::{Place, check_name, create_folder};
+use super::order::FORMAT;
+use super::place::create_folder;
 use super::runs::events_file;
-use super::store::Session;
-use crate::base::clock::since_1970;
-use crate::base::file::{if_there, inside};
-use crate::base::foreign;
+use crate::base::{foreign, if_there, inside, since_1970};
+use crate::session::{
+    Action, Event, Notice, Order, Place, Session, SessionError, SolvedRun, check_name, class_file,
+};
 
 /// A larger file is no order.
 const MOST_BYTES: u64 = 16 << 20;

@@ -9,13 +9,10 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::event::StepRef;
-use super::state::State;
-use crate::base::clock::since_1970;
-use crate::base::file::inside;
+use crate::base::{inside, since_1970};
 use crate::lesson::Verdict;
-use crate::run::RunExit;
-use crate::run::folder::RunRecord;
+use crate::run::{RunExit, RunRecord};
+use crate::session::{State, StepRef};
 
 /// A run in a line.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::event::{Event, StepRef};
+use crate::session::{Event, StepRef};
 use crate::workbench::check::{self, Checked};
 use crate::workbench::{Exercise, File, place, words};
 

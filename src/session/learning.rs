@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use super::error::SessionError;
-use super::event::{Event, StepRef};
-use super::kernel::Tried;
-use super::progress::is_complete;
-use super::runs::MeasuredRuns;
-use super::state::{CheckResult, Status};
-use super::store::Session;
-use crate::lesson::quiz::{Answer, Marked, Quiz, TRIES};
-use crate::lesson::{Check, Course, Expect, Lesson, Step, StepKind, Undecided, Verdict};
+use serde::Serialize;
+
+use crate::lesson::quiz::TRIES;
+use crate::lesson::{
+    Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
+};
+use crate::session::{
+    AnswerGiven, CheckResult, Event, MeasuredRuns, Session, SessionError, Status, StepRef, Tried,
+    is_complete,
+};
 
 /// A longer pause is a break, whatever the learner looks at: only this much of it counts as attention.
 pub const LONGEST_LOOK: Duration = Duration::from_secs(120);
@@ -25,16 +26,19 @@ pub struct HintStage {
 }
 
 /// A check's verdict with its words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// Id of the check.
+    #[serde(rename = "id")]
     pub check: String,
     pub required: bool,
     pub verdict: Verdict,
     /// What was measured, or stands in the document.
     pub value: Option<f64>,
+    #[serde(skip)]
     pub text: String,
     /// Whether more rounds could decide it.
+    #[serde(skip)]
     pub wants_more: bool,
 }
 
@@ -145,8 +149,10 @@ impl Session {
         };
         self.record(Event::Answered {
             at: at.clone(),
-            answer: answer.as_number(),
-            correct: marked.correct,
+            given: AnswerGiven {
+                answer: answer.as_number(),
+                correct: marked.correct,
+            },
         })?;
         if marked.correct {
             self.complete(at)?;

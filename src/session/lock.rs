@@ -8,10 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::SessionError;
-use super::log::now;
-use super::place::host_name;
-use crate::base::foreign;
+use crate::base::{foreign, host_name, now};
+use crate::session::SessionError;
 
 /// Who has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,29 +6,18 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
-use super::chain::{self, START};
-use super::error::SessionError;
-use super::event::{Event, FORMAT, Record};
+use super::chain::START;
+use super::event::FORMAT;
 use super::place::create_private;
 use crate::base::{file, foreign};
+use crate::session::{Event, Record, SessionError, chain};
 
 /// A larger log is not read: no session of this program comes near.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;
 
 /// Damaged lines that are told one by one.
 const MOST_DAMAGE: usize = 1000;
-
-/// The time now, in UTC and RFC 3339, to the second.
-pub(super) fn now() -> String {
-    let now = OffsetDateTime::now_utc();
-    let whole = now.replace_nanosecond(0).unwrap_or(now);
-    whole
-        .format(&Rfc3339)
-        .unwrap_or_else(|_| "1970-01-01T00:00:00Z".into())
-}
 
 /// A line that is not what was written, or lines that are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +94,7 @@ fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
                 scan.last_hash = intact.hash.to_string();
                 scan.hashes.push(intact.hash.to_string());
                 scan.lacks_newline = content.is_none();
-                match Record::read(intact.record) {
+                match Record::read(intact.record.get()) {
                     Ok(record) => scan.records.push(upgrade(record, path)?),
                     Err(error) => scan
                         .damage
@@ -158,7 +147,6 @@ pub(super) struct Log {
     /// Bytes that are known to be whole lines on the disk.
     bytes: u64,
     last_hash: String,
-    next: u64,
     /// Whether a failed write may have left part of a line behind.
     torn: bool,
 }
@@ -197,42 +185,32 @@ impl Log {
             file.sync_all().map_err(io("saving"))?;
             file::sync_folder(path).map_err(io("saving"))?;
         }
-        let next = scan.records.last().map_or(0, |record| record.n) + 1;
         let log = Self {
             path: path.to_path_buf(),
             file,
             bytes,
             last_hash: scan.last_hash.clone(),
-            next,
             torn: false,
         };
         Ok((log, note))
     }
 
     /// Writes `events` and returns when they are on the disk. After a failure the file is as it was before.
-    pub fn append(&mut self, events: &[Event]) -> Result<Vec<Record>, SessionError> {
+    pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
         self.check_in_place()?;
         let mut lines = String::new();
         let mut last_hash = self.last_hash.clone();
-        let mut records = Vec::with_capacity(events.len());
-        for (event, n) in events.iter().zip(self.next..) {
-            let record = Record {
-                n,
-                time: now(),
-                event: event.clone(),
-            };
-            let text = serde_json::to_string(&record).map_err(|error| self.error(error.into()))?;
+        for record in records {
+            let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
             let (line, hash) = chain::encode(&last_hash, &text);
             lines.push_str(&line);
             last_hash = hash;
-            records.push(record);
         }
         self.write(lines.as_bytes())
             .map_err(|error| self.error(error))?;
         self.bytes += lines.len() as u64;
         self.last_hash = last_hash;
-        self.next += records.len() as u64;
-        Ok(records)
+        Ok(())
     }
 
     /// Whether the file that is written is still the one that the next tutor will find.

@@ -25,6 +25,17 @@ pub mod state;
 pub mod store;
 pub mod verify;
 
+pub use case::Standing;
+pub use event::{AnswerGiven, KernelTime, RunExit, Scope, StepRef};
+pub use kept::KeptRun;
+pub use kernel::Tried;
+pub use learning::{Checked, HintStage, LONGEST_LOOK};
+pub use order::SolvedRun;
+pub use place::check_name;
+pub use progress::{Access, LessonProgress, access, beside, is_complete, next, unfinished};
+pub use runs::MeasuredRuns;
+pub use state::{CheckResult, KernelDid, Run, Status, StepProgress};
+
 pub use error::SessionError;
 pub use event::{Event, Record};
 pub use lock::Holder;

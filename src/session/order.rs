@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Scope, StepRef};
+use crate::session::{Event, Scope, StepRef};
 
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 1;
@@ -107,9 +107,7 @@ impl fmt::Display for Notice {
                 write!(f, "{by} opened the lesson {lesson} for you.")
             }
             Event::Message { from, text } => write!(f, "Message from {from}: {text}"),
-            Event::Solved { by, at } => {
-                write!(f, "{by} did the step {}/{} for you.", at.lesson, at.step)
-            }
+            Event::Solved { by, at } => write!(f, "{by} did the step {at} for you."),
             Event::Pinned {
                 by,
                 lesson: Some(lesson),
@@ -124,14 +122,11 @@ impl fmt::Display for Notice {
 
 fn describe(scope: &Scope) -> String {
     match scope {
-        Scope::Step(at) => format!("the step {}/{}", at.lesson, at.step),
+        Scope::Step(at) => format!("the step {at}"),
         Scope::Lessons(lessons) if lessons.len() == 1 => format!("the lesson {}", lessons.concat()),
         Scope::Lessons(lessons) => format!("the lessons {}", lessons.join(", ")),
         Scope::Steps(steps) => {
-            let names: Vec<String> = steps
-                .iter()
-                .map(|at| format!("{}/{}", at.lesson, at.step))
-                .collect();
+            let names: Vec<String> = steps.iter().map(ToString::to_string).collect();
             format!("the steps {}", names.join(", "))
         }
         Scope::All => "everything".into(),

@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use super::error::SessionError;
-use crate::run::folder::state_folder;
+use crate::run::state_folder;
+use crate::session::SessionError;
 
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
 
@@ -229,14 +229,6 @@ fn add_rights(path: &Path, rights: u32) -> Result<(), SessionError> {
         return Ok(());
     }
     fs::set_permissions(path, Permissions::from_mode(mode | rights)).map_err(io())
-}
-
-/// The name this machine gives itself.
-pub fn host_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
 }
 
 fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {

@@ -1,9 +1,7 @@
 //! What is open, what is done, and what comes next: the course's rules applied to a learner's state.
 
-use super::case::Standing;
-use super::event::{RunExit, StepRef};
-use super::state::{State, Status, StepProgress};
 use crate::lesson::{Course, Lesson, Step, StepKind, Verdict};
+use crate::session::{RunExit, Standing, State, Status, StepProgress, StepRef};
 
 /// Whether a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::error::SessionError;
-use super::state::{Run, State};
-use crate::lesson::case::{Deed, fix_of};
-use crate::lesson::course::FIXED;
-use crate::lesson::{Course, Outputs, RunName, Runs, Step, StepKind};
-use crate::run::finished::EVENTS;
-use crate::run::{FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::lesson::case::fix_of;
+use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind};
+use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::session::{Run, SessionError, State};
 
 /// Repeats of a command that are compared with each other; older ones are left aside.
 const MOST_REPEATS: usize = 12;
@@ -60,30 +57,25 @@ impl MeasuredRuns {
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
         let mut measured = Self::default();
-        for lesson in course.lessons() {
-            for step in &lesson.steps {
-                for (name, wanted) in names(&lesson.id, step) {
-                    let repeats = repeats(state, &lesson.id, &step.id, wanted);
+        for (lesson, step) in course.steps() {
+            for (name, wanted) in names(&lesson.id, step) {
+                let repeats = repeats(state, &lesson.id, &step.id, wanted);
+                let mut found = Repeats::default();
+                if let Some((id, newest)) = repeats.last() {
+                    found.recorded.clone_from(&newest.recording);
                     if matches!(step.kind, StepKind::Command { .. })
-                        && let Some((id, _)) = repeats.last()
                         && let Some(output) = output(&runs.folder().join(id))
                     {
                         measured.outputs.insert(name.clone(), output);
                     }
-                    let newest = repeats.last();
-                    let recorded = newest.and_then(|(_, run)| run.recording.clone());
-                    let mut found = Repeats {
-                        recorded,
-                        ..Repeats::default()
-                    };
-                    for (id, _) in &repeats {
-                        if let Some(run) = known(runs, id)? {
-                            found.runs.push(run);
-                            found.ids.push((*id).to_string());
-                        }
-                    }
-                    measured.runs.insert(name, found);
                 }
+                for (id, _) in &repeats {
+                    if let Some(run) = known(runs, id)? {
+                        found.runs.push(run);
+                        found.ids.push((*id).to_string());
+                    }
+                }
+                measured.runs.insert(name, found);
             }
         }
         Ok(measured)

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Record, RunExit, Scope, StepRef};
 use crate::lesson::Verdict;
+use crate::session::{AnswerGiven, Event, KernelTime, Record, RunExit, Scope, StepRef};
 
 /// The sum of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,12 +92,7 @@ pub enum KernelDid {
         /// Kinds of what was wrong.
         findings: Vec<String>,
     },
-    Timed {
-        device: String,
-        milliseconds: f64,
-        gigabytes_per_s: f64,
-        gigaflops_per_s: f64,
-    },
+    Timed(KernelTime),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,13 +103,6 @@ pub enum Status {
     Done,
     /// With the learner's reason.
     Skipped(String),
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AnswerGiven {
-    /// A number, or the position of a choice.
-    pub answer: f64,
-    pub correct: bool,
 }
 
 /// Who was thought to be to blame.
@@ -134,7 +122,7 @@ pub struct CheckResult {
     pub missed: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub target: String,
     pub command: Vec<String>,
@@ -253,10 +241,7 @@ impl State {
                     host: host.clone(),
                     at: at.clone(),
                     started: time.into(),
-                    exit: None,
-                    values: BTreeMap::new(),
-                    recording: None,
-                    sha256: None,
+                    ..Run::default()
                 };
                 self.runs.insert(run.clone(), started);
             }
@@ -277,17 +262,10 @@ impl State {
                 result.value = *value;
                 result.missed += u32::from(*verdict == Verdict::NotYet);
             }
-            Event::Answered {
-                at,
-                answer,
-                correct,
-            } => {
+            Event::Answered { at, given } => {
                 let step = self.at(at);
                 step.attempts += 1;
-                step.answers.push(AnswerGiven {
-                    answer: *answer,
-                    correct: *correct,
-                });
+                step.answers.push(given.clone());
             }
             Event::Suspected { at, suspect } => {
                 let step = self.at(at);
@@ -354,21 +332,13 @@ impl State {
             }
             Event::KernelTimed {
                 exercise,
-                device,
-                milliseconds,
-                gigabytes_per_s,
-                gigaflops_per_s,
+                timed,
                 sha256,
             } => self.kernels.push(KernelAttempt {
                 exercise: exercise.clone(),
                 time: time.into(),
                 sha256: sha256.clone(),
-                did: KernelDid::Timed {
-                    device: device.clone(),
-                    milliseconds: *milliseconds,
-                    gigabytes_per_s: *gigabytes_per_s,
-                    gigaflops_per_s: *gigaflops_per_s,
-                },
+                did: KernelDid::Timed(timed.clone()),
             }),
             Event::Pinned { lesson, .. } => self.pinned.clone_from(lesson),
             Event::Ordered { order, events } => {

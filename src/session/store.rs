@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use super::chain::{self, START};
-use super::error::SessionError;
-use super::event::{Event, FORMAT, Record, RunExit, StepRef};
+use super::chain::START;
+use super::event::FORMAT;
 use super::inbox::new_name;
-use super::lock::{self, Lock};
-use super::log::{self, Damage, Log};
-use super::place::{Place, check_name, host_name};
-use super::runs::{MeasuredRuns, events_file, known};
-use super::state::State;
+use super::lock::Lock;
+use super::log::Log;
+use super::runs::{events_file, known};
+use crate::base::{host_name, now};
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
+use crate::session::{
+    Damage, Event, MeasuredRuns, Place, Record, RunExit, SessionError, State, StepRef, chain,
+    check_name, lock, log,
+};
 
 /// A session this process holds. Dropping it writes the cache and lets the lock go.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct Session {
     runs: Arc<FinishedRuns>,
     log: Log,
     /// Events that happened but could not be written yet; they go first with the next write.
-    unsaved: Vec<Event>,
+    unsaved: Vec<Record>,
     /// What happened since somebody who follows last asked.
     news: Option<Vec<Record>>,
     damage: Vec<Damage>,
@@ -134,14 +136,14 @@ impl Session {
         for event in events {
             let record = Record {
                 n: self.state.records + 1,
-                time: log::now(),
+                time: now(),
                 event,
             };
             self.state.apply(&record);
             if let Some(news) = &mut self.news {
                 news.push(record.clone());
             }
-            self.unsaved.push(record.event);
+            self.unsaved.push(record);
         }
         self.save()
     }
@@ -264,7 +266,7 @@ impl Session {
             .map_err(SessionError::io("saving", &kept))?;
         let first = Record {
             n: self.state.records + 1,
-            time: log::now(),
+            time: now(),
             event: Event::Compacted {
                 format: FORMAT,
                 version: env!("CARGO_PKG_VERSION").into(),

@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Body, Phase, PhaseName};
-use super::reporter::Reporter;
 use crate::base::file;
 use crate::device;
+use crate::train::{Body, Phase, PhaseName, Reporter};
 
 /// How often the phase is reported.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use thiserror::Error;
 
-use super::event::DataSource;
 use crate::model::ModelConfig;
+use crate::train::DataSource;
 
 /// Byte values, the tokens of a text.
 pub const BYTE_TOKENS: usize = 256;

@@ -2,15 +2,13 @@
 
 use anyhow::Result;
 
-use super::data::Batch;
-use super::event::{Activations, Body, RankCheck};
-use super::matrix_products::MatrixProducts;
-use super::options::{Options, Synchronize};
-use super::stop::StopSignal;
-use super::telemetry::{LaunchCount, MemoryUse, Trace};
-use crate::base::device_facts::DeviceFacts;
+use crate::base::DeviceFacts;
 use crate::device::Backend;
 use crate::model::Weights;
+use crate::train::{
+    Activations, Batch, Body, LaunchCount, MatrixProducts, MemoryUse, Options, RankCheck,
+    StopSignal, Synchronize, Trace,
+};
 
 /// The device of an engine, opened; no model is on it yet.
 pub trait EngineDevice {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::matrix_products::MatrixProducts;
-use crate::base::device_facts::DeviceFacts;
+use crate::base::DeviceFacts;
 use crate::model::{ModelConfig, Recipe};
+use crate::train::MatrixProducts;
 
 /// Version of the event stream; it changes when a reader of the old one would misread the new one.
 pub const VERSION: u32 = 1;

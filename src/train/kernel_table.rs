@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use burn::cubecl::config::{TypeNameFormatLevel, type_name_format};
 
-use super::event::{Kernel, Kernels, PartWork, Parts};
-use super::telemetry::{KernelLaunch, Trace};
 use crate::model::Part;
 use crate::model::work::Work;
+use crate::train::{Kernel, KernelLaunch, Kernels, PartWork, Parts, Trace};
 
 /// Sums a pass per kernel and part, the longest first.
 pub fn kernels(trace: &Trace) -> Kernels {

@@ -16,6 +16,12 @@ pub(crate) mod telemetry;
 mod trace;
 mod training;
 
+pub use event::{
+    Activations, Body, DataSource, Event, Failure, FailureCode, Hello, Kernel, Kernels, Note,
+    PartWork, Parts, Phase, PhaseName, RankCheck, Repeatability, Sample, Spread, Step, Summary,
+};
+pub use telemetry::{KernelLaunch, LaunchCount, MemoryUse, Trace, process_peak};
+
 pub(crate) use data::{Batch, Data, DataError};
 pub(crate) use engine::{Engine, EngineDevice, Evaluation, Profiling, StepResult, StepTimes};
 pub use matrix_products::MatrixProducts;

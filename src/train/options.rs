@@ -8,15 +8,12 @@ use std::sync::Arc;
 use burn::tensor::FloatDType;
 use tinyllama_kernels::adamw::Hyperparameters;
 
-use super::data::{Batch, Data};
-use super::event::{self, Hello, RankPlan};
-use super::matrix_products::MatrixProducts;
-use super::stop::StopReason;
-use crate::base::device_facts::DeviceFacts;
-use crate::base::locale;
-use crate::base::named::named;
+use super::event::RankPlan;
+use crate::base::named;
+use crate::base::{DeviceFacts, locale};
 use crate::device::{Backend, BackendChoice};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
+use crate::train::{Batch, Data, Hello, MatrixProducts, StopReason, event};
 
 /// Decay of the moments and what is added to the root of the second: PyTorch's defaults, which the workshop uses.
 const BETAS: [f64; 2] = [0.9, 0.999];

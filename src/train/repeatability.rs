@@ -2,10 +2,8 @@
 
 use anyhow::Result;
 
-use super::data::Batch;
-use super::engine::{Engine, Evaluation};
-use super::event::Repeatability;
-use crate::base::statistics::relative_difference;
+use crate::base::relative_difference;
+use crate::train::{Batch, Engine, Evaluation, Repeatability};
 
 /// Computes loss and gradients of `batch` twice without updating anything, and compares them. Also says how many
 /// parameters got a gradient that is not zero.

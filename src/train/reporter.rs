@@ -4,9 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::event::{Body, Event, Failure, Note, Phase, PhaseName, Step};
-use super::stop::{StopReason, StopSignal};
-use super::tally::Tally;
+use crate::train::{
+    Body, Event, Failure, Note, Phase, PhaseName, Step, StopReason, StopSignal, Tally,
+};
 
 /// Takes the events of a run, in order.
 pub trait EventSink: Send {

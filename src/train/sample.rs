@@ -3,8 +3,7 @@
 use anyhow::Result;
 
 use super::data::BYTE_TOKENS;
-use super::engine::Engine;
-use super::event::Sample;
+use crate::train::{Engine, Sample};
 
 /// Bytes of the text shown to the model before it goes on by itself.
 pub const PROMPT_BYTES: usize = 32;

@@ -1,9 +1,8 @@
 //! What a run has done so far, kept so that a summary can be given at any moment.
 
-use super::event::{RankCheck, Repeatability, Spread, Step, Summary};
-use super::telemetry::process_peak;
-use crate::base::statistics::quantile;
+use crate::base::quantile;
 use crate::model::ModelConfig;
+use crate::train::{RankCheck, Repeatability, Spread, Step, Summary, process_peak};
 
 /// The steps done so far.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::kernel_table::short_name;
-use super::telemetry::Trace;
+use crate::train::Trace;
 
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;

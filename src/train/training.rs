@@ -3,16 +3,14 @@
 use anyhow::{Context as _, Result};
 
 use super::compile_progress::CompileProgress;
-use super::data::{Batch, Data};
-use super::engine::{Engine, EngineDevice, Profiling, StepResult};
-use super::event::{Body, PhaseName, RankStep, Step};
-use super::options::{Options, Synchronize, TrainingEnd, dtype_name};
-use super::reporter::Reporter;
-use super::stop::StopSignal;
-use super::telemetry::Trace;
-use super::{kernel_table, repeatability, sample, trace};
+use super::event::RankStep;
 use crate::device::ranges;
 use crate::model::{Weights, work};
+use crate::train::{
+    Batch, Body, Data, Engine, EngineDevice, Options, PhaseName, Profiling, Reporter, Step,
+    StepResult, StopSignal, Synchronize, Trace, TrainingEnd, dtype_name, kernel_table,
+    repeatability, sample, trace,
+};
 
 /// Trains and emits every event but the first and the last.
 ///

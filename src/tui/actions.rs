@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use super::keys::{Action, Area, Binding, Key, KeyMap};
-use super::message::Effect;
-use super::model::{Here, Model};
-use super::panel::PanelAction;
+use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
 use super::update::act::{
     act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, suspend, view,
@@ -20,6 +17,7 @@ use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
+use crate::tui::{Action, Area, Effects, Here, Key, KeyMap, Model, PanelAction};
 
 /// An action, its usual keys, what it does in words, and how.
 pub type Deed = (Action, &'static str, &'static str, Do);
@@ -29,9 +27,9 @@ type Motion = (PanelAction, &'static str, &'static str);
 
 #[derive(Clone, Copy)]
 pub enum Do {
-    Any(fn(&mut Model) -> Vec<Effect>),
+    Any(fn(&mut Model) -> Effects),
     /// What needs a step that is open.
-    Step(fn(&mut Model, &Here) -> Vec<Effect>),
+    Step(fn(&mut Model, &Here) -> Effects),
 }
 
 /// What can be done in an area.
@@ -39,7 +37,7 @@ struct Table {
     area: Area,
     deeds: &'static [&'static [Deed]],
     motions: &'static [&'static [Motion]],
-    moved: fn(&mut Model, PanelAction) -> Vec<Effect>,
+    moved: fn(&mut Model, PanelAction) -> Effects,
 }
 
 use Action::*;
@@ -207,10 +205,8 @@ impl Default for KeyMap {
 }
 
 /// Carries out an action of an area, whether a key or the palette asked for it.
-pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Vec<Effect> {
-    let Some(table) = TABLES.iter().find(|table| table.area == area) else {
-        return Vec::new();
-    };
+pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Effects {
+    let table = TABLES.iter().find(|table| table.area == area)?;
     if let Move(motion) = action {
         return (table.moved)(model, motion);
     }
@@ -219,10 +215,9 @@ pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Vec<Effect> {
         Some(Any(act)) => act(model),
         Some(Step(act)) => {
             let course = Arc::clone(&model.course);
-            model
-                .here(&course)
-                .map_or_else(Vec::new, |here| act(model, &here))
+            let here = model.here(&course)?;
+            act(model, &here)
         }
-        None => Vec::new(),
+        None => None,
     }
 }

@@ -7,9 +7,9 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use super::message::Message;
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
+use crate::tui::Message;
 use crate::tutor::Options;
 
 /// What such work needs of the tutor.

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-use super::theme::Theme;
+use crate::tui::Theme;
 
 /// Longer code is shown plain: colours are not worth waiting for.
 const MOST_LINES: usize = 2000;

@@ -5,23 +5,14 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use super::desk::{Desk, Work};
-use super::highlight::Highlighter;
-use super::model::run::Run;
-use super::panel::Panel;
-use crate::lesson::quiz::{Answer, Marked};
+use crate::lesson::{Answer, Marked};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
-use crate::run::Told;
-use crate::run::play::Speed;
-use crate::session::Record;
-use crate::session::event::{RunExit, StepRef};
-use crate::session::kernel::Tried;
-use crate::session::learning::{Checked, HintStage};
-use crate::session::runs::MeasuredRuns;
-use crate::tutor::profile::Prepared;
-use crate::tutor::{Ending, Job};
+use crate::run::{Speed, Told};
+use crate::session::{Checked, HintStage, MeasuredRuns, Record, RunExit, StepRef, Tried};
+use crate::tui::{Desk, Highlighter, Panel, Run, Work};
+use crate::tutor::{Ending, Job, Prepared};
 
 /// A run of this tutor, from when it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -177,6 +168,14 @@ pub enum Effect {
     Work(Work),
     Suspend,
     Redraw,
+}
+
+/// Nothing where nothing is to be done.
+pub type Effects = Option<Vec<Effect>>;
+
+/// One after the other.
+pub fn both(first: Effects, second: Effects) -> Effects {
+    Some([first, second].into_iter().flatten().flatten().collect())
 }
 
 impl Effect {

@@ -19,6 +19,35 @@ pub mod theme;
 pub mod update;
 pub mod view;
 
+pub use actions::{Deed, Do};
+pub use desk::{Desk, Work};
+pub use highlight::Highlighter;
+pub use keys::{Action, Area, Key, KeyMap};
+pub use markdown::wrap::{hanging, wrap, wrap_plain};
+pub use message::{
+    Effect, Effects, HandOver, Message, News, ProfileMessage, Reply, Request, RunId, both,
+};
+pub use model::outline::Row;
+pub use model::overlay::{Ask, Confirm, List, Overlay, Palette, Shelved};
+pub use model::run::{Phase, Played, Run};
+pub use model::step::{Reveal, StepView};
+pub use model::{Here, Model, Screen};
+pub use pane::Pane;
+pub use panel::{Command, Cursor, Panel, PanelAction, Scroll, Tabs};
+pub use panels::compare::{ComparePanel, ComparedRun};
+pub use panels::page::{Page, Text};
+pub use panels::plot::{Axis, Plot, Scale, Series, Shape};
+pub use panels::roofline::RooflinePanel;
+pub use panels::table::{Cell, Table, Tone};
+pub use panels::text::{
+    NOT_REPORTED, PARTS_OF_A_STEP, bar, both_ends, count, cut, duration, grouped, labelled,
+    milliseconds, name_lines, paragraph, width,
+};
+pub use run_view::{EarlierRun, Prediction, RunContext, RunView};
+pub use runtime::Screenful;
+pub use theme::Theme;
+pub use view::{text_area, verdict};
+
 pub use runtime::run;
 #[cfg(test)]
 pub use tests::{script, sheet};

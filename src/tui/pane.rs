@@ -5,10 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::highlight::Highlighter;
-use super::markdown;
-use super::panels::text::{cut, paragraph};
-use super::theme::Theme;
+use crate::tui::{Highlighter, Theme, cut, markdown, paragraph};
 
 /// What draws has one, and writes nowhere else.
 pub struct Pane<'a> {

@@ -6,11 +6,7 @@ use std::fmt;
 
 use ratatui::text::{Line, Span};
 
-use super::keys::Area;
-use super::message::Effect;
-use super::pane::Pane;
-use super::panels::text::width;
-use super::theme::Theme;
+use crate::tui::{Area, Effects, Pane, Theme, width};
 
 /// What a learner can do in a list, a text or figures. Which key does it is the key map's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,8 +66,8 @@ pub trait Panel: fmt::Debug + Send {
     fn act(&mut self, action: PanelAction) -> bool;
 
     /// What is to be done outside of it when it is asked to act.
-    fn effects(&self, _action: PanelAction) -> Vec<Effect> {
-        Vec::new()
+    fn effects(&self, _action: PanelAction) -> Effects {
+        None
     }
 
     /// What can be done now, most useful first. Scrolling by lines and pages goes without saying.

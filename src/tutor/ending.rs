@@ -1,7 +1,7 @@
 //! How a run ended, in words, and what to do about it.
 
 use crate::run::{Ended, RunExit, UsageError, signal_name};
-use crate::train::event::Failure;
+use crate::train::Failure;
 
 const WRONG_FLAGS: &str = "The flags were not understood: change them and run it again.";
 

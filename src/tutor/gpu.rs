@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Options;
+use crate::tutor::Options;
 
 /// Where the system keeps GPUs: AMD's and NVIDIA's compute drivers, any that draws, and those of a Windows host.
 const DEVICES: [&str; 4] = [

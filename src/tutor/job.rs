@@ -1,11 +1,9 @@
 //! What a step starts: a run of a target, or a command of the tutor.
 
-use crate::lesson::case::{Case, Deed};
-use crate::lesson::{Command, Step, StepKind};
+use crate::lesson::{Case, Command, Deed, Step, StepKind};
 use crate::recording::{Library, RecordingError, documents};
 use crate::run::{Launcher, RunSpec, Start, Tape, UsageError};
-
-use super::options::Options;
+use crate::tutor::Options;
 
 /// Something that is started and seen to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

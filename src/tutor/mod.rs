@@ -13,6 +13,11 @@ pub mod say;
 pub mod signals;
 pub mod turns;
 
+pub use job::{Recorded, own_flags, recorded, tape};
+pub use profile::{Prepared, folder_for, note_profile};
+pub use signals::{Face, SharedSession, watch};
+pub use turns::Turn;
+
 pub use ending::Ending;
 pub use error::TutorError;
 pub use job::Job;

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::base::table::shortened;
-use crate::base::units::figure;
+use crate::base::{figure, shortened};
 
 /// Lines of a document that are shown; the whole stands in the session's files.
 const MOST_LINES: usize = 60;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lesson::{Course, Step, StepKind};
-use crate::run::spec::{RunSpec, UsageError, split};
+use crate::run::{RunSpec, UsageError, split};
 
 /// Flags that change how long and how loudly a run goes, but no kernel of it.
 const CIRCUMSTANCES: [&str; 10] = [

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::options::Options;
-use crate::base::file::inside;
+use crate::base::inside;
 use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::commands::{Request, Tool, build};
@@ -12,10 +11,9 @@ use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{ReportOptions, report};
-use crate::run::folder::RunRecord;
-use crate::run::{FinishedRuns, RunExit, RunFolder, RunSpec, UsageError};
-use crate::session::event::StepRef;
-use crate::session::{Session, SessionError};
+use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec, UsageError};
+use crate::session::{Session, SessionError, StepRef};
+use crate::tutor::Options;
 
 /// Lines of each table of an import.
 const TABLE_ROWS: usize = 15;

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::lesson::check::{Runs, exact, recorded};
-use crate::lesson::{Course, Quantity};
+use crate::lesson::{Course, Quantity, Runs, exact, recorded};
 use crate::recording::label;
-use crate::session::progress::{LessonProgress, progress};
-use crate::session::state::{State, StepProgress};
-use crate::train::event::{Body, Event};
+use crate::session::progress::progress;
+use crate::session::{LessonProgress, State, StepProgress};
+use crate::train::{Body, Event};
 
 /// `3 min of 9` for a lesson.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {

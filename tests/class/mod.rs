@@ -7,12 +7,10 @@ use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tinyllama_tutor::inside::lesson::quiz::{Answer, Quiz};
-use tinyllama_tutor::inside::lesson::{Course, Lesson, Source, Step, StepKind};
+use tinyllama_tutor::inside::lesson::{Answer, Course, Lesson, Quiz, Source, Step, StepKind};
 use tinyllama_tutor::inside::model::{Preset, Recipe};
-use tinyllama_tutor::inside::session::event::{RunExit, StepRef};
-use tinyllama_tutor::inside::session::{Place, Session};
-use tinyllama_tutor::inside::train::event::{
+use tinyllama_tutor::inside::session::{Place, RunExit, Session, StepRef};
+use tinyllama_tutor::inside::train::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
 };
 

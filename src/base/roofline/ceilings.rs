@@ -5,9 +5,9 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Bound, NEAR, Point};
-use crate::base::named::named;
-use crate::base::units::rate;
+use super::{Bound, NEAR};
+use crate::base::named;
+use crate::base::{Point, rate};
 
 /// What a line limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ mod text;
 
 use serde::Serialize;
 
-use crate::base::named::named;
+use crate::base::named;
 
 pub use ceilings::{Ceiling, Ceilings, Judgement, Roof, Source};
 pub use picture::Picture;

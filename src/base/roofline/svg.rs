@@ -1,8 +1,7 @@
 //! The diagram as SVG: by itself in a file, without script and font, or as a part of a page.
 
-use super::{Bound, Picture, Point, Roofline, Source};
-use crate::base::foreign::Html as Text;
-use crate::base::units::rate;
+use super::{Bound, Source};
+use crate::base::{Html as Text, Picture, Point, Roofline, rate};
 
 /// Units of the drawing.
 pub const WIDTH: f64 = 760.0;

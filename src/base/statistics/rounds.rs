@@ -5,9 +5,9 @@
 //! the interval is Student's t over rounds. A bootstrap over three to ten blocks would be far too narrow: with three rounds it
 //! knows only ten different resamples.
 
-use super::{
-    Basis, CompareError, Interval, LEAST_RUNS, Series, check_confidence, half_width,
-    ratio_of_medians, student_quantile,
+use super::{check_confidence, student_quantile};
+use crate::base::{
+    Basis, CompareError, Interval, LEAST_RUNS, Series, half_width, ratio_of_medians,
 };
 
 /// More rounds than this are not worth proposing.

@@ -14,7 +14,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-pub use crate::report::words::plural;
+pub use crate::base::units::plural;
 pub use flags::{Flags, Measure, Sweep, TIMED, positive, switches};
 pub use grid::{Column, Grid, Sizes};
 pub use kept::kept_run;

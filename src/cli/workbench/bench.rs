@@ -16,6 +16,7 @@ use crate::device::ceilings::{self, Level, Measured};
 use crate::device::driver::Driver;
 use crate::run::{UsageError, folder};
 use crate::session::Event;
+use crate::session::event::KernelTime;
 use crate::workbench::bench::{self, Benched, Reached, Timed};
 use crate::workbench::file::File;
 use crate::workbench::gpu;
@@ -64,10 +65,12 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     let note = timed.first().and_then(|own| {
         args.record(Event::KernelTimed {
             exercise: exercise.name.clone(),
-            device: device.clone(),
-            milliseconds: own.milliseconds,
-            gigabytes_per_s: own.gigabytes_per_s,
-            gigaflops_per_s: own.gigaflops_per_s,
+            timed: KernelTime {
+                device: device.clone(),
+                milliseconds: own.milliseconds,
+                gigabytes_per_s: own.gigabytes_per_s,
+                gigaflops_per_s: own.gigaflops_per_s,
+            },
             sha256: file.digest(),
         })
     });

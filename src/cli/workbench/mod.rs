@@ -19,6 +19,7 @@ use crate::base::locale;
 use crate::base::table::push_wrapped;
 use crate::device::{BackendChoice, DeviceError, open_driver_of};
 use crate::run::{Launcher, NotStarted, RunExit, UsageError};
+use crate::session::event::KernelTime;
 use crate::session::kernel::Tried;
 use crate::session::state::{KernelDid, State};
 use crate::session::{Event, Session, store};
@@ -347,7 +348,7 @@ fn standing(state: &State, exercise: &Exercise) -> (usize, bool, Option<f64>) {
     let passed =
         mine().any(|attempt| matches!(attempt.did, KernelDid::Checked { passed: true, .. }));
     let times = mine().filter_map(|attempt| match attempt.did {
-        KernelDid::Timed { milliseconds, .. } => Some(milliseconds),
+        KernelDid::Timed(KernelTime { milliseconds, .. }) => Some(milliseconds),
         KernelDid::Checked { .. } => None,
     });
     let checks = mine().filter(|attempt| matches!(attempt.did, KernelDid::Checked { .. }));

@@ -1,11 +1,10 @@
 //! Whether a step's golden path fits its kind.
 
 use super::lesson::LessonCheck;
-use crate::lesson::course::{Golden, Step, StepKind};
-use crate::lesson::locate::Part;
+use crate::lesson::{Golden, Step, StepKind};
 
 impl LessonCheck<'_> {
-    pub(super) fn golden(&mut self, index: usize, step: &Step) {
+    pub(super) fn golden(&mut self, at: &str, step: &Step) {
         let Golden {
             number,
             flags,
@@ -21,44 +20,32 @@ impl LessonCheck<'_> {
             StepKind::Profile { .. } => (true, "import", import.is_some()),
             _ => (false, "", false),
         };
-        let given = [
-            number.is_some(),
-            flags.is_some(),
-            text.is_some(),
-            import.is_some(),
-        ];
-        let count = given.iter().filter(|given| **given).count();
+        let given = [number.is_some(), flags.is_some(), text.is_some()];
+        let given = given.into_iter().chain([import.is_some()]);
+        let count = given.filter(|given| *given).count();
+        let path = format!("{at}/golden");
         if needed && !has {
-            self.refuse_in_step(
-                index,
-                &[Part::Key("golden")],
-                format!("the golden path of this step is its `{wanted}`"),
-            );
+            let message = format!("the golden path of this step is its `{wanted}`");
+            self.refuse(&path, message);
         } else if count > usize::from(has) {
-            let allowed = if wanted.is_empty() {
-                "nothing".into()
-            } else {
-                format!("`{wanted}`")
+            let allowed = match wanted {
+                "" => "nothing".into(),
+                wanted => format!("`{wanted}`"),
             };
-            self.refuse_in_step(
-                index,
-                &[Part::Key("golden")],
-                format!("the golden path of this kind of step holds {allowed}"),
-            );
+            let message = format!("the golden path of this kind of step holds {allowed}");
+            self.refuse(&path, message);
         }
         if number.is_some_and(|number| !number.is_finite()) {
-            self.refuse_in_step(index, &[Part::Key("golden")], "the number is not finite");
+            self.refuse(&path, "the number is not finite");
         }
         let is_goal = matches!(
             step.kind,
             StepKind::Run { editable: true, .. } | StepKind::Command { editable: true, .. }
         );
         if is_goal && step.checked().next().is_none() {
-            self.refuse_in_step(
-                index,
-                &[],
-                "flags a learner has to change need a check that tells when they are right",
-            );
+            let message =
+                "flags a learner has to change need a check that tells when they are right";
+            self.refuse(at, message);
         }
     }
 }

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{id, is_id};
-use crate::lesson::case::Case;
-use crate::lesson::course::{Course, Lesson, Step, StepKind};
+use super::id;
 use crate::lesson::file::File;
 use crate::lesson::impossible::{impossible, quiz_problems};
-use crate::lesson::live;
-use crate::lesson::locate::Part;
-use crate::lesson::problem::Problem;
+use crate::lesson::{Case, Course, Lesson, Problem, Step, StepKind, is_id, live};
 use crate::targets;
 
 /// A lesson may take this much longer than planned before it is called too long.
@@ -30,91 +26,65 @@ impl LessonCheck<'_> {
         self.length();
         let mut ids = BTreeSet::new();
         for (index, step) in self.lesson.steps.iter().enumerate() {
-            let path = [Part::Key("steps"), Part::Index(index), Part::Key("id")];
-            id(&step.id, &mut ids, "step", self.file, &path, self.problems);
-            self.step(index, step);
+            let at = format!("steps/{index}");
+            self.id(&step.id, &mut ids, "step", &format!("{at}/id"));
+            self.step(&at, index, step);
         }
         if self.lesson.objectives.is_empty() {
-            self.refuse(
-                &[Part::Key("objectives")],
-                "a lesson states at least one objective",
-            );
+            self.refuse("objectives", "a lesson states at least one objective");
         }
         if self.lesson.steps.is_empty() {
-            self.refuse(&[Part::Key("steps")], "a lesson has at least one step");
+            self.refuse("steps", "a lesson has at least one step");
         }
     }
 
-    pub(super) fn refuse(&mut self, path: &[Part], message: impl Into<String>) {
+    pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(self.file.problem(path, message));
     }
 
-    pub(super) fn refuse_in_step(
-        &mut self,
-        index: usize,
-        path: &[Part],
-        message: impl Into<String>,
-    ) {
-        let mut full = vec![Part::Key("steps"), Part::Index(index)];
-        full.extend_from_slice(path);
-        self.refuse(&full, message);
+    fn id(&mut self, text: &str, seen: &mut BTreeSet<String>, what: &str, path: &str) {
+        self.problems.extend(id(text, seen, what, self.file, path));
     }
 
     fn length(&mut self) {
         let (planned, estimated) = (self.lesson.minutes, self.lesson.estimated_minutes());
         if planned > MOST_MINUTES {
-            self.refuse(
-                &[Part::Key("minutes")],
-                format!("{planned} minutes: a lesson has at most {MOST_MINUTES}; split it"),
-            );
+            let message =
+                format!("{planned} minutes: a lesson has at most {MOST_MINUTES}; split it");
+            self.refuse("minutes", message);
         } else if estimated > LEEWAY * f64::from(planned) {
             let message = format!(
                 "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
             );
-            self.refuse(&[Part::Key("minutes")], message);
+            self.refuse("minutes", message);
         }
     }
 
-    fn step(&mut self, index: usize, step: &Step) {
-        self.text(index, step);
+    /// `at` is the way to the step in its file.
+    fn step(&mut self, at: &str, index: usize, step: &Step) {
+        self.text(at, index, step);
         if let Some(recording) = &step.recording
             && !is_id(recording)
         {
             let message = format!("`{recording}` is no id of a recording");
-            self.refuse_in_step(index, &[Part::Key("recording")], message);
+            self.refuse(&format!("{at}/recording"), message);
         }
-        self.golden(index, step);
+        self.golden(at, step);
         let mut checks = BTreeSet::new();
         for (c, check) in step.checks.iter().enumerate() {
-            let at = [
-                Part::Key("steps"),
-                Part::Index(index),
-                Part::Key("checks"),
-                Part::Index(c),
-            ];
-            id(
-                &check.id,
-                &mut checks,
-                "check",
-                self.file,
-                &[&at[..], &[Part::Key("id")]].concat(),
-                self.problems,
-            );
+            let at = format!("{at}/checks/{c}");
+            self.id(&check.id, &mut checks, "check", &format!("{at}/id"));
             for message in impossible(check) {
                 self.refuse(&at, message);
             }
-            self.measured_before(
-                index + 1,
-                &check.measure,
-                &[&at[..], &[Part::Key("measure")]].concat(),
-            );
+            self.measured_before(index + 1, &check.measure, &format!("{at}/measure"));
         }
         for (h, hint) in step.hints.iter().enumerate() {
             if let Some(after) = &hint.after
                 && !step.checked().any(|(id, _)| id == after)
             {
-                let path = [Part::Key("hints"), Part::Index(h), Part::Key("after")];
-                self.refuse_in_step(index, &path, format!("this step has no check `{after}`"));
+                let message = format!("this step has no check `{after}`");
+                self.refuse(&format!("{at}/hints/{h}/after"), message);
             }
         }
         match &step.kind {
@@ -124,49 +94,38 @@ impl LessonCheck<'_> {
                 if !targets::names().any(|known| known == target) =>
             {
                 let names: Vec<&str> = targets::names().collect();
-                let message = format!(
-                    "there is no target `{target}`; there are: {}",
-                    names.join(", ")
-                );
-                self.refuse_in_step(index, &[Part::Key("target")], message);
+                let names = names.join(", ");
+                let message = format!("there is no target `{target}`; there are: {names}");
+                self.refuse(&format!("{at}/target"), message);
             }
-            StepKind::Predict { measure } => self.prediction(index, measure),
-            StepKind::Compare { runs, .. } => self.compared(index, runs),
+            StepKind::Predict { measure } => self.prediction(at, index, measure),
+            StepKind::Compare { runs, .. } => self.compared(at, index, runs),
             StepKind::Run {
                 against: Some(run), ..
-            } => {
-                let path = [Part::Key("steps"), Part::Index(index), Part::Key("against")];
-                if !self.is_made(run, index) {
-                    self.refuse(&path, format!("no run of this name comes before: `{run}`"));
-                }
+            } if !self.is_made(run, index) => {
+                let message = format!("no run of this name comes before: `{run}`");
+                self.refuse(&format!("{at}/against"), message);
             }
             StepKind::Command { expects, .. } => {
                 let mut ids = BTreeSet::new();
                 for (e, expect) in expects.iter().enumerate() {
-                    let at = [
-                        Part::Key("steps"),
-                        Part::Index(index),
-                        Part::Key("checks"),
-                        Part::Index(e),
-                    ];
-                    id(&expect.id, &mut ids, "check", self.file, &at, self.problems);
+                    self.id(&expect.id, &mut ids, "check", &format!("{at}/checks/{e}"));
                 }
             }
             StepKind::Quiz(quiz) => {
                 for (path, message) in quiz_problems(quiz) {
-                    self.refuse_in_step(index, &path, message);
+                    self.refuse(&format!("{at}/{path}"), message);
                 }
                 if let Some(of) = quiz.asks_of() {
-                    let path = [Part::Key("steps"), Part::Index(index)];
-                    self.output_before(index, of, &path);
+                    self.output_before(index, of, at);
                 }
             }
             _ => {}
         }
     }
 
-    fn text(&mut self, index: usize, step: &Step) {
-        let path = [Part::Key("text")];
+    fn text(&mut self, at: &str, index: usize, step: &Step) {
+        let path = format!("{at}/text");
         let measurements = match &step.kind {
             StepKind::Investigate(case) => &case.measurements[..],
             _ => &[],
@@ -178,29 +137,23 @@ impl LessonCheck<'_> {
             .chain(shown.flat_map(|text| live::values(text).map(|value| (value, index + 1))))
             .collect();
         for (value, end) in values {
-            let full = [&[Part::Key("steps"), Part::Index(index)], &path[..]].concat();
             match live::Value::parse(value, &self.lesson.id) {
-                Ok(live::Value::Run(quantity)) => self.measured_before(end, &quantity, &full),
+                Ok(live::Value::Run(quantity)) => self.measured_before(end, &quantity, &path),
                 Ok(live::Value::Output(figure, _)) => {
-                    self.output_before(index, &figure.step, &full)
+                    self.output_before(index, &figure.step, &path)
                 }
                 Ok(live::Value::Known(_)) => {}
-                Err(message) => {
-                    self.refuse_in_step(index, &path, format!("`{{{{ {value} }}}}`: {message}"))
-                }
+                Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
             }
         }
         for page in linked_pages(&step.text) {
             if !self.course.reference.contains_key(page) {
-                self.refuse_in_step(
-                    index,
-                    &path,
-                    format!("it links to reference/{page}, which does not exist"),
-                );
+                let message = format!("it links to reference/{page}, which does not exist");
+                self.refuse(&path, message);
             }
         }
         if step.text.trim().is_empty() {
-            self.refuse_in_step(index, &path, "the text is empty");
+            self.refuse(&path, "the text is empty");
         }
     }
 }

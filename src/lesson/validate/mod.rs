@@ -6,12 +6,8 @@ mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::course::Course;
-use super::document::WorkshopDocument;
 use super::file::File;
-use super::locate::Part;
-use super::problem::Problem;
-use super::source::Source;
+use crate::lesson::{Course, Problem, Source, WorkshopDocument};
 use lesson::LessonCheck;
 
 /// Lower-case letters, digits and hyphens; safe as a file's name.
@@ -36,41 +32,23 @@ pub(super) fn workshop(
     let mut sessions = BTreeSet::new();
     let mut lessons = BTreeSet::new();
     for (s, session) in workshop.sessions.iter().enumerate() {
-        let at = |rest: &[Part<'static>]| [&[Part::Key("sessions"), Part::Index(s)], rest].concat();
-        id(
-            &session.id,
-            &mut sessions,
-            "session",
-            file,
-            &at(&[Part::Key("id")]),
-            problems,
-        );
-        for (l, lesson) in session.lessons.iter().enumerate() {
-            id(
-                lesson,
-                &mut lessons,
-                "lesson",
-                file,
-                &at(&[Part::Key("lessons"), Part::Index(l)]),
-                problems,
-            );
-        }
-        for (p, planned) in session.planned.iter().enumerate() {
-            let path = at(&[Part::Key("planned"), Part::Index(p), Part::Key("id")]);
-            id(&planned.id, &mut lessons, "lesson", file, &path, problems);
+        let at = |rest: String| format!("sessions/{s}/{rest}");
+        let path = at("id".into());
+        problems.extend(id(&session.id, &mut sessions, "session", file, &path));
+        let listed = session.lessons.iter().enumerate();
+        let listed = listed.map(|(l, lesson)| (lesson, format!("lessons/{l}")));
+        let planned = session.planned.iter().enumerate();
+        let planned = planned.map(|(p, planned)| (&planned.id, format!("planned/{p}/id")));
+        for (lesson, path) in listed.chain(planned) {
+            problems.extend(id(lesson, &mut lessons, "lesson", file, &at(path)));
         }
         if is_id(&session.id) {
             for name in source.files(&session.id, "yaml") {
-                let listed = session
-                    .lessons
-                    .iter()
-                    .any(|lesson| name == format!("{lesson}.yaml"));
-                if !listed {
-                    let message = format!(
-                        "the file {}/{name} is in no session's `lessons`",
-                        session.id
-                    );
-                    problems.push(file.problem(&at(&[Part::Key("lessons")]), message));
+                let mut listed = session.lessons.iter();
+                if !listed.any(|lesson| name == format!("{lesson}.yaml")) {
+                    let folder = &session.id;
+                    let message = format!("the file {folder}/{name} is in no session's `lessons`");
+                    problems.push(file.problem(&at("lessons".into()), message));
                 }
             }
         }
@@ -94,12 +72,9 @@ pub(super) fn course(
             .chain(session.planned.iter().map(|planned| planned.minutes))
             .sum();
         if sum > session.minutes {
-            let path = [Part::Key("sessions"), Part::Index(s), Part::Key("minutes")];
-            let message = format!(
-                "the lessons take {sum} minutes, the session {}",
-                session.minutes
-            );
-            problems.push(workshop.problem(&path, message));
+            let planned = session.minutes;
+            let message = format!("the lessons take {sum} minutes, the session {planned}");
+            problems.push(workshop.problem(&format!("sessions/{s}/minutes"), message));
         }
     }
     for lesson in course.lessons() {
@@ -121,15 +96,12 @@ fn id(
     seen: &mut BTreeSet<String>,
     what: &str,
     file: &File,
-    path: &[Part],
-    problems: &mut Vec<Problem>,
-) {
+    path: &str,
+) -> Option<Problem> {
     if !is_id(id) {
-        problems.push(
-            file.problem(path, format!("`{id}` is no id"))
-                .with_help(ID_RULE),
-        );
-    } else if !seen.insert(id.to_string()) {
-        problems.push(file.problem(path, format!("there are two {what}s with the id `{id}`")));
+        let problem = file.problem(path, format!("`{id}` is no id"));
+        return Some(problem.with_help(ID_RULE));
     }
+    let is_new = seen.insert(id.to_string());
+    (!is_new).then(|| file.problem(path, format!("there are two {what}s with the id `{id}`")))
 }

@@ -3,35 +3,26 @@
 use std::collections::BTreeSet;
 
 use super::lesson::LessonCheck;
-use crate::lesson::course::{Course, FIXED, Step, StepKind};
-use crate::lesson::locate::Part;
-use crate::lesson::quantity::{Quantity, RunName};
+use crate::lesson::{Course, FIXED, Quantity, RunName, Step, StepKind};
 
 impl LessonCheck<'_> {
     pub(super) fn requires(&mut self) {
         for (i, required) in self.lesson.requires.iter().enumerate() {
-            let path = [Part::Key("requires"), Part::Index(i)];
+            let path = format!("requires/{i}");
             if !self.is_listed(required) {
                 self.refuse(&path, format!("there is no lesson `{required}`"));
             } else if let Some(way) = way(self.course, required, &self.lesson.id) {
-                let circle = way.join(" -> ");
-                self.refuse(
-                    &path,
-                    format!(
-                        "this lesson would wait for itself: {} -> {circle}",
-                        self.lesson.id
-                    ),
-                );
+                let (own, circle) = (&self.lesson.id, way.join(" -> "));
+                let message = format!("this lesson would wait for itself: {own} -> {circle}");
+                self.refuse(&path, message);
             }
         }
     }
 
     /// Also true of a lesson whose file could not be read.
     fn is_listed(&self, lesson: &str) -> bool {
-        self.course
-            .sessions
-            .iter()
-            .any(|session| session.lessons.iter().any(|id| id == lesson))
+        let mut listed = self.course.sessions.iter().flat_map(|it| &it.lessons);
+        listed.any(|id| id == lesson)
     }
 
     /// Whether the lesson's own file is the problem, which has been reported already.
@@ -40,7 +31,7 @@ impl LessonCheck<'_> {
     }
 
     /// An output that is asked about is that of a command step before.
-    pub(super) fn output_before(&mut self, end: usize, of: &RunName, path: &[Part]) {
+    pub(super) fn output_before(&mut self, end: usize, of: &RunName, path: &str) {
         let steps = self.lesson.steps.get(..end).unwrap_or_default();
         let here = steps.iter().filter(|step| step.id == of.step);
         let mut here = here.filter(|_| of.lesson == self.lesson.id);
@@ -56,7 +47,7 @@ impl LessonCheck<'_> {
     }
 
     /// Every run of `quantity` must have been started before the step at `end`, here or in a required lesson.
-    pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &[Part]) {
+    pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &str) {
         let unreachable: Vec<RunName> = quantity
             .runs()
             .filter(|run| !self.is_made(run, end))
@@ -66,9 +57,7 @@ impl LessonCheck<'_> {
             let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
             let message = match self.course.step(&run.lesson, id) {
                 None => format!("there is no step `{run}`"),
-                Some(step) if !is_run(step, &run) => {
-                    format!("step `{run}` is no run")
-                }
+                Some(step) if !is_run(step, &run) => format!("step `{run}` is no run"),
                 Some(_) if run.lesson == self.lesson.id => {
                     format!("the run of step `{run}` only comes later")
                 }
@@ -100,32 +89,27 @@ impl LessonCheck<'_> {
         steps.iter().any(|step| is_run(step, run))
     }
 
-    pub(super) fn prediction(&mut self, index: usize, measure: &Quantity) {
+    pub(super) fn prediction(&mut self, at: &str, index: usize, measure: &Quantity) {
         let answered_later = measure.runs().any(|run| {
             let later = self.lesson.steps.iter().skip(index + 1);
             run.lesson == self.lesson.id && later.into_iter().any(|step| is_run(step, run))
         });
-        let path = [Part::Key("measure")];
+        let path = format!("{at}/measure");
         if !answered_later {
-            self.refuse_in_step(
-                index,
-                &path,
-                "a prediction needs a run further down in this lesson that answers it",
-            );
+            let message = "a prediction needs a run further down in this lesson that answers it";
+            self.refuse(&path, message);
         }
-        let full = [Part::Key("steps"), Part::Index(index), path[0]];
-        self.measured_before(self.lesson.steps.len(), measure, &full);
+        self.measured_before(self.lesson.steps.len(), measure, &path);
     }
 
-    pub(super) fn compared(&mut self, index: usize, runs: &[RunName]) {
-        let path = [Part::Key("steps"), Part::Index(index), Part::Key("runs")];
+    pub(super) fn compared(&mut self, at: &str, index: usize, runs: &[RunName]) {
         if runs.len() < 2 {
-            self.refuse(&path, "comparing takes at least two runs");
+            self.refuse(&format!("{at}/runs"), "comparing takes at least two runs");
         }
         for (i, run) in runs.iter().enumerate() {
             if !self.is_made(run, index) {
                 let message = format!("no run of this name comes before: `{run}`");
-                self.refuse(&[&path[..], &[Part::Index(i)]].concat(), message);
+                self.refuse(&format!("{at}/runs/{i}"), message);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The class as CSV, one table a file.
 
-use super::document::ClassReport;
-use crate::report::layout;
+use crate::report::{ClassReport, layout};
 
 /// Name and content of each file.
 pub fn render(class: &ClassReport) -> [(&'static str, String); 4] {

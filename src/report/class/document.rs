@@ -67,7 +67,7 @@ pub struct LessonRow {
     pub attempts: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRow {
     pub lesson: String,
     pub step: String,

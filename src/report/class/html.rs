@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::document::{CheckRow, ClassReport};
-use crate::report::layout;
+use crate::report::{CheckRow, ClassReport, layout};
 
 /// What the page shows.
 #[derive(Serialize)]

@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{
-    CheckRow, ClassReport, DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow,
-    WrongAnswerRow,
+    DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
 use super::sources::HandIn;
-use crate::base::statistics::Series;
+use crate::base::{Series, now};
 use crate::lesson::{Course, Verdict};
-use crate::report::collect::now;
-use crate::report::document::{LessonReport, Report, RunReport, StepReport};
+use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport};
 
 /// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {
@@ -243,10 +241,7 @@ fn checks(reports: &[&Report]) -> Vec<CheckRow> {
                     lesson: lesson.id.clone(),
                     step: step.id.clone(),
                     check: check.id.clone(),
-                    learners: 0,
-                    missed_by: 0,
-                    misses: 0,
-                    passed: 0,
+                    ..CheckRow::default()
                 });
             row.learners += 1;
             row.missed_by += usize::from(check.missed > 0);
@@ -286,16 +281,13 @@ fn wrong_answers(reports: &[&Report]) -> Vec<WrongAnswerRow> {
             row.learners += 1;
         }
     }
-    let mut rows: Vec<WrongAnswerRow> = rows
-        .into_values()
-        .map(|row| WrongAnswerRow {
-            of: asked
-                .get(&(row.lesson.as_str(), row.step.as_str()))
-                .copied()
-                .unwrap_or(row.learners),
+    let rows = rows
+        .into_iter()
+        .map(|((lesson, step, _), row)| WrongAnswerRow {
+            of: asked[&(lesson, step)],
             ..row
-        })
-        .collect();
+        });
+    let mut rows: Vec<WrongAnswerRow> = rows.collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.learners));
     rows
 }

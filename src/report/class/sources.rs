@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use crate::base::inside;
 use crate::lesson::Course;
-use crate::report::collect::{Options, collect};
-use crate::report::document::Report;
-use crate::report::hand_in::{self, Findings, HandInError, is_export, read_report, with_unpacked};
-use crate::session::place::check_name;
-use crate::session::{Event, Place, Scan, scan};
+use crate::report::hand_in::{is_export, read_report, with_unpacked};
+use crate::report::{Findings, HandInError, Options, Report, collect, hand_in};
+use crate::session::{Event, Place, Scan, check_name, scan};
 
 /// One learner's report and whether its records hold.
 #[derive(Clone, Debug)]
@@ -104,11 +103,7 @@ fn candidates(path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::metadata(path)?;
         return Ok(vec![path.to_path_buf()]);
     }
-    let mut inside: Vec<PathBuf> = fs::read_dir(path)?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    inside.sort();
+    let mut inside = inside(path)?;
     inside.retain(|path| {
         let name = path
             .file_name()

@@ -4,9 +4,9 @@ use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus;
 use crate::analysis::roofline::{ceilings, product_units};
 use crate::report::document::{CeilingKind, CeilingLine};
-use crate::run::folder::state_folder;
+use crate::run::state_folder;
 use crate::session::Place;
-use crate::train::event::Hello;
+use crate::train::Hello;
 
 /// How the warning begins that a calibration is out of date.
 pub const STALE: &str = "The ceilings of its roofline were measured when something was different";

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::units::same_number;
-use crate::lesson::quiz::Quiz;
-use crate::lesson::{Check, Course, Expect, Lesson, Outputs, RunName, Step, StepKind};
-use crate::report::document::{
-    AnswerReport, CaseReport, CheckReport, CommandReport, LessonReport, StepReport,
+use crate::base::same_number;
+use crate::lesson::{Check, Course, Expect, Lesson, Outputs, Quiz, RunName, Step, StepKind};
+use crate::report::document::CommandReport;
+use crate::report::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
+use crate::session::case::suspicions;
+use crate::session::progress::progress;
+use crate::session::{
+    AnswerGiven, CheckResult, LessonProgress, MeasuredRuns, Standing, State, Status, StepProgress,
+    StepRef,
 };
-use crate::session::case::{Standing, suspicions};
-use crate::session::event::StepRef;
-use crate::session::progress::{LessonProgress, progress};
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::{AnswerGiven, CheckResult, State, Status, StepProgress};
 
 /// Said of a check that the course no longer has.
 const GONE: &str = "This check is no longer in the course.";

@@ -1,14 +1,14 @@
 //! Hot spots of the profiles that lie beside a run, in `runs/ID/profiles`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::base::inside;
 use crate::profiler::read::import;
 use crate::profiler::show::hotspots::{GroupBy, hotspots};
 use crate::profiler::show::parts::Parts;
-use crate::report::document::{HotspotRow, ProfileReport};
+use crate::report::{HotspotRow, ProfileReport};
 use crate::run::FinishedRuns;
-use crate::session::state::State;
+use crate::session::State;
 
 /// Kernels listed of a profile.
 const MOST_KERNELS: usize = 10;
@@ -25,15 +25,11 @@ pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
 
 /// One folder a profile; files that lie there directly are one, too.
 fn folders(profiles: &Path) -> Vec<PathBuf> {
-    let entries: Vec<PathBuf> = fs::read_dir(profiles)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default();
-    if entries.iter().any(|path| path.is_file()) {
-        return vec![profiles.to_path_buf()];
+    let entries = inside(profiles).unwrap_or_default();
+    match entries.iter().any(|path| path.is_file()) {
+        true => vec![profiles.to_path_buf()],
+        false => entries.into_iter().filter(|path| path.is_dir()).collect(),
     }
-    let mut folders: Vec<PathBuf> = entries.into_iter().filter(|path| path.is_dir()).collect();
-    folders.sort();
-    folders
 }
 
 fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileReport> {

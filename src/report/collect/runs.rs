@@ -5,13 +5,12 @@ use std::sync::Arc;
 use super::ceilings;
 use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
-use crate::base::statistics::Series;
-use crate::report::document::{Device, RunReport, Samples, StepTime, Work};
-use crate::report::words;
+use crate::base::Series;
+use crate::report::document::Samples;
+use crate::report::{Device, RunReport, StepTime, Work, words};
 use crate::run::{FinishedRun, FinishedRuns};
-use crate::session::event::RunExit;
-use crate::session::state::{Run, State};
-use crate::train::event::{Hello, Parts};
+use crate::session::{Run, RunExit, State};
+use crate::train::{Hello, Parts};
 
 /// A spread of the step times above this share of their median is called noise.
 const NOISY: f64 = 0.10;

@@ -1,7 +1,7 @@
 //! What a reader should know before believing the figures.
 
-use crate::report::document::{Report, RunReport};
-use crate::report::words::{plural, some_of};
+use crate::base::plural;
+use crate::report::{Report, RunReport, some_of};
 use crate::session::Scan;
 
 pub fn collect(report: &Report, scan: &Scan) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::base::units::same_number;
+use crate::base::same_number;
 
 /// Differences named of one document; whoever changed more is found out by these.
 const MOST: usize = 50;

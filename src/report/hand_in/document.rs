@@ -11,18 +11,15 @@ use tempfile::TempDir;
 
 use super::difference::differences;
 use super::session::log_up_to;
-use super::{Document, Findings, HandInError, records, unreadable};
-use crate::base::file::hexadecimal;
-use crate::base::foreign;
+use super::{Document, records, unreadable};
+use crate::base::{foreign, plural};
 use crate::lesson::Course;
+use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
-use crate::report::collect::{MOST_STREAM_BYTES, Options, collect};
-use crate::report::document::Report;
-use crate::report::words::{plural, some_of};
+use crate::report::{Findings, HandInError, Options, Report, collect, some_of};
 use crate::run::FinishedRuns;
-use crate::session::place::check_name;
 use crate::session::runs::events_file;
-use crate::session::{Place, Scan, State, scan};
+use crate::session::{Place, Scan, State, check_name, scan};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 
@@ -309,13 +306,9 @@ impl Again {
             .not_compared
             .extend(left_out.iter().map(|path| (*path).to_string()));
         findings.unchecked.extend(never_told(said));
-        let derived = collect(
-            &self.place,
-            if same_course { course } else { &nothing },
-            Options {
-                anonymous: said.anonymous,
-            },
-        )?;
+        let anonymous = said.anonymous;
+        let known = if same_course { course } else { &nothing };
+        let derived = collect(&self.place, known, Options { anonymous })?;
         let mut value = serde_json::to_value(&derived)
             .map_err(|error| unreadable(Path::new("the derived report"), error))?;
         let mut said_value = document.value.clone();
@@ -334,13 +327,7 @@ impl Again {
         match same_course {
             true => Ok(derived),
             // In the words of the course that this program has, as everywhere else in a class.
-            false => Ok(collect(
-                &self.place,
-                course,
-                Options {
-                    anonymous: said.anonymous,
-                },
-            )?),
+            false => Ok(collect(&self.place, course, Options { anonymous })?),
         }
     }
 }
@@ -412,5 +399,5 @@ pub(super) fn changed_stream(id: &str) -> String {
 
 /// As lower-case hexadecimal digits.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
+    format!("{:x}", Sha256::digest(bytes))
 }

@@ -14,9 +14,10 @@ use flate2::read::GzDecoder;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::document::{FORMAT, Report};
+use super::document::FORMAT;
 use crate::base::foreign;
 use crate::lesson::Course;
+use crate::report::Report;
 use crate::session::{Place, SessionError, archive};
 
 pub use document::{Checked, of_report};

@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::lesson::{Course, Step, StepKind};
+use crate::lesson::{Answer, Course, Quiz, Step, StepKind};
 use crate::run::FinishedRuns;
-use crate::session::event::{Event, Record, StepRef};
 use crate::session::progress::shows_done;
-use crate::session::runs::MeasuredRuns;
-use crate::session::{Scan, State};
+use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
 
 /// A clock that is set right may go back this far without a word.
 const CLOCK_SET: Duration = Duration::MINUTE;
@@ -164,25 +161,20 @@ impl Replay<'_> {
             {
                 self.problem(n, format!("run {run} is sealed a second time"));
             }
-            Event::Answered {
-                at,
-                answer,
-                correct,
-            } => self.answer(n, at, *answer, *correct),
+            Event::Answered { at, given } => self.answer(n, at, given),
             Event::HintShown { at, hint }
                 if self
                     .step(at)
                     .is_some_and(|step| *hint as usize > step.hints.len() || *hint == 0) =>
             {
-                self.problem(n, format!("{}/{} has no hint {hint}", at.lesson, at.step));
+                self.problem(n, format!("{at} has no hint {hint}"));
             }
             Event::StepDone { at } if self.whole => {
                 let shown = self
                     .step(at)
                     .is_none_or(|step| shows_done(step, &self.state.progress(at), &self.state));
                 if !shown {
-                    let what = "is done, and nothing shows that it was";
-                    self.problem(n, format!("{}/{} {what}", at.lesson, at.step));
+                    self.problem(n, format!("{at} is done, and nothing shows that it was"));
                 }
             }
             Event::Ordered { events, .. } => {
@@ -206,7 +198,7 @@ impl Replay<'_> {
             .flatten()
     }
 
-    fn answer(&mut self, n: u64, at: &StepRef, answer: f64, correct: bool) {
+    fn answer(&mut self, n: u64, at: &StepRef, given: &AnswerGiven) {
         let Some(StepKind::Quiz(quiz)) = self.step(at).map(|step| &step.kind) else {
             return;
         };
@@ -220,18 +212,15 @@ impl Replay<'_> {
         let Some(quiz) = resolved else {
             return;
         };
-        let given = match quiz {
-            Quiz::Number(_) => Answer::Number(answer),
+        let answer = match quiz {
+            Quiz::Number(_) => Answer::Number(given.answer),
             // A position: what is none is no choice either.
-            _ => Answer::Choice(answer as usize),
+            _ => Answer::Choice(given.answer as usize),
         };
-        let marked = quiz.mark(given).map(|marked| marked.correct);
-        if marked != Some(correct) {
-            let as_what = if correct { "right" } else { "wrong" };
-            self.problem(
-                n,
-                format!("the answer to {}/{} is not {as_what}", at.lesson, at.step),
-            );
+        let marked = quiz.mark(answer).map(|marked| marked.correct);
+        if marked != Some(given.correct) {
+            let as_what = if given.correct { "right" } else { "wrong" };
+            self.problem(n, format!("the answer to {at} is not {as_what}"));
         }
     }
 

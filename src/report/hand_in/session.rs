@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::document::{changed_stream, sha256};
-use super::{Findings, HandInError, records};
-use crate::base::foreign;
+use super::records;
+use crate::base::{foreign, plural};
 use crate::lesson::Course;
-use crate::report::words::{plural, some_of};
-use crate::run::finished::ENERGY;
-use crate::run::{FinishedRun, FinishedRuns};
+use crate::report::{Findings, HandInError, some_of};
+use crate::run::{ENERGY, FinishedRun, FinishedRuns};
 use crate::session::runs::events_file;
-use crate::session::state::Run;
-use crate::session::{Event, MOST_LOG_BYTES, Scan, SessionError, State, chain, scan, scan_text};
+use crate::session::{
+    Event, MOST_LOG_BYTES, Run, Scan, SessionError, State, chain, scan, scan_text,
+};
 
 /// Relative difference between a median and the same median computed by another build.
 const ROUNDING: f64 = 1e-9;

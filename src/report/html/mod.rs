@@ -4,9 +4,8 @@ mod axis;
 mod charts;
 pub(super) mod pictures;
 
-use super::document::Report;
-use super::layout;
-use super::shown::{Limits, shown};
+use super::shown::shown;
+use crate::report::{Limits, Report, layout};
 
 /// Larger files are not mailed around gladly.
 pub const MOST_BYTES: usize = 500_000;

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::charts::{self, Bar, Range};
 use crate::base::roofline::svg;
-use crate::report::document::{Report, RunReport, Work};
-use crate::report::words::{self, milliseconds};
+use crate::report::{Report, RunReport, Work, milliseconds, words};
 
 /// Minutes of attention to each lesson, and those that were planned.
 pub fn time(report: &Report) -> Value {

@@ -18,9 +18,8 @@ use signal_hook::iterator::Signals;
 use super::VARIABLE;
 use super::mark::Mark;
 use super::stream::{Piece, Stream};
-use crate::run::children::each_line;
-use crate::run::control::signal_group;
-use crate::run::folder::state_folder;
+use crate::base::host_name;
+use crate::run::{each_line, signal_group, state_folder};
 use crate::train::event::NODES;
 
 /// What the near end says to end the run.
@@ -136,9 +135,7 @@ impl Far {
 
 /// What Slurm calls this machine, or what it calls itself.
 fn node() -> String {
-    let system = rustix::system::uname();
-    let slurms = env::var(NODES[1]).ok();
-    slurms.unwrap_or_else(|| system.nodename().to_string_lossy().into_owned())
+    env::var(NODES[1]).unwrap_or_else(|_| host_name())
 }
 
 fn shells(status: ExitStatus) -> i32 {

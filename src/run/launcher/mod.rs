@@ -19,8 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{RunSpec, UsageError};
-use super::start::Start;
+use crate::run::{RunSpec, Start, UsageError};
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 

@@ -24,12 +24,11 @@ use super::slurm::array::take_errors;
 use super::ssh::Ssh;
 use super::stream::Piece;
 use super::trouble::Trouble;
-use super::{Kind, Launcher, launch, wrap};
-use crate::base::clock::since_1970;
-use crate::run::children::{each_line, ends_with_this};
-use crate::run::control::signal_group;
+use super::{launch, wrap};
+use crate::base::{host_name, since_1970};
 use crate::run::supervise::STOPPED;
-use crate::train::event::{Body, Event, Phase, PhaseName};
+use crate::run::{Kind, Launcher, each_line, ends_with_this, signal_group};
+use crate::train::{Body, Event, Phase, PhaseName};
 
 const TICK: Duration = Duration::from_millis(200);
 /// What an end that was asked for may take before the line itself is cut.
@@ -229,8 +228,7 @@ pub fn wait(launcher: &Launcher, job: String, name: &Path) -> Result<i32> {
 /// A stream's name that no other launch has.
 pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     let now = since_1970().as_nanos();
-    let node = rustix::system::uname();
-    let node = node.nodename().to_string_lossy().replace('/', "-");
+    let node = host_name().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
     // SAFETY: takes nothing, changes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };

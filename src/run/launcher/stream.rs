@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::base::file::{create_private, create_private_file, replace};
+use crate::base::{create_private, create_private_file, replace};
 
 /// Streams that nobody fetched are removed after this long.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::base::foreign::plain;
-use crate::train::event::{Failure, FailureCode};
+use crate::base::plain;
+use crate::train::{Failure, FailureCode};
 
 /// What a scheduler, or the way to another machine, has against a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -6,9 +6,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 
-use super::UsageError;
-use super::ranks::RankArgs;
-use super::training::TrainingArgs;
+use crate::run::{RankArgs, TrainingArgs, UsageError};
 use crate::targets::Target;
 use crate::train::Options;
 

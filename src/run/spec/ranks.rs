@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::UsageError;
 use super::switches::Switch;
 use crate::device::BackendChoice;
+use crate::run::UsageError;
 use crate::targets::{Target, v4};
 use crate::train::{Gemm, Options};
 

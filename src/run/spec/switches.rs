@@ -5,9 +5,9 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::UsageError;
 use crate::device::Tuning;
 use crate::model::{Attention, Operations, Projection, Recipe, Swiglu};
+use crate::run::UsageError;
 use crate::targets::fixes::Fix;
 use crate::targets::{Kind, Target};
 use crate::train::{BlockForm, Gemm, MatmulPrecision};

@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 use burn::tensor::FloatDType;
 use clap::{Args, ValueEnum};
 
-use super::UsageError;
 use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
 use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
+use crate::run::UsageError;
 use crate::targets::Target;
 use crate::train::{Options, Synchronize};
 

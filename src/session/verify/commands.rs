@@ -8,15 +8,11 @@ use super::flags::shrinking;
 use super::training::failure;
 use super::visit::Visit;
 use super::walk::Walk;
-use crate::lesson::case::Deed;
 use crate::lesson::command::Takes;
-use crate::lesson::{Case, Command, Expect, Place, Verdict};
+use crate::lesson::{Case, Command, Deed, Expect, Verdict};
 use crate::recording::documents;
-use crate::run::spec::{merged, split};
-use crate::run::{Ended, Start};
-use crate::session::case::Standing;
-use crate::session::event::StepRef;
-use crate::session::state::Status;
+use crate::run::{Ended, Start, merged, split};
+use crate::session::{Standing, Status, StepRef};
 
 /// Flags that say where to compute.
 const DEVICE: [&str; 2] = ["--backend", "--device"];
@@ -41,7 +37,7 @@ impl Walk<'_> {
             // What a learner without the device for it does.
             let recorded = step.recording.as_deref().and_then(documents::find);
             let Some(document) = recorded else {
-                visit.problem_in_step(Some("flags"), failure(&ended));
+                visit.problem("flags", failure(&ended));
                 return Ok(None);
             };
             visit
@@ -60,8 +56,8 @@ impl Walk<'_> {
                 && expect.accepts(f64::MAX)
                 && expect.accepts(0.0)
             {
-                let place = Place::Check(visit.index, index, "measure");
-                visit.problem(place, "no number could miss this bound");
+                let place = format!("checks/{index}/measure");
+                visit.problem(&place, "no number could miss this bound");
             }
         }
         Ok(None)
@@ -118,10 +114,10 @@ impl Walk<'_> {
                     true => "the guilty one was named and fixed, and the case is not solved",
                     false => "the fix of a wrong suspect solves the case",
                 };
-                visit.problem_in_step(Some("suspects"), message);
+                visit.problem("suspects", message);
             }
             if !suspect.guilty && progress.status == Status::Done {
-                visit.problem_in_step(Some("suspects"), "a wrong fix completes the step");
+                visit.problem("suspects", "a wrong fix completes the step");
             }
         }
         let checked = self.session.check(self.course, visit.lesson, visit.step)?;
@@ -138,7 +134,7 @@ impl Walk<'_> {
         let ended = self.start(visit.at(), &case.target, &flags)?;
         visit.seconds += started.elapsed().as_secs_f64();
         if !ended.exit.is_success() {
-            visit.problem_in_step(Some("flags"), failure(&ended));
+            visit.problem("flags", failure(&ended));
         }
         Ok(())
     }

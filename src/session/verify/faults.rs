@@ -4,8 +4,7 @@
 //! put to the values that a plausible fault would give.
 
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::Check;
-use crate::lesson::quantity::Term;
+use crate::lesson::{Check, Term};
 
 /// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same chance.
 const IGNORANT_LOSS: f64 = 6.907_755;

@@ -1,7 +1,7 @@
 //! Flags of a lesson's run, changed for verifying.
 
 use crate::model::Preset;
-use crate::run::spec::{RunSpec, UsageError, split};
+use crate::run::{RunSpec, UsageError, split};
 
 /// The size that `--fast` puts in place of `tiny`, which is so small that a run takes well under a second. A length and a
 /// batch that a lesson changed stay changed by the same factor.

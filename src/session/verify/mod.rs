@@ -20,11 +20,9 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use super::place::Place;
-use super::store::Session;
-use crate::lesson::course::FIXED;
-use crate::lesson::{Course, Lesson, RunName, Source, Step, StepKind, live};
+use crate::lesson::{Course, FIXED, Lesson, RunName, Source, Step, StepKind, live};
 use crate::run::Launcher;
+use crate::session::{Place, Session};
 
 pub use report::{Report, StepReport, StepResult};
 use walk::Walk;

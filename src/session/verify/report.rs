@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::lesson::{Problem, Verdict};
-use crate::session::learning::Checked;
+use crate::lesson::Problem;
+use crate::session::Checked;
 
 /// Of every lesson that was looked at.
 #[derive(Clone, Debug, Default)]
@@ -27,31 +27,11 @@ pub struct StepReport {
     /// What a learner could not do or would be told wrongly; empty when all is well.
     pub problems: Vec<Problem>,
     /// How its checks came out after the golden path.
-    pub checks: Vec<CheckReport>,
+    pub checks: Vec<Checked>,
     /// What could not be judged here, and why.
     pub notes: Vec<String>,
     /// Of its runs.
     pub seconds: f64,
-}
-
-/// A check's verdict on this machine. One that is not required says whether its effect is there.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CheckReport {
-    pub id: String,
-    pub required: bool,
-    pub verdict: Verdict,
-    pub value: Option<f64>,
-}
-
-impl From<&Checked> for CheckReport {
-    fn from(checked: &Checked) -> Self {
-        Self {
-            id: checked.check.clone(),
-            required: checked.required,
-            verdict: checked.verdict,
-            value: checked.value,
-        }
-    }
 }
 
 /// Whether a step's golden path was walked.

@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::quiz::{Answer, Marked, Quiz};
-use crate::lesson::{Outputs, Place, RunName, Runs, live};
+use crate::lesson::{Answer, Marked, Outputs, Quiz, RunName, Runs, live};
 use crate::profiler::read;
 use crate::recording::documents;
 
@@ -20,8 +19,8 @@ impl Walk<'_> {
             .filter(|run| runs.of(run).is_empty())
             .collect();
         for run in missing {
-            visit.problem_in_step(
-                Some("text"),
+            visit.problem(
+                "text",
                 format!("it shows figures of `{run}`, which did not run"),
             );
         }
@@ -44,20 +43,20 @@ impl Walk<'_> {
     /// Every wrong answer is refused with a reason, and the right one is accepted.
     pub(super) fn quiz(&mut self, visit: &mut Visit, quiz: &Quiz) -> Result<Option<String>> {
         let Some(resolved) = self.session.resolved(self.course, quiz)? else {
-            visit.problem_in_step(None, "the command's document does not say what is right");
+            visit.problem("", "the command's document does not say what is right");
             return Ok(None);
         };
         self.recorded(visit, quiz);
-        for (answer, place) in wrong_answers(&resolved, visit.index) {
+        for (answer, place) in wrong_answers(&resolved) {
             match self.answer(visit, answer)? {
                 Some(marked) if marked.correct => {
-                    visit.problem(place, "this wrong answer is accepted");
+                    visit.problem(&place, "this wrong answer is accepted");
                 }
                 Some(marked) if marked.because.trim().is_empty() => {
-                    visit.problem(place, "this wrong answer is refused without a reason");
+                    visit.problem(&place, "this wrong answer is refused without a reason");
                 }
                 Some(_) => {}
-                None => visit.problem(place, "this answer cannot be given"),
+                None => visit.problem(&place, "this answer cannot be given"),
             }
         }
         let right = match resolved.solution() {
@@ -65,7 +64,7 @@ impl Walk<'_> {
             None => None,
         };
         if !right.is_some_and(|marked| marked.correct) {
-            visit.problem_in_step(None, "its own answer is not accepted");
+            visit.problem("", "its own answer is not accepted");
         }
         Ok(None)
     }
@@ -93,13 +92,13 @@ impl Walk<'_> {
         let document = id.and_then(documents::find);
         match (id, document) {
             (Some(id), None) => {
-                visit.problem_in_step(None, format!("there is no recorded document `{id}`"));
+                visit.problem("", format!("there is no recorded document `{id}`"));
             }
             (Some(id), Some(document)) => {
                 if quiz.resolved(&Recorded(of, &document.value)).is_none() {
                     let message =
                         format!("the recorded document `{id}` does not say what is right");
-                    visit.problem_in_step(None, message);
+                    visit.problem("", message);
                 }
             }
             (None, _) => {}
@@ -114,7 +113,7 @@ impl Walk<'_> {
     ) -> Result<Option<String>> {
         let measured = self.measured()?;
         for run in runs.iter().filter(|run| measured.of(run).is_empty()) {
-            visit.problem_in_step(Some("runs"), format!("`{run}` did not run"));
+            visit.problem("runs", format!("`{run}` did not run"));
         }
         for metric in metrics {
             let reported = |run: &RunName| {
@@ -140,12 +139,12 @@ impl Walk<'_> {
             .extract(path, folder.path())
             .and_then(|path| read::import(&path).map_err(|error| error.to_string()));
         match found {
-            Err(message) => visit.problem_in_step(Some("golden"), format!("{path}: {message}")),
+            Err(message) => visit.problem("golden", format!("{path}: {message}")),
             Ok(import) if import.taken.is_empty() => {
-                visit.problem_in_step(Some("golden"), format!("{path} is no profile"));
+                visit.problem("golden", format!("{path} is no profile"));
             }
             Ok(import) if !import.damage.is_empty() => {
-                visit.problem_in_step(Some("golden"), format!("{path} is damaged"));
+                visit.problem("golden", format!("{path} is damaged"));
             }
             Ok(import) => visit
                 .notes
@@ -166,30 +165,30 @@ impl Walk<'_> {
         let on_offer = visit.step.hints_after(&missed).len();
         for (index, hint) in visit.step.hints.iter().enumerate() {
             if hint.text.trim().is_empty() {
-                visit.problem(Place::Hint(visit.index, index), "this hint says nothing");
+                visit.problem(&format!("hints/{index}"), "this hint says nothing");
             }
         }
         if on_offer < visit.step.hints.len() {
-            visit.problem_in_step(Some("hints"), "not every hint can be reached");
+            visit.problem("hints", "not every hint can be reached");
         }
         // The first is asked for the way a learner does.
         let unconditional = visit.step.hints.iter().any(|hint| hint.after.is_none());
         let told = !self.session.state().progress(&at).hints.is_empty();
         if self.session.next_hint(at, visit.step)?.is_none() && unconditional && !told {
-            visit.problem_in_step(Some("hints"), "no hint is given to someone who asks");
+            visit.problem("hints", "no hint is given to someone who asks");
         }
         Ok(())
     }
 }
 
 /// Every wrong choice, or numbers that are off.
-fn wrong_answers(quiz: &Quiz, step: usize) -> Vec<(Answer, Place<'static>)> {
+fn wrong_answers(quiz: &Quiz) -> Vec<(Answer, String)> {
     match quiz {
         Quiz::Choices(choices) => choices
             .iter()
             .enumerate()
             .filter(|(_, choice)| !choice.correct)
-            .map(|(index, _)| (Answer::Choice(index), Place::Choice(step, index)))
+            .map(|(index, _)| (Answer::Choice(index), format!("choices/{index}")))
             .collect(),
         Quiz::Number(number) => {
             // Someone who is off by a fifth did not get it.
@@ -200,7 +199,7 @@ fn wrong_answers(quiz: &Quiz, step: usize) -> Vec<(Answer, Place<'static>)> {
             };
             [number.answer + off, number.answer - off]
                 .into_iter()
-                .map(|wrong| (Answer::Number(wrong), Place::Tolerance(step)))
+                .map(|wrong| (Answer::Number(wrong), "number/tolerance".into()))
                 .collect()
         }
     }

@@ -11,12 +11,11 @@ use super::flags::{resizes, shrunk};
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::Metric;
-use crate::lesson::{Check, Place, Verdict};
+use crate::lesson::{Check, Verdict};
 use crate::recording::{Library, Source};
-use crate::run::play::Speed;
+use crate::run::Speed;
 use crate::run::{Control, Ended, RunSpec, Start, Told, supervise};
-use crate::session::event::StepRef;
-use crate::session::progress::is_complete;
+use crate::session::{StepRef, is_complete};
 
 impl Walk<'_> {
     pub(super) fn run(
@@ -30,13 +29,16 @@ impl Walk<'_> {
         let before = self.session.check(self.course, lesson, step)?;
         for (index, outcome) in before.iter().enumerate() {
             if outcome.verdict == Verdict::Passed {
-                let place = Place::Check(visit.index, index, "measure");
-                visit.problem(place, "this check passes before the step's run was started");
+                let place = format!("checks/{index}/measure");
+                visit.problem(
+                    &place,
+                    "this check passes before the step's run was started",
+                );
             }
         }
         for (index, check) in step.checks.iter().enumerate() {
             if let Some(message) = mixed_units(check) {
-                visit.problem(Place::Check(visit.index, index, "measure"), message);
+                visit.problem(&format!("checks/{index}/measure"), message);
             }
         }
         let left_out = |check: &Check| self.options.fast && depends_on_size(check);
@@ -58,7 +60,7 @@ impl Walk<'_> {
             } else {
                 "flags"
             };
-            visit.problem_in_step(Some(key), failure(&ended));
+            visit.problem(key, failure(&ended));
             return Ok(None);
         }
         let outcomes = self.session.check(self.course, lesson, step)?;
@@ -85,7 +87,7 @@ impl Walk<'_> {
         self.session.check(self.course, visit.lesson, visit.step)?;
         let state = self.session.state();
         if is_complete(visit.step, &state.progress(&visit.at()), state) {
-            visit.problem_in_step(Some("flags"), "its checks pass with the flags unchanged");
+            visit.problem("flags", "its checks pass with the flags unchanged");
         }
         Ok(())
     }
@@ -172,7 +174,7 @@ fn refuse_faults(visit: &mut Visit, index: usize, check: &Check, golden: Option<
             "this bound cannot tell a good run from {}: {:.3} passes",
             fault.meaning, fault.value
         );
-        visit.problem(Place::Check(visit.index, index, key), message);
+        visit.problem(&format!("checks/{index}/{key}"), message);
     }
 }
 

@@ -1,9 +1,7 @@
 //! A step, and what was found at it so far.
 
-use super::report::CheckReport;
-use crate::lesson::{Lesson, Place, Problem, Source, Step, Verdict, place};
-use crate::session::event::StepRef;
-use crate::session::learning::Checked;
+use crate::lesson::{Lesson, Problem, Source, Step, Verdict, problem_in};
+use crate::session::{Checked, StepRef};
 
 pub(super) struct Visit<'a> {
     pub source: &'a Source,
@@ -11,7 +9,7 @@ pub(super) struct Visit<'a> {
     pub step: &'a Step,
     pub index: usize,
     pub problems: Vec<Problem>,
-    pub checks: Vec<CheckReport>,
+    pub checks: Vec<Checked>,
     pub notes: Vec<String>,
     pub seconds: f64,
 }
@@ -21,8 +19,10 @@ impl Visit<'_> {
         StepRef::new(&self.lesson.id, &self.step.id)
     }
 
-    pub(super) fn problem(&mut self, place: Place, message: impl Into<String>) {
-        let problem = place::problem(self.source, self.lesson, place, message);
+    /// About what stands at `path` in the step, such as `checks/0/measure`.
+    pub(super) fn problem(&mut self, path: &str, message: impl Into<String>) {
+        let path = format!("steps/{}/{path}", self.index);
+        let problem = problem_in(self.source, self.lesson, &path, message);
         self.problems.push(problem);
     }
 
@@ -34,31 +34,20 @@ impl Visit<'_> {
         needed: bool,
         (key, complaint): (&'static str, &str),
     ) {
-        self.checks.push(checked.into());
+        self.checks.push(checked.clone());
         let said: Vec<&str> = checked.text.split_whitespace().collect();
         let said = said.join(" ");
         match checked.verdict {
             Verdict::Passed => {}
             Verdict::NotEvaluated => self.notes.push(format!("`{}` needs a GPU", checked.check)),
             _ if needed => {
-                let place = Place::Check(self.index, index, key);
-                self.problem(
-                    place,
-                    format!("{complaint} does not pass this check. {said}"),
-                );
+                let message = format!("{complaint} does not pass this check. {said}");
+                self.problem(&format!("checks/{index}/{key}"), message);
             }
             verdict => {
                 let note = format!("`{}`: {}. {said}", checked.check, verdict.name());
                 self.notes.push(note);
             }
         }
-    }
-
-    pub(super) fn problem_in_step(
-        &mut self,
-        key: Option<&'static str>,
-        message: impl Into<String>,
-    ) {
-        self.problem(Place::Step(self.index, key), message);
     }
 }

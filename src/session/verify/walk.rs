@@ -7,15 +7,11 @@ use anyhow::Result;
 use super::report::{LessonReport, StepReport, StepResult};
 use super::visit::Visit;
 use super::{Options, Progress};
-use crate::lesson::case::Deed;
-use crate::lesson::check::exact;
-use crate::lesson::{Course, Lesson, Place, Problem, Source, Step, StepKind, Undecided, place};
-use crate::session::event::StepRef;
-use crate::session::kernel::Tried;
-use crate::session::progress::{Access, access, progress};
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::Status;
-use crate::session::store::Session;
+use crate::lesson::{
+    Course, Deed, Lesson, Problem, Source, Step, StepKind, Undecided, exact, problem_in,
+};
+use crate::session::progress::progress;
+use crate::session::{Access, MeasuredRuns, Session, Status, StepRef, Tried, access};
 use crate::workbench::Exercise;
 
 /// A lesson planned for longer than this many times its estimate is taken for a mistake.
@@ -70,12 +66,7 @@ impl Walk<'_> {
         self.predictions(lesson, &mut steps)?;
         if !progress(self.session.state(), lesson).is_finished() && all_sound(&steps) {
             let message = "every step was done, and the lesson is not finished";
-            problems.push(place::problem(
-                self.source,
-                lesson,
-                Place::Lesson("steps"),
-                message,
-            ));
+            problems.push(problem_in(self.source, lesson, "steps", message));
         }
         self.walked.insert(lesson.id.clone());
         Ok(LessonReport {
@@ -89,12 +80,7 @@ impl Walk<'_> {
     fn before(&self, lesson: &Lesson) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut refuse = |key, message: String| {
-            problems.push(place::problem(
-                self.source,
-                lesson,
-                Place::Lesson(key),
-                message,
-            ));
+            problems.push(problem_in(self.source, lesson, key, message));
         };
         let (planned, estimated) = (lesson.minutes, lesson.estimated_minutes());
         if f64::from(planned) > MOST_SLACK * estimated {
@@ -160,10 +146,7 @@ impl Walk<'_> {
         }
         let status = self.session.state().progress(&visit.at()).status;
         if visit.problems.is_empty() && status == Status::Open {
-            visit.problem_in_step(
-                None,
-                "everything it asks for was done, and it is still open",
-            );
+            visit.problem("", "everything it asks for was done, and it is still open");
         }
         Ok(StepReport {
             id: step.id.clone(),
@@ -208,11 +191,10 @@ impl Walk<'_> {
                     "the guess stays open: {figure} is not reported here"
                 )),
                 Err(_) => {
-                    let place = Place::Step(index, Some("measure"));
+                    let path = format!("steps/{index}/measure");
                     let message = "what is guessed here was not measured in this lesson";
-                    report
-                        .problems
-                        .push(place::problem(self.source, lesson, place, message));
+                    let problem = problem_in(self.source, lesson, &path, message);
+                    report.problems.push(problem);
                     report.result = StepResult::Failed;
                 }
             }

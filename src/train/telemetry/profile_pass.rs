@@ -16,7 +16,7 @@ use burn::tensor::Device;
 use super::attribution::Attribution;
 use crate::model::Part;
 use crate::model::work::Work;
-use crate::train::stop::StopSignal;
+use crate::train::StopSignal;
 
 /// One kernel launch of a profile pass.
 #[derive(Clone, Debug)]

@@ -5,11 +5,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, StatefulWidget, Table, TableState, Widget, Wrap};
 
-use crate::instructor::Class;
-use crate::instructor::dashboard::Dashboard;
-use crate::instructor::view::LearnerView;
-use crate::tui::pane::Pane;
-use crate::tui::theme::Theme;
+use crate::instructor::{Class, Dashboard, LearnerView};
+use crate::tui::{Pane, Theme};
 
 /// Below this there is no room for a table.
 const SMALLEST: (u16, u16) = (60, 12);

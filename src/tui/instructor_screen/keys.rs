@@ -2,8 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::instructor::dashboard::{Dashboard, Deed, Entry};
-use crate::instructor::view::LearnerView;
+use crate::instructor::{Dashboard, Deed, Entry, LearnerView};
 use crate::lesson::{Course, StepKind};
 
 /// What a key came to.
@@ -142,7 +141,7 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
 
 fn step_name(view: &LearnerView) -> Option<String> {
     let at = &view.position.as_ref()?.at;
-    Some(format!("{}/{}", at.lesson, at.step))
+    Some(at.to_string())
 }
 
 /// A run would take minutes in which the dashboard stands still.

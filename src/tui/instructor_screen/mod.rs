@@ -28,23 +28,17 @@ use tokio::time::sleep;
 
 use self::draw::{draw, title};
 use self::keys::{Answer, HELP, on_key};
-use super::pane::Pane;
-use super::panel::{Panel, PanelAction};
-use super::panels::page::{Page, Text};
-use super::panels::table::Tone;
+use super::panels::page::Page;
 use super::runtime::stage::{CHANNEL, Play, Stage};
-use super::runtime::{Screenful, on_one_thread, set_up};
-use super::theme::Theme;
-use super::view;
-use crate::instructor::Class;
+use super::runtime::{on_one_thread, set_up};
 use crate::instructor::carry_out::carry_out;
-use crate::instructor::dashboard::{Dashboard, Entry};
-use crate::instructor::view::views;
+use crate::instructor::{Class, Dashboard, Entry, views};
 use crate::lesson::Course;
 use crate::report::{Options, collect, markdown};
 use crate::run::Processes;
 use crate::session::class_file;
-use crate::tutor::signals::SharedSession;
+use crate::tui::{Pane, Panel, PanelAction, Screenful, Text, Theme, Tone, view};
+use crate::tutor::SharedSession;
 
 /// How often the class folder is looked at.
 const INTERVAL: Duration = Duration::from_secs(2);

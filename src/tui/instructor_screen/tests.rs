@@ -5,7 +5,7 @@ use crate::instructor::dashboard::{Deed, Entry};
 use crate::instructor::stuck::Sign;
 use crate::instructor::view::{LearnerView, LessonView, Position};
 use crate::lesson::Source;
-use crate::session::event::StepRef;
+use crate::session::StepRef;
 use crate::session::order::Action;
 use crate::tui::sheet::sheet;
 

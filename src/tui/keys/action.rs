@@ -1,6 +1,6 @@
 //! What a key can do, and where.
 
-use crate::tui::panel::PanelAction;
+use crate::tui::PanelAction;
 
 /// Where an action means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 
-use super::{Area, Key, KeyMap};
+use crate::tui::{Area, Key, KeyMap};
 
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -9,8 +9,7 @@ use ratatui::text::{Line, Span};
 
 use self::table::Table;
 use self::wrap::hanging;
-use super::highlight::Highlighter;
-use super::theme::Theme;
+use crate::tui::{Highlighter, Theme};
 
 /// `text` in lines of at most `width` columns, where words and code allow. Code is coloured once there is a highlighter.
 pub fn render(

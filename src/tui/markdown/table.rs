@@ -3,8 +3,7 @@
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
 
-use super::wrap::wrap;
-use crate::tui::theme::Theme;
+use crate::tui::{Theme, wrap};
 
 /// Columns between two cells.
 const GAP: usize = 2;

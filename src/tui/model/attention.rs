@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::learning::LONGEST_LOOK;
+use crate::session::LONGEST_LOOK;
 
 /// Time is noted when this much came together, so that a crash loses little.
 const NOTE_AFTER: Duration = Duration::from_secs(60);

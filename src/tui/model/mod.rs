@@ -15,21 +15,12 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{Phase, Run};
 use self::step::StepView;
-use super::desk::Desk;
-use super::highlight::Highlighter;
-use super::keys::KeyMap;
-use super::message::{Effect, Message, RunId};
-use super::panel::Panel;
-use super::theme::Theme;
-use crate::lesson::case::Deed;
-use crate::lesson::{Course, Lesson, Step, StepKind};
+use crate::lesson::{Course, Deed, Lesson, Step, StepKind};
 use crate::recording::Library;
-use crate::session::State;
-use crate::session::case::{Item, Standing};
-use crate::session::event::StepRef;
-use crate::session::runs::MeasuredRuns;
-use crate::session::state::StepProgress;
-use crate::tutor::job::{Recorded, own_flags, recorded};
+use crate::session::case::Item;
+use crate::session::{MeasuredRuns, Standing, State, StepProgress, StepRef};
+use crate::tui::{Desk, Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, Theme};
+use crate::tutor::{Recorded, own_flags, recorded};
 
 /// Smaller terminals are asked for room.
 pub const SMALLEST: (u16, u16) = (60, 20);
@@ -179,28 +170,28 @@ impl Model {
     }
 
     /// Says something to the learner; nothing else is to be done.
-    pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
+    pub fn tell(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), false)
     }
 
-    pub fn warn(&mut self, text: impl Into<String>) -> Vec<Effect> {
+    pub fn warn(&mut self, text: impl Into<String>) -> Effects {
         self.note(text.into(), true)
     }
 
-    fn note(&mut self, text: String, is_trouble: bool) -> Vec<Effect> {
+    fn note(&mut self, text: String, is_trouble: bool) -> Effects {
         self.notice = Some(Notice { text, is_trouble });
-        Vec::new()
+        None
     }
 
     pub fn unread_messages(&self) -> usize {
         self.state.messages.len().saturating_sub(self.messages_seen)
     }
 
-    pub fn lay(&mut self, overlay: Overlay) -> Vec<Effect> {
+    pub fn lay(&mut self, overlay: Overlay) -> Effects {
         if let Some(Overlay::Panel(panel)) = self.overlay.replace(overlay) {
             self.behind.push(panel);
         }
-        Vec::new()
+        None
     }
 
     /// Takes the overlay away and goes back to what it was opened from; false where nothing lay over the screen.
@@ -225,7 +216,7 @@ impl Model {
     }
 
     /// Opens a panel over whatever is on the screen.
-    pub fn open(&mut self, panel: impl Panel + 'static) -> Vec<Effect> {
+    pub fn open(&mut self, panel: impl Panel + 'static) -> Effects {
         self.lay(Overlay::Panel(Box::new(panel)))
     }
 
@@ -234,8 +225,10 @@ impl Model {
         &mut self,
         meanwhile: &'static str,
         load: impl FnOnce(&Desk) -> Result<Box<dyn Panel>, String> + Send + 'static,
-    ) -> Vec<Effect> {
-        vec![Effect::work(meanwhile, |desk| Message::Opened(load(desk)))]
+    ) -> Effects {
+        Some(vec![Effect::work(meanwhile, |desk| {
+            Message::Opened(load(desk))
+        })])
     }
 
     /// Whether figures stand beside the step's text.

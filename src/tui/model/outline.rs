@@ -1,13 +1,10 @@
 //! The outline: one row a session, lesson or step.
 
-use crate::lesson::course::Session;
 use crate::lesson::document::PlannedDocument;
-use crate::lesson::{Course, Lesson};
-use crate::session::State;
-use crate::session::event::StepRef;
-use crate::session::progress::{Access, LessonProgress, access, progress};
-use crate::session::state::Status;
-use crate::tui::panel::Cursor;
+use crate::lesson::{Course, Lesson, Session};
+use crate::session::progress::progress;
+use crate::session::{Access, LessonProgress, State, Status, StepRef, access};
+use crate::tui::Cursor;
 
 /// Where the cursor is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,8 @@
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use super::Model;
-use crate::session::event::StepRef;
-use crate::tui::message::{Effect, RunId};
-use crate::tui::panel::{Cursor, Panel};
+use crate::session::StepRef;
+use crate::tui::{Cursor, Effects, Model, Panel, RunId};
 
 #[derive(Debug)]
 pub enum Overlay {
@@ -56,7 +54,7 @@ pub struct Ask {
 }
 
 /// Does what the text is for, or says what is wrong with it.
-pub type Then = fn(&mut Model, StepRef, &str) -> Result<Vec<Effect>, String>;
+pub type Then = fn(&mut Model, StepRef, &str) -> Result<Effects, String>;
 
 /// Asks once before something that cannot be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

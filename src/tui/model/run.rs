@@ -1,9 +1,8 @@
 //! A run the learner asked for.
 
-use crate::run::play::Speed;
-use crate::session::event::StepRef;
-use crate::tui::message::RunId;
-use crate::tui::run_view::RunView;
+use crate::run::Speed;
+use crate::session::StepRef;
+use crate::tui::{RunId, RunView};
 use crate::tutor::{Ending, Job};
 
 #[derive(Debug)]

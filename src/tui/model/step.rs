@@ -3,13 +3,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::lesson::quiz::Marked;
+use crate::lesson::Marked;
 use crate::profiler::commands::line::CommandLine;
-use crate::session::event::StepRef;
-use crate::session::learning::Checked;
-use crate::session::learning::HintStage;
-use crate::tui::panel::{Panel, Scroll};
-use crate::tutor::profile::Prepared;
+use crate::session::{Checked, HintStage, StepRef};
+use crate::tui::{Panel, Scroll};
+use crate::tutor::Prepared;
 
 #[derive(Debug, Default)]
 pub struct StepView {

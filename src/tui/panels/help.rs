@@ -2,13 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use super::page::{Page, Text};
-use crate::tui::keys::Area;
-use crate::tui::markdown::wrap::wrap_plain;
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
+use crate::tui::{Area, Effects, Model, Page, Text, wrap_plain};
 
 const TITLE: &str = "Help";
 
@@ -18,14 +14,14 @@ const KEYS: usize = 20;
 /// Columns beside the text: frame and margin.
 const MARGIN: u16 = 6;
 
-pub fn open(model: &mut Model) -> Vec<Effect> {
+pub fn open(model: &mut Model) -> Effects {
     if model
         .panel_over()
         .is_some_and(|panel| panel.title() == TITLE)
     {
         // The key that opened it closes it, too.
         model.lift();
-        return Vec::new();
+        return None;
     }
     let page = Page::new(TITLE, Text::Lines(lines(model)));
     model.open(page)

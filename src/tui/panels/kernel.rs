@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use ratatui::layout::Constraint;
 use ratatui::text::Line;
 
-use crate::base::table::{push_wrapped, wrapped};
-use crate::session::kernel::Tried;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Scroll, Tabs};
-use crate::tui::theme::Theme;
+use crate::base::{push_wrapped, wrapped};
+use crate::session::Tried;
+use crate::tui::{Command, Pane, Panel, PanelAction, Scroll, Tabs, Theme};
 use crate::workbench::{find, words};
 
 /// Columns from which file and results stand side by side.

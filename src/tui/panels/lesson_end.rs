@@ -1,10 +1,9 @@
 //! The page at a lesson's end: what was learnt, how long it took, how far off the guesses were, and what comes next.
 
-use super::page::{Page, Text};
 use crate::lesson::{Lesson, StepKind};
+use crate::session::Status;
 use crate::session::progress::progress;
-use crate::session::state::Status;
-use crate::tui::model::Model;
+use crate::tui::{Model, Page, Text};
 use crate::tutor::say;
 
 pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> Page {

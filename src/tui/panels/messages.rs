@@ -1,16 +1,12 @@
 //! What instructors wrote, and what the tutor itself has noted.
 
-use super::page::{Page, Text};
-use crate::tui::actions::{Deed, Do};
-use crate::tui::keys::Action;
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
+use crate::tui::{Action, Deed, Do, Effects, Model, Page, Text};
 
 pub const ACTION: Action = Action::Panel("messages");
 
 pub const PANEL: Deed = (ACTION, "m", "messages", Do::Any(open));
 
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     let state = &model.state;
     model.messages_seen = state.messages.len();
     let messages = state.messages.iter().rev().map(|message| {

@@ -17,7 +17,7 @@ pub mod table;
 pub mod text;
 pub mod welcome;
 
-use super::actions::Deed;
+use crate::tui::Deed;
 
 /// The panels that open from anywhere. Their keys, their place in the command palette and on the help page follow from the
 /// line here.

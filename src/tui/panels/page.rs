@@ -4,11 +4,7 @@ use std::cell::RefCell;
 
 use ratatui::text::Line;
 
-use super::table::Tone;
-use super::text::paragraph;
-use crate::tui::keys::Area;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Scroll};
+use crate::tui::{Area, Command, Pane, Panel, PanelAction, Scroll, Tone, paragraph};
 
 #[derive(Debug)]
 pub enum Text {

@@ -1,22 +1,16 @@
 //! The runs of this session and of commands, newest first: any one can be opened again, any two set side by side.
 
-use super::compare::{ComparePanel, ComparedRun};
-use super::table::{Cell, Table, Tone};
-use super::text::{milliseconds, paragraph};
-use crate::base::table::Align;
+use crate::base::Align;
 use crate::lesson::Verdict;
 use crate::recording::label;
 use crate::run::{FinishedRun, RunExit};
-use crate::session::kept::{KeptRun, kept};
-use crate::session::read_only;
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::{Effect, Message};
-use crate::tui::model::Model;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
-use crate::tui::run_view::{RunContext, RunView};
+use crate::session::kept::kept;
+use crate::session::{KeptRun, read_only};
+use crate::tui::{
+    Action, Cell, Command, ComparePanel, ComparedRun, Cursor, Deed, Desk, Do, Effect, Effects,
+    Message, Model, Pane, Panel, PanelAction, RunContext, RunView, Table, Tone, milliseconds,
+    paragraph,
+};
 
 pub const PANEL: Deed = (Action::Panel("runs"), "H", "runs so far", Do::Any(open));
 
@@ -94,7 +88,7 @@ impl RunsPanel {
             return Vec::new();
         };
         let place = match &run.at {
-            Some(at) => format!("{}/{}", at.lesson, at.step),
+            Some(at) => at.to_string(),
             None => "made by a command".into(),
         };
         vec![format!("{place}: {}", run.id), run.command.join(" ")]
@@ -132,11 +126,11 @@ impl Panel for RunsPanel {
         }
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+    fn effects(&self, action: PanelAction) -> Effects {
         let read = |job: Box<dyn FnOnce() -> Result<Box<dyn Panel>, String> + Send>| {
-            vec![Effect::work("Reading the run…", move |_| {
+            Some(vec![Effect::work("Reading the run…", move |_| {
                 Message::Opened(job())
-            })]
+            })])
         };
         match (action, self.selected(), self.pair()) {
             (PanelAction::Select, Some(run), _) => {
@@ -147,7 +141,7 @@ impl Panel for RunsPanel {
                 let pair = [base.clone(), other.clone()];
                 read(Box::new(move || beside(&pair)))
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 
@@ -164,7 +158,7 @@ impl Panel for RunsPanel {
     }
 }
 
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     model.open_later("Looking for runs…", |desk| {
         Ok(Box::new(RunsPanel::new(all(desk)?)))
     })
@@ -240,11 +234,11 @@ mod tests {
             run(1, "v1", None),
         ]);
         insta::assert_snapshot!(sheet::sheet(|pane| panel.draw(pane)));
-        assert_eq!(panel.effects(PanelAction::Select).len(), 1);
-        assert!(panel.effects(PanelAction::Toggle).is_empty());
+        assert!(panel.effects(PanelAction::Select).is_some());
+        assert!(panel.effects(PanelAction::Toggle).is_none());
         assert!(panel.act(PanelAction::Toggle));
         assert!(panel.act(PanelAction::Down));
-        assert_eq!(panel.effects(PanelAction::Toggle).len(), 1);
+        assert!(panel.effects(PanelAction::Toggle).is_some());
         assert!(beside(&[run(1, "v1", None), run(2, "v1", None)]).is_err());
     }
 }

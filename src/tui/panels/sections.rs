@@ -1,8 +1,6 @@
 //! Panels of which one is shown, under a line of all names.
 
-use crate::tui::message::Effect;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Tabs};
+use crate::tui::{Command, Effects, Pane, Panel, PanelAction, Tabs};
 
 pub type Section = (&'static str, Box<dyn Panel>);
 
@@ -40,9 +38,9 @@ impl Panel for Sections {
         self.tabs.act(action, count) || inner.is_some_and(|(_, panel)| panel.act(action))
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+    fn effects(&self, action: PanelAction) -> Effects {
         let inner = self.sections.get(self.tabs.at);
-        inner.map_or_else(Vec::new, |(_, panel)| panel.effects(action))
+        inner.and_then(|(_, panel)| panel.effects(action))
     }
 
     fn commands(&self) -> Vec<Command> {

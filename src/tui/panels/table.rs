@@ -3,11 +3,9 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::text::{bar, cut_middle, width};
-use crate::base::table::{Align, TextTable};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Cursor, PanelAction};
-use crate::tui::theme::Theme;
+use super::text::cut_middle;
+use crate::base::{Align, TextTable};
+use crate::tui::{Cursor, Pane, PanelAction, Theme, bar, width};
 
 /// How a cell is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::Metric;
-use crate::tui::markdown::wrap::{hanging, wrap};
-use crate::tui::theme::Theme;
+use crate::tui::{Theme, hanging, wrap};
 
 /// Stands where a figure is not known; never 0.
 pub use crate::base::units::{NOT_REPORTED, grouped};

@@ -1,20 +1,13 @@
 //! The first thing a learner sees: the model is trained at once, and everything else comes after that.
 
-use super::page::{Page, Text};
 use crate::lesson::{Course, StepKind};
-use crate::session::State;
-use crate::session::event::StepRef;
-use crate::session::progress::{Access, access};
-use crate::tui::keys::Area;
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
+use crate::session::{Access, State, StepRef, access};
 use crate::tui::update::{navigate, runs};
+use crate::tui::{Area, Effects, Model, Page, Text, both};
 
 /// Over the outline of a first visit; nothing where the course has no run to begin with.
-pub fn open(model: &mut Model) -> Vec<Effect> {
-    if first_run(&model.course, &model.state).is_none() {
-        return Vec::new();
-    }
+pub fn open(model: &mut Model) -> Effects {
+    first_run(&model.course, &model.state)?;
     let text = format!(
         "# {}\n\n{}\n\n## Your first minute\n\n**Enter** trains a small model on this machine, now: five steps, and you see \
          time and loss of each as it goes. Nothing has to be prepared. Then the course begins, with what you have just \
@@ -36,11 +29,7 @@ fn first_run(course: &Course, state: &State) -> Option<StepRef> {
 }
 
 /// Opens the first run and starts it.
-pub fn begin(model: &mut Model) -> Vec<Effect> {
-    let Some(at) = first_run(&model.course, &model.state) else {
-        return Vec::new();
-    };
-    let mut effects = navigate::open(model, at.clone());
-    effects.extend(runs::start(model, at));
-    effects
+pub fn begin(model: &mut Model) -> Effects {
+    let at = first_run(&model.course, &model.state)?;
+    both(navigate::open(model, at.clone()), runs::start(model, at))
 }

@@ -4,9 +4,7 @@ use super::curves::{Chart, Curve};
 use super::history::History;
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::pane::Pane;
-use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
-use crate::tui::panels::text::{NOT_REPORTED, PARTS_OF_A_STEP, milliseconds};
+use crate::tui::{Axis, NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, Series, Shape, milliseconds};
 
 /// Step time, with the prediction where there is one of it.
 pub fn time(state: &RunState) -> Chart<'_> {

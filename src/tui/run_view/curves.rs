@@ -3,10 +3,8 @@
 use ratatui::text::Line;
 
 use super::history::{Bucket, History};
-use crate::base::named::named;
-use crate::tui::pane::Pane;
-use crate::tui::panels::plot::{Axis, Plot, Series, Shape};
-use crate::tui::panels::text::{NOT_REPORTED, milliseconds};
+use crate::base::named;
+use crate::tui::{Axis, NOT_REPORTED, Pane, Plot, Series, Shape, milliseconds};
 
 named! {
     /// Which steps a chart shows.

@@ -6,10 +6,9 @@ use ratatui::text::{Line, Span};
 use signal_hook::low_level::signal_name;
 
 use super::state::RunState;
-use crate::session::event::RunExit;
-use crate::train::event::{FailureCode, PhaseName};
-use crate::tui::panels::text::{bar, both_ends, cut, duration, paragraph, width};
-use crate::tui::theme::Theme;
+use crate::session::RunExit;
+use crate::train::{FailureCode, PhaseName};
+use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{Ending, say};
 
 /// The device, and the phase with its progress; once the run is over, how it ended.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::base::statistics::{median, quantile};
+use crate::base::{median, quantile};
 
 /// Latest values kept one by one.
 pub const RECENT: usize = 512;

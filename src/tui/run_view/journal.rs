@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::base::named::named;
+use crate::base::named;
 
 /// Lines kept.
 const MOST: usize = 2000;

@@ -7,13 +7,13 @@ use ratatui::text::Line;
 
 use super::state::RunState;
 use crate::analysis::Unit;
-use crate::base::table::Align;
-use crate::train::event::{Kernel, Kernels};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, PanelAction};
-use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{count, milliseconds, name_lines, paragraph};
-use crate::tui::theme::Theme;
+use crate::base::Align;
+use crate::train::{Kernel, Kernels};
+use crate::tui::Table;
+use crate::tui::{
+    Cell, Command, Cursor, Pane, PanelAction, Theme, Tone, count, milliseconds, name_lines,
+    paragraph,
+};
 
 /// What a row is ordered by: its name, time and launches.
 type Key<'a> = (&'a str, f64, f64);

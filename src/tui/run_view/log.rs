@@ -3,9 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::journal::{Entry, Journal, Voice};
-use crate::tui::pane::Pane;
-use crate::tui::panels::text::{cut, labelled};
-use crate::tui::theme::Theme;
+use crate::tui::{Pane, Theme, cut, labelled};
 
 /// Columns of the name of who speaks.
 const VOICE: usize = 7;

@@ -2,8 +2,8 @@
 
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::train::event::Spread;
-use crate::tui::panels::text::PARTS_OF_A_STEP;
+use crate::train::Spread;
+use crate::tui::PARTS_OF_A_STEP;
 
 /// Time that is in none of a step's parts is worth a word from this share of the step on.
 const NOTABLE_SHARE: f64 = 0.05;

@@ -26,15 +26,13 @@ pub use self::context::{EarlierRun, Prediction, RunContext};
 use self::curves::Span;
 use self::kernels::Look;
 use self::state::RunState;
-use super::pane::Pane;
-use super::panel::{Command, Cursor, Panel, PanelAction, Tabs};
 use super::panels::table::Table;
-use super::panels::text::paragraph;
-use crate::base::table::TextTable;
+use crate::base::TextTable;
 use crate::profiler::live::GpuStatus;
 use crate::run::{Line as RunLine, steps};
-use crate::session::learning::Checked;
-use crate::train::event::Step;
+use crate::session::Checked;
+use crate::train::Step;
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Tabs, paragraph};
 use crate::tutor::Ending;
 
 /// How a section draws its part of the screen.

@@ -18,8 +18,7 @@ use super::journal::Voice;
 use super::kernels::Look;
 use super::state::RunState;
 use super::{log, result};
-use crate::tui::pane::Pane;
-use crate::tui::theme::Theme;
+use crate::tui::{Pane, Theme};
 
 /// Rows of a chart below figures.
 const CHART: u16 = 8;

@@ -4,10 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use super::{RunContext, RunView};
-use crate::run::finished::EVENTS;
-use crate::run::folder::RunRecord;
-use crate::run::{last_words, read_line};
+use crate::run::{EVENTS, RunRecord, last_words, read_line};
+use crate::tui::{RunContext, RunView};
 use crate::tutor::Ending;
 
 impl RunView {

@@ -5,10 +5,7 @@ use ratatui::text::{Line, Span};
 use super::measured::measured;
 use super::state::RunState;
 use crate::lesson::Verdict;
-use crate::tui::markdown;
-use crate::tui::panels::text::{both_ends, cut, width};
-use crate::tui::theme::Theme;
-use crate::tui::view::verdict;
+use crate::tui::{Theme, both_ends, cut, markdown, verdict, width};
 
 /// Rows of large figures.
 const TALL: usize = 5;

@@ -4,10 +4,9 @@ use ratatui::text::{Line, Span};
 
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::base::units::{bytes_or_not, human_bytes, or_not_reported};
-use crate::train::event::{DataSource, Hello};
-use crate::tui::panels::text::{duration, grouped, labelled};
-use crate::tui::theme::Theme;
+use crate::base::{bytes_or_not, human_bytes, or_not_reported};
+use crate::train::{DataSource, Hello};
+use crate::tui::{Theme, duration, grouped, labelled};
 
 /// Columns of the names on the left.
 const LABEL: usize = 13;

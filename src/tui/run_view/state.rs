@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::context::RunContext;
 use super::gpu::GpuTrack;
 use super::history::{History, RECENT};
 use super::journal::{Journal, Voice};
 use crate::analysis::Metric;
 use crate::run::Line;
-use crate::session::learning::Checked;
-use crate::train::event::{
-    Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
-};
+use crate::session::Checked;
+use crate::train::{Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary};
+use crate::tui::RunContext;
 use crate::tutor::Ending;
 
 /// Where the measured steps began.

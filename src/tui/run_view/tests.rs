@@ -6,10 +6,9 @@ use ratatui::layout::Rect;
 use super::*;
 use crate::analysis::{Metric, Unit};
 use crate::run::read_line;
-use crate::session::event::RunExit;
-use crate::train::event::Body;
-use crate::tui::sheet;
-use crate::tui::theme::Theme;
+use crate::session::RunExit;
+use crate::train::Body;
+use crate::tui::{Theme, sheet};
 
 /// A run on a GPU with launches, memory, kernels; `steps` of it, the times of a generator without chance.
 fn gpu_run(steps: usize) -> Vec<String> {

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::lesson::{Course, StepKind};
-use crate::session::event::StepRef;
-use crate::session::{Session, SessionError};
-use crate::tui::message::{Message, News, Reply, Request};
-use crate::tutor::profile::note_profile;
-use crate::tutor::signals::SharedSession;
+use crate::session::{Session, SessionError, StepRef};
+use crate::tui::{Message, News, Reply, Request};
+use crate::tutor::{SharedSession, note_profile};
 
 /// How often the inbox is looked into: an instructor's order has to be noticed within two seconds.
 const INBOX: Duration = Duration::from_secs(1);

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use crate::run::{Launcher, launcher};
-use crate::tui::desk::{Desk, Work};
-use crate::tui::message::{HandOver, Message, ProfileMessage};
 use crate::tui::update::profiler::came_of_it;
+use crate::tui::{Desk, HandOver, Message, ProfileMessage, Work};
 
 /// What is told once the program has ended: in words what went wrong, if it did.
 type Then = Box<dyn FnOnce(&Desk, io::Result<Option<String>>) + Send>;

@@ -22,22 +22,17 @@ use tokio::sync::mpsc;
 use self::clerk::Clerk;
 pub use self::signals::Screenful;
 use self::stage::{CHANNEL, Play, Stage};
-use super::desk::{Desk, Work};
-use super::keys;
-use super::message::{Effect, HandOver, Message, RunId};
-use super::model::Model;
-use super::theme::Theme;
 use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
 use crate::recording::Library;
-use crate::run::play::Speed;
+use crate::run::Speed;
 use crate::run::{Control, Processes, Start};
 use crate::session::{Session, SessionError, State};
-use crate::tutor::job::tape;
+use crate::tui::{Desk, Effect, HandOver, Message, Model, RunId, Theme, Work, keys};
 use crate::tutor::prepare::Background;
-use crate::tutor::signals::{SharedSession, Watch, watch};
-use crate::tutor::{Options, TutorError, gpu};
+use crate::tutor::signals::Watch;
+use crate::tutor::{Options, SharedSession, TutorError, gpu, tape, watch};
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///

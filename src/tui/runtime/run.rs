@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::run::{Control, Start, Told, supervise};
-use crate::tui::desk::Desk;
-use crate::tui::message::{Message, RunId};
+use crate::tui::{Desk, Message, RunId};
 use crate::tutor::Ending;
 use crate::tutor::prepare::Aside;
 

@@ -21,7 +21,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::run::Processes;
-use crate::tutor::signals::SharedSession;
+use crate::tutor::SharedSession;
 
 /// What a screen is written to.
 pub trait Device: Send {

@@ -13,7 +13,7 @@ use super::script::Script;
 use super::svg::svg;
 use crate::lesson::{Course, Source};
 use crate::recording::{self, Library};
-use crate::session::event::StepRef;
+use crate::session::StepRef;
 use crate::tui::view::draw;
 
 /// A screen: its file, what it shows, its size, and the keys that lead there once a guess was made and its run has ended;

@@ -18,6 +18,7 @@ use crate::recording::{self, Library};
 use crate::run::{Told, read_line};
 use crate::session::event::{RunExit, StepRef};
 use crate::session::{Place, Session};
+use crate::tui::Theme;
 use crate::tui::desk::Work;
 use crate::tui::keys::{Key, KeyMap};
 use crate::tui::message::{Effect, HandOver, Message, RunId};
@@ -26,7 +27,6 @@ use crate::tui::runtime::clerk::answer;
 use crate::tui::runtime::screen::Device;
 use crate::tui::runtime::stage::{Input, Stage};
 use crate::tui::runtime::{Hands, Tutor, on_one_thread};
-use crate::tui::theme::Theme;
 use crate::tui::update::navigate;
 use crate::tui::view::document;
 use crate::tutor::{Ending, TutorError};
@@ -324,7 +324,7 @@ impl Script {
     pub fn open(&mut self, at: StepRef) {
         let effects = navigate::open(&mut self.tutor.model, at);
         let Tutor { model, hands, .. } = &mut self.tutor;
-        for effect in effects {
+        for effect in effects.into_iter().flatten() {
             hands.carry_out(effect, model);
         }
         self.turn().expect("the loop goes on");

@@ -4,30 +4,27 @@ use std::sync::Arc;
 
 use super::{ask, kernel, note_time, primary, runs};
 use crate::lesson::{RunName, Runs, StepKind};
-use crate::session::State;
-use crate::session::state::Status;
-use crate::tui::highlight::Highlighter;
-use crate::tui::message::{Effect, HandOver, Message, Request};
-use crate::tui::model::overlay::{Ask, Confirm, Overlay};
-use crate::tui::model::run::Phase;
-use crate::tui::model::{Here, Model};
-use crate::tui::panels::compare::{ComparePanel, ComparedRun};
+use crate::session::{State, Status};
+use crate::tui::{
+    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Here, Highlighter, Message,
+    Model, Overlay, Phase, Request,
+};
 
-pub fn act(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn act(model: &mut Model, here: &Here) -> Effects {
     match primary::primary(model, here) {
         Some(primary) => primary.act(model, here),
         None => model.tell("This is under way; one moment."),
     }
 }
 
-pub fn hint(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn hint(model: &mut Model, here: &Here) -> Effects {
     if here.step.hints.is_empty() {
         return model.tell("This step has no hints.");
     }
-    vec![Effect::Session(Request::Hint(here.at.clone()))]
+    Some(vec![Effect::Session(Request::Hint(here.at.clone()))])
 }
 
-pub fn flags(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn flags(model: &mut Model, here: &Here) -> Effects {
     if !matches!(
         here.step.kind,
         StepKind::Run { .. } | StepKind::Command { .. }
@@ -52,7 +49,7 @@ pub fn flags(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Starts a step's run once more, however it ended before.
-pub fn again(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn again(model: &mut Model, here: &Here) -> Effects {
     match &here.step.kind {
         StepKind::Run { .. } => runs::start(model, here.at.clone()),
         _ => model.tell("This step starts no run."),
@@ -60,12 +57,12 @@ pub fn again(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Between the text and the figures.
-pub fn view(model: &mut Model, here: &Here) -> Vec<Effect> {
-    let mut effects = Vec::new();
+pub fn view(model: &mut Model, here: &Here) -> Effects {
+    let mut effects = None;
     match &here.step.kind {
         StepKind::Compare { .. } => {
             rebuild_comparison(model);
-            effects.push(Effect::Session(Request::Check(here.at.clone())));
+            effects = Some(vec![Effect::Session(Request::Check(here.at.clone()))]);
         }
         StepKind::Run { .. } | StepKind::Investigate(_) => {
             let run = model.run_at(&here.at);
@@ -116,17 +113,17 @@ fn last_command(state: &State, name: &RunName) -> Vec<String> {
     last.map_or_else(Vec::new, |run| run.command.clone())
 }
 
-pub fn check(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn check(model: &mut Model, here: &Here) -> Effects {
     if let StepKind::Kernel { exercise } = here.step.kind {
         return kernel::check(model, here, exercise);
     }
     if here.step.checks.is_empty() {
         return model.tell("Nothing is checked at this step.");
     }
-    vec![Effect::Session(Request::Check(here.at.clone()))]
+    Some(vec![Effect::Session(Request::Check(here.at.clone()))])
 }
 
-pub fn skip(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn skip(model: &mut Model, here: &Here) -> Effects {
     if model.progress_at(&here.at).status == Status::Done {
         return model.tell("This step is done; there is nothing to skip.");
     }
@@ -134,16 +131,16 @@ pub fn skip(model: &mut Model, here: &Here) -> Vec<Effect> {
         here.at.clone(),
         "Skip this step",
         "Why? A word for your report, or nothing.",
-        |_, at, note| Ok(vec![Effect::Session(Request::Skip(at, note.into()))]),
+        |_, at, note| Ok(Some(vec![Effect::Session(Request::Skip(at, note.into()))])),
     )))
 }
 
-pub fn edit(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn edit(model: &mut Model, here: &Here) -> Effects {
     let at = here.at.clone();
     match &here.step.kind {
         StepKind::Reflect => {
             let text = model.progress_at(&at).reflection.unwrap_or_default();
-            vec![Effect::HandOver(HandOver::Write { at, text })]
+            Some(vec![Effect::HandOver(HandOver::Write { at, text })])
         }
         StepKind::Kernel { exercise } => kernel::edit(model, here, exercise),
         StepKind::Profile { .. } => ask::profile_command(model, here),
@@ -152,32 +149,34 @@ pub fn edit(model: &mut Model, here: &Here) -> Vec<Effect> {
     }
 }
 
-pub fn doctor(_: &mut Model) -> Vec<Effect> {
-    vec![Effect::HandOver(HandOver::Command(vec!["doctor".into()]))]
+pub fn doctor(_: &mut Model) -> Effects {
+    Some(vec![Effect::HandOver(HandOver::Command(vec![
+        "doctor".into(),
+    ]))])
 }
 
-pub fn shell(_: &mut Model) -> Vec<Effect> {
-    vec![Effect::HandOver(HandOver::Shell)]
+pub fn shell(_: &mut Model) -> Effects {
+    Some(vec![Effect::HandOver(HandOver::Shell)])
 }
 
-pub fn redraw(_: &mut Model) -> Vec<Effect> {
-    vec![Effect::Redraw]
+pub fn redraw(_: &mut Model) -> Effects {
+    Some(vec![Effect::Redraw])
 }
 
-pub fn suspend(_: &mut Model) -> Vec<Effect> {
-    vec![Effect::Suspend]
+pub fn suspend(_: &mut Model) -> Effects {
+    Some(vec![Effect::Suspend])
 }
 
-pub fn quit(model: &mut Model) -> Vec<Effect> {
+pub fn quit(model: &mut Model) -> Effects {
     match model.running() {
         Some(_) => model.lay(Overlay::Confirm(Confirm::Quit)),
         None => leave(model),
     }
 }
 
-pub fn leave(model: &mut Model) -> Vec<Effect> {
+pub fn leave(model: &mut Model) -> Effects {
     model.quitting = true;
-    note_time(model).into_iter().collect()
+    note_time(model).map(|effect| vec![effect])
 }
 
 pub fn load_highlighter() -> Effect {

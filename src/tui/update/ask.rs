@@ -6,14 +6,11 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler};
 use crate::analysis::Unit;
-use crate::lesson::StepKind;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::tui::message::{Effect, Request};
-use crate::tui::model::overlay::{Ask, Overlay};
-use crate::tui::model::{Here, Model};
+use crate::lesson::{Answer, Quiz, StepKind};
+use crate::tui::{Ask, Effect, Effects, Here, Model, Overlay, Request};
 use crate::tutor::say;
 
-pub fn guess(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn guess(model: &mut Model, here: &Here) -> Effects {
     let unit = match &here.step.kind {
         StepKind::Predict { measure } => unit_word(measure.unit()),
         _ => String::new(),
@@ -22,7 +19,12 @@ pub fn guess(model: &mut Model, here: &Here) -> Vec<Effect> {
         here.at.clone(),
         format!("Your guess, in {unit}"),
         "A number. The first guess counts; any is better than none.",
-        |_, at, text| Ok(vec![Effect::Session(Request::Predict(at, figure(text)?))]),
+        |_, at, text| {
+            Ok(Some(vec![Effect::Session(Request::Predict(
+                at,
+                figure(text)?,
+            ))]))
+        },
     )))
 }
 
@@ -38,7 +40,7 @@ fn unit_word(unit: Unit) -> String {
     }
 }
 
-pub fn number(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn number(model: &mut Model, here: &Here) -> Effects {
     let title = match &here.step.kind {
         StepKind::Quiz(Quiz::Number(number)) if !number.unit.is_empty() => {
             format!("Your answer, in {}", number.unit)
@@ -51,12 +53,12 @@ pub fn number(model: &mut Model, here: &Here) -> Vec<Effect> {
         "A number, such as 12.5 or 1e3.",
         |_, at, text| {
             let answer = Answer::Number(figure(text)?);
-            Ok(vec![Effect::Session(Request::Answer(at, answer))])
+            Ok(Some(vec![Effect::Session(Request::Answer(at, answer))]))
         },
     )))
 }
 
-pub fn reflection(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn reflection(model: &mut Model, here: &Here) -> Effects {
     let text = model.progress_at(&here.at).reflection.unwrap_or_default();
     let ask = Ask {
         has_lines: true,
@@ -64,17 +66,20 @@ pub fn reflection(model: &mut Model, here: &Here) -> Vec<Effect> {
             here.at.clone(),
             "For your report",
             "Esc keeps what you wrote.",
-            |_, at, text| Ok(vec![Effect::Session(Request::Reflect(at, text.into()))]),
+            |_, at, text| {
+                Ok(Some(vec![Effect::Session(Request::Reflect(
+                    at,
+                    text.into(),
+                ))]))
+            },
         )
     };
     model.lay(Overlay::Ask(ask.with(&text)))
 }
 
-pub fn profile_command(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn profile_command(model: &mut Model, here: &Here) -> Effects {
     let line = model.step.as_ref().and_then(|view| view.profile.line());
-    let Some(line) = line.map(|line| line.shell()) else {
-        return Vec::new();
-    };
+    let line = line.map(|line| line.shell())?;
     let ask = Ask::new(
         here.at.clone(),
         "The profiler's command",
@@ -83,23 +88,23 @@ pub fn profile_command(model: &mut Model, here: &Here) -> Vec<Effect> {
             if !words(text)?.is_empty() {
                 profile::edited(model, &at, text);
             }
-            Ok(Vec::new())
+            Ok(None)
         },
     );
     model.lay(Overlay::Ask(ask.with(&line)))
 }
 
-pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn import(model: &mut Model, here: &Here) -> Effects {
     model.lay(Overlay::Ask(Ask::new(
         here.at.clone(),
         "Import a profile",
         "A file or folder that a profiler wrote.",
         |model, at, text| {
             if text.is_empty() {
-                return Ok(Vec::new());
+                return Ok(None);
             }
             let target = profile::target(model, &at);
-            Ok(vec![profiler::read(at, target, expand(text))])
+            Ok(Some(vec![profiler::read(at, target, expand(text))]))
         },
     )))
 }
@@ -121,9 +126,9 @@ fn expand(text: &str) -> PathBuf {
     }
 }
 
-pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
+pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     let Some(Overlay::Ask(ask)) = &mut model.overlay else {
-        return Vec::new();
+        return None;
     };
     let lines = ask.has_lines;
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
@@ -137,16 +142,16 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
         KeyCode::Char('s') if control && lines => return submit(model),
         KeyCode::Enter if !lines => return submit(model),
         KeyCode::Char('m' | 'j') if control && !lines => return submit(model),
-        KeyCode::Char('z') if control => return vec![Effect::Suspend],
+        KeyCode::Char('z') if control => return Some(vec![Effect::Suspend]),
         _ => {
             ask.problem = None;
             ask.input.input(Event::Key(event));
         }
     }
-    Vec::new()
+    None
 }
 
-pub fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
+pub fn paste(model: &mut Model, text: &str) -> Effects {
     match &mut model.overlay {
         Some(Overlay::Ask(ask)) => {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -163,12 +168,12 @@ pub fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         }
         _ => model.dirty = false,
     }
-    Vec::new()
+    None
 }
 
-fn submit(model: &mut Model) -> Vec<Effect> {
+fn submit(model: &mut Model) -> Effects {
     let Some(Overlay::Ask(mut ask)) = model.overlay.take() else {
-        return Vec::new();
+        return None;
     };
     model.lift();
     let done = (ask.then)(model, ask.at.clone(), ask.text().trim());

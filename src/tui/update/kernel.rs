@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::lesson::StepKind;
-use crate::session::event::StepRef;
-use crate::session::kernel::{Tried, begun};
-use crate::tui::desk::{Desk, Work};
-use crate::tui::message::{Effect, HandOver, Message, Request};
-use crate::tui::model::{Here, Model};
+use crate::session::kernel::begun;
+use crate::session::{StepRef, Tried};
+use crate::tui::Page;
 use crate::tui::panels::kernel::KernelPanel;
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{
+    Desk, Effect, Effects, HandOver, Here, Message, Model, Request, Text, Work, both,
+};
 use crate::workbench::{Exercise, place};
 
 const NO_KERNEL: &str = "This step asks for no kernel.";
@@ -21,28 +21,26 @@ const NO_KERNEL: &str = "This step asks for no kernel.";
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Opens the kernel's screen and looks after its file from now on.
-pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
+pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
     let path = match begun(exercise, &model.workbench) {
         Ok((path, _)) => path,
         Err(error) => return model.warn(format!("{error:#}")),
     };
-    let Some(view) = &mut model.step else {
-        return Vec::new();
-    };
+    let view = model.step.as_mut()?;
     if view.panel.is_none() {
         view.panel = Some(Box::new(KernelPanel::new(path.clone())));
     }
     view.panel_open = true;
     if view.watched.is_some() {
-        return Vec::new();
+        return None;
     }
     let token = Arc::new(());
     view.watched = Some(Arc::clone(&token));
     let (at, held) = (here.at.clone(), Arc::downgrade(&token));
-    vec![Effect::Work(Work {
+    Some(vec![Effect::Work(Work {
         meanwhile: "The kernel is being checked.",
         job: Box::new(move |desk| look_after(desk, &at, exercise, &path, &held)),
-    })]
+    })])
 }
 
 /// Until the step is left.
@@ -74,15 +72,14 @@ fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message 
 }
 
 /// The editor on the file, which is written first where it is not there.
-pub fn edit(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
-    let mut effects = watch(model, here, exercise);
+pub fn edit(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
+    let watched = watch(model, here, exercise);
     let path = model.workbench.join(exercise.file_name());
-    effects.push(Effect::HandOver(HandOver::Open(path)));
-    effects
+    both(watched, Some(vec![Effect::HandOver(HandOver::Open(path))]))
 }
 
 /// Now, whether it was saved or not.
-pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec<Effect> {
+pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
     let was_watched = model
         .step
         .as_ref()
@@ -92,13 +89,14 @@ pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Vec
         return effects;
     }
     let (at, path) = (here.at.clone(), model.workbench.join(exercise.file_name()));
-    vec![Effect::work("The kernel is being checked.", move |_| {
-        tried_now(&at, exercise, &path)
-    })]
+    Some(vec![Effect::work(
+        "The kernel is being checked.",
+        move |_| tried_now(&at, exercise, &path),
+    )])
 }
 
 /// A solution to read, beside the learner's own file.
-pub fn solution(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn solution(model: &mut Model, here: &Here) -> Effects {
     let Some(exercise) = exercise(here) else {
         return model.tell(NO_KERNEL);
     };
@@ -112,7 +110,7 @@ pub fn solution(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// The file as it was at first; what was written so far is kept beside it.
-pub fn reset(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn reset(model: &mut Model, here: &Here) -> Effects {
     let Some(exercise) = exercise(here) else {
         return model.tell(NO_KERNEL);
     };
@@ -128,14 +126,14 @@ pub fn reset(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Times on this machine's GPU, or what to do without one.
-pub fn bench(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn bench(model: &mut Model, here: &Here) -> Effects {
     let Some(exercise) = exercise(here) else {
         return model.tell(NO_KERNEL);
     };
     let path = model.workbench.join(exercise.file_name());
     let words = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
     let words = words.into_iter().chain([path.display().to_string()]);
-    vec![Effect::HandOver(HandOver::Command(words.collect()))]
+    Some(vec![Effect::HandOver(HandOver::Command(words.collect()))])
 }
 
 fn exercise(here: &Here) -> Option<&'static Exercise> {
@@ -146,10 +144,8 @@ fn exercise(here: &Here) -> Option<&'static Exercise> {
 }
 
 /// A check has come to its end.
-pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>) -> Vec<Effect> {
-    let Some(view) = model.view_at(at) else {
-        return Vec::new();
-    };
+pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>) -> Effects {
+    let view = model.view_at(at)?;
     let tried = match tried {
         Ok(tried) => tried,
         Err(problem) => return model.warn(problem),
@@ -161,5 +157,5 @@ pub fn tried(model: &mut Model, at: &StepRef, tried: Result<Box<Tried>, String>)
     if tried.checked.passed {
         model.tell("The kernel passed.");
     }
-    vec![Effect::Session(Request::Tried(at.clone(), tried))]
+    Some(vec![Effect::Session(Request::Tried(at.clone(), tried))])
 }

@@ -4,23 +4,21 @@ use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{act, ask, navigate, palette, runs};
+use crate::tui::Screen;
 use crate::tui::actions::carry_out;
-use crate::tui::keys::{Area, Key};
-use crate::tui::message::{Effect, Request};
-use crate::tui::model::overlay::{Confirm, Overlay};
-use crate::tui::model::{Model, Screen};
+use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, both};
 
-pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
+pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {
         model.dirty = false;
-        return Vec::new();
+        return None;
     }
-    let mut effects = sign_of_life(model);
+    let life = sign_of_life(model);
     let key = Key::of(&event);
     // While something is typed, a notice that came meanwhile stays to be read.
     let types = matches!(model.overlay, Some(Overlay::Ask(_)));
     let had_notice = !types && model.notice.take().is_some();
-    effects.extend(match &model.overlay {
+    let done = match &model.overlay {
         Some(Overlay::Ask(_)) => ask::key(model, event),
         Some(Overlay::Palette(_)) => palette::key(model, event),
         Some(Overlay::Confirm(confirm)) => {
@@ -34,11 +32,11 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
                 carry_out(model, area, action)
             } else {
                 model.dirty = navigate::to_choice(model, key) || had_notice;
-                Vec::new()
+                None
             }
         }
-    });
-    effects
+    };
+    both(life, done)
 }
 
 /// Which keys are in force, the innermost first.
@@ -53,17 +51,16 @@ pub fn areas(model: &Model) -> Vec<Area> {
     }
 }
 
-fn sign_of_life(model: &mut Model) -> Vec<Effect> {
+fn sign_of_life(model: &mut Model) -> Effects {
     let seconds = model.attention.key(model.now);
-    let spent = seconds.zip(model.step.as_ref());
-    let spent = spent.map(|(seconds, view)| Request::Spend(view.at.clone(), seconds));
-    spent.map(Effect::Session).into_iter().collect()
+    let at = model.step.as_ref()?.at.clone();
+    Some(vec![Effect::Session(Request::Spend(at, seconds?))])
 }
 
-fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Vec<Effect> {
+fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Effects {
     model.lift();
     if !matches!(key.code, Char('y' | 'Y') | Enter) {
-        return Vec::new();
+        return None;
     }
     match confirm {
         Confirm::Stop(id) => runs::stop(model, id),

@@ -20,11 +20,8 @@ mod tests;
 
 use crossterm::event::{Event, MouseEventKind};
 
-use super::message::{Effect, Message, Request};
-use super::model::Model;
-use super::model::overlay::Overlay;
-use super::panel::PanelAction;
 use super::panels::welcome;
+use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, Request};
 
 /// Lines a turn of the wheel moves.
 const WHEEL: usize = 3;
@@ -33,7 +30,7 @@ const WHEEL: usize = 3;
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     model.dirty = true;
     let may_turn = matches!(message, Message::Input(_) | Message::Session(_));
-    let mut effects = take_in(model, message);
+    let mut effects = take_in(model, message).unwrap_or_default();
     if may_turn {
         effects.extend(navigate::read_to_its_end(model));
     }
@@ -47,7 +44,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     effects
 }
 
-fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
+fn take_in(model: &mut Model, message: Message) -> Effects {
     match message {
         Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
@@ -56,7 +53,7 @@ fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
-        Message::Edited(at, Ok(text)) => vec![Effect::Session(Request::Reflect(at, text))],
+        Message::Edited(at, Ok(text)) => Some(vec![Effect::Session(Request::Reflect(at, text))]),
         Message::Opened(Ok(panel)) => {
             model.notice = None;
             model.lay(Overlay::Panel(panel))
@@ -67,13 +64,13 @@ fn take_in(model: &mut Model, message: Message) -> Vec<Effect> {
         | Message::Told(Err(problem)) => model.warn(problem),
         Message::Highlighter(highlighter) => {
             model.highlighter = Some(highlighter);
-            Vec::new()
+            None
         }
-        Message::Continued | Message::Back => vec![Effect::Redraw],
+        Message::Continued | Message::Back => Some(vec![Effect::Redraw]),
     }
 }
 
-fn input(model: &mut Model, event: Event) -> Vec<Effect> {
+fn input(model: &mut Model, event: Event) -> Effects {
     match event {
         Event::Key(key) => return keys::key(model, key),
         Event::Paste(text) => return ask::paste(model, &text),
@@ -85,15 +82,15 @@ fn input(model: &mut Model, event: Event) -> Vec<Effect> {
         },
         Event::FocusGained | Event::FocusLost => model.dirty = false,
     }
-    Vec::new()
+    None
 }
 
 /// What a tutor does when it is opened.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::Session(Request::Measure)];
-    effects.extend(navigate::resume(model));
+    effects.extend(navigate::resume(model).into_iter().flatten());
     if model.state.position.is_none() && model.state.lessons.is_empty() {
-        effects.extend(welcome::open(model));
+        welcome::open(model);
     }
     effects.extend(navigate::read_to_its_end(model));
     effects.push(act::load_highlighter());

@@ -6,29 +6,22 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, runs, scroll};
-use crate::lesson::StepKind;
-use crate::lesson::quiz::Quiz;
-use crate::session::event::StepRef;
-use crate::session::progress::{
-    Access, access, beside, next as next_unfinished, progress, unfinished,
+use crate::lesson::{Quiz, StepKind};
+use crate::session::progress::progress;
+use crate::session::{
+    Access, Status, StepRef, access, beside, next as next_unfinished, unfinished,
 };
-use crate::session::state::Status;
-use crate::tui::keys::{Action, Area, Key};
-use crate::tui::message::{Effect, Request};
-use crate::tui::model::outline::Row;
-use crate::tui::model::run::Run;
-use crate::tui::model::step::{Reveal, StepView};
-use crate::tui::model::{Here, Model, Screen};
-use crate::tui::panel::PanelAction;
 use crate::tui::panels::lesson_end;
-use crate::tui::view::{document, text_area};
+use crate::tui::view::document;
+use crate::tui::{
+    Action, Area, Effect, Effects, Here, Key, Model, PanelAction, Request, Reveal, Row, Run,
+    Screen, StepView, text_area,
+};
 use crate::tutor::{Job, say};
 
 /// Opens where the learner was; a first visit begins at the outline.
-pub fn resume(model: &mut Model) -> Vec<Effect> {
-    let Some(at) = model.state.position.clone() else {
-        return Vec::new();
-    };
+pub fn resume(model: &mut Model) -> Effects {
+    let at = model.state.position.clone()?;
     match model.course.step(&at.lesson, &at.step) {
         Some(_) => open(model, at),
         None => model.tell("The step you were at is no longer part of this course."),
@@ -36,10 +29,10 @@ pub fn resume(model: &mut Model) -> Vec<Effect> {
 }
 
 /// To where there is something to do: the step that is open, the last position, or the first unfinished step.
-pub fn proceed(model: &mut Model) -> Vec<Effect> {
+pub fn proceed(model: &mut Model) -> Effects {
     if model.step.is_some() {
         model.screen = Screen::Step;
-        return Vec::new();
+        return None;
     }
     match next_unfinished(&model.course, &model.state) {
         Some(at) => open(model, at),
@@ -48,27 +41,27 @@ pub fn proceed(model: &mut Model) -> Vec<Effect> {
 }
 
 /// To the outline, and from there back to the step.
-pub fn outline(model: &mut Model) -> Vec<Effect> {
+pub fn outline(model: &mut Model) -> Effects {
     model.lift_all();
     if model.screen == Screen::Outline && model.step.is_some() {
         model.screen = Screen::Step;
-        return Vec::new();
+        return None;
     }
     model.screen = Screen::Outline;
     if let Some(view) = &model.step {
         model.outline.select(&model.course, &view.at.lesson);
     }
-    Vec::new()
+    None
 }
 
-pub fn through_outline(model: &mut Model, action: PanelAction) -> Vec<Effect> {
+pub fn through_outline(model: &mut Model, action: PanelAction) -> Effects {
     let rows = model.outline.rows(&model.course, &model.state).len();
     model.outline.cursor.act(action, rows, 0);
-    Vec::new()
+    None
 }
 
 /// Opens what the cursor of the outline is on.
-pub fn open_row(model: &mut Model) -> Vec<Effect> {
+pub fn open_row(model: &mut Model) -> Effects {
     let course = Arc::clone(&model.course);
     let rows = model.outline.rows(&course, &model.state);
     let mut rows = rows.into_iter().skip(model.outline.cursor.row);
@@ -83,34 +76,27 @@ pub fn open_row(model: &mut Model) -> Vec<Effect> {
         (Some(Row::Lesson { lesson, .. }), _)
         | (Some(Row::Session { .. }), Some(Row::Lesson { lesson, .. })) => {
             model.outline.select(&course, &lesson.id);
-            Vec::new()
+            None
         }
         (Some(Row::Session { .. }), _) => through_outline(model, PanelAction::Down),
         (Some(Row::Planned(_)), _) => {
             model.tell("This lesson is announced; it is not part of the course yet.")
         }
-        (None, _) => Vec::new(),
+        (None, _) => None,
     }
 }
 
 /// Opens a lesson at its first unfinished step.
-pub fn open_lesson(model: &mut Model, id: &str) -> Vec<Effect> {
-    let Some(lesson) = model.course.lesson(id) else {
-        return Vec::new();
-    };
+pub fn open_lesson(model: &mut Model, id: &str) -> Effects {
+    let lesson = model.course.lesson(id)?;
     let first = lesson.steps.first().map(|step| StepRef::new(id, &step.id));
-    match unfinished(&model.state, lesson).or(first) {
-        Some(at) => open(model, at),
-        None => Vec::new(),
-    }
+    open(model, unfinished(&model.state, lesson).or(first)?)
 }
 
 /// Turns to a step, if its lesson is open.
-pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
+pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
-    let Some((lesson, step)) = course.at(&at) else {
-        return Vec::new();
-    };
+    let (lesson, step) = course.at(&at)?;
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
         let needs = say::requires(&course, &missing);
         return model.warn(format!("\"{}\" {needs}.", lesson.title));
@@ -148,7 +134,7 @@ pub fn open(model: &mut Model, at: StepRef) -> Vec<Effect> {
         }
         _ => {}
     }
-    effects
+    Some(effects)
 }
 
 /// The end of a text that was seen is noted, once.
@@ -170,13 +156,11 @@ fn is_at_its_end(model: &Model, view: &StepView) -> bool {
 }
 
 /// On through the text as long as there is more of it, then to the next step.
-pub fn forward(model: &mut Model, here: &Here) -> Vec<Effect> {
-    let Some(view) = &model.step else {
-        return Vec::new();
-    };
+pub fn forward(model: &mut Model, here: &Here) -> Effects {
+    let view = model.step.as_ref()?;
     if !is_at_its_end(model, view) {
         scroll::text(model, PanelAction::PageDown);
-        return Vec::new();
+        return None;
     }
     match primary(model, here) {
         Some(Primary::Next) => next(model, here),
@@ -189,14 +173,14 @@ pub fn forward(model: &mut Model, here: &Here) -> Vec<Effect> {
     }
 }
 
-pub fn next(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn next(model: &mut Model, here: &Here) -> Effects {
     match beside(&model.course, &here.at, 1) {
         Some(at) => open(model, at),
         None => end_of_lesson(model, here),
     }
 }
 
-fn end_of_lesson(model: &mut Model, here: &Here) -> Vec<Effect> {
+fn end_of_lesson(model: &mut Model, here: &Here) -> Effects {
     let course = Arc::clone(&model.course);
     let Here { lesson, .. } = here;
     let done = progress(&model.state, lesson);
@@ -217,7 +201,7 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Vec<Effect> {
         Some(following) => open_lesson(model, &following.id),
         None => {
             model.screen = Screen::Outline;
-            Vec::new()
+            None
         }
     };
     // It lies over what comes next: closing it goes on.
@@ -225,7 +209,7 @@ fn end_of_lesson(model: &mut Model, here: &Here) -> Vec<Effect> {
     effects
 }
 
-pub fn previous(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn previous(model: &mut Model, here: &Here) -> Effects {
     match beside(&model.course, &here.at, -1) {
         Some(at) => open(model, at),
         None => model.tell("This is the lesson's first step."),
@@ -233,7 +217,7 @@ pub fn previous(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Through the choices of a question that is open, else through the text.
-pub fn through_step(model: &mut Model, action: PanelAction) -> Vec<Effect> {
+pub fn through_step(model: &mut Model, action: PanelAction) -> Effects {
     let choices = open_choices(model);
     let moved = model.step.as_ref().and_then(|view| match action {
         PanelAction::Up => view.choice.unwrap_or(choices).checked_sub(1),
@@ -247,7 +231,7 @@ pub fn through_step(model: &mut Model, action: PanelAction) -> Vec<Effect> {
         Some(choice) => choose(model, choice),
         None => scroll::text(model, action),
     }
-    Vec::new()
+    None
 }
 
 fn choose(model: &mut Model, choice: usize) {

@@ -4,13 +4,11 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{keys, navigate, play};
 use crate::lesson::StepKind;
+use crate::tui::Page;
 use crate::tui::actions::carry_out;
-use crate::tui::keys::{Action, Area};
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
-use crate::tui::panel::PanelAction;
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{
+    Action, Area, Effects, List, Model, Overlay, Palette, PanelAction, Shelved, Text,
+};
 
 /// Something that can be chosen.
 pub struct Entry {
@@ -20,10 +18,10 @@ pub struct Entry {
     choose: Choose,
 }
 
-type Choose = Box<dyn Fn(&mut Model) -> Vec<Effect>>;
+type Choose = Box<dyn Fn(&mut Model) -> Effects>;
 
 impl Entry {
-    fn new(label: String, choose: impl Fn(&mut Model) -> Vec<Effect> + 'static) -> Self {
+    fn new(label: String, choose: impl Fn(&mut Model) -> Effects + 'static) -> Self {
         Self {
             label,
             key: String::new(),
@@ -36,7 +34,7 @@ impl Entry {
     }
 }
 
-pub fn find(model: &mut Model) -> Vec<Effect> {
+pub fn find(model: &mut Model) -> Effects {
     model.lay(Overlay::Palette(Palette::default()))
 }
 
@@ -134,19 +132,19 @@ fn score(text: &str, query: &str) -> Option<usize> {
     Some(from - first + usize::from(!starts_word))
 }
 
-pub fn key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
+pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     let Some(Overlay::Palette(mut palette)) = model.overlay.take() else {
-        return Vec::new();
+        return None;
     };
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let motion = match event.code {
         KeyCode::Esc => {
             model.lift();
-            return Vec::new();
+            return None;
         }
         KeyCode::Char('c') if control => {
             model.lift();
-            return Vec::new();
+            return None;
         }
         KeyCode::Enter => {
             let entries = entries(model, &palette);

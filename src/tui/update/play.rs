@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use super::runs;
 use crate::lesson::StepKind;
-use crate::run::play::Speed;
-use crate::session::event::StepRef;
-use crate::tui::message::Effect;
-use crate::tui::model::run::{Phase, Played};
-use crate::tui::model::{Here, Model};
-use crate::tutor::Job;
-use crate::tutor::job::Recorded;
+use crate::run::Speed;
+use crate::session::StepRef;
+use crate::tui::{Effect, Effects, Here, Model, Phase, Played};
+use crate::tutor::{Job, Recorded};
 
 /// Plays the recording of the open step's run.
-pub fn play(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn play(model: &mut Model, here: &Here) -> Effects {
     if Job::of(here.step).is_none() {
         return model.tell("Recordings are played at a step that starts a run.");
     }
@@ -28,7 +25,7 @@ pub fn play(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Plays the recording of this id at the open step, which starts a run.
-pub fn chosen(model: &mut Model, id: &str) -> Vec<Effect> {
+pub fn chosen(model: &mut Model, id: &str) -> Effects {
     let library = Arc::clone(&model.recordings);
     let at = model.step.as_ref().map(|view| view.at.clone());
     match (at, library.find(id)) {
@@ -37,11 +34,11 @@ pub fn chosen(model: &mut Model, id: &str) -> Vec<Effect> {
             let what = recording.command.clone();
             start(model, at, Recorded { id, what, origin })
         }
-        _ => Vec::new(),
+        _ => None,
     }
 }
 
-fn start(model: &mut Model, at: StepRef, recorded: Recorded) -> Vec<Effect> {
+fn start(model: &mut Model, at: StepRef, recorded: Recorded) -> Effects {
     let played = Played {
         recording: recorded.id,
         origin: recorded.origin,
@@ -50,16 +47,16 @@ fn start(model: &mut Model, at: StepRef, recorded: Recorded) -> Vec<Effect> {
     runs::queue(model, at, Some(played))
 }
 
-pub fn faster(model: &mut Model) -> Vec<Effect> {
+pub fn faster(model: &mut Model) -> Effects {
     turn(model, Speed::faster)
 }
 
-pub fn slower(model: &mut Model) -> Vec<Effect> {
+pub fn slower(model: &mut Model) -> Effects {
     turn(model, Speed::slower)
 }
 
 /// Changes the speed of the recording that is played here.
-fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Vec<Effect> {
+fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Effects {
     let at = model.step.as_ref().map(|view| &view.at);
     let mut runs = model.runs.iter_mut().rev();
     let playing = runs.find(|run| Some(&run.at) == at && run.phase == Phase::Running);
@@ -69,8 +66,8 @@ fn turn(model: &mut Model, change: fn(Speed) -> Speed) -> Vec<Effect> {
     let speed = change(played.speed);
     if speed == played.speed {
         model.dirty = false;
-        return Vec::new();
+        return None;
     }
     played.speed = speed;
-    vec![Effect::SetSpeed(id, speed)]
+    Some(vec![Effect::SetSpeed(id, speed)])
 }

@@ -1,19 +1,15 @@
 //! What Enter does at a step: always the one thing the step waits for.
 
 use super::{act, ask, navigate, profile, runs};
-use crate::lesson::StepKind;
-use crate::lesson::case::Deed;
-use crate::lesson::quiz::{Answer, Quiz};
-use crate::session::state::Status;
-use crate::tui::message::{Effect, Request};
-use crate::tui::model::run::Phase;
-use crate::tui::model::{Here, Model};
+use crate::lesson::{Answer, Deed, Quiz, StepKind};
+use crate::session::Status;
+use crate::tui::{Effect, Effects, Here, Model, Phase, Request};
 
 pub enum Primary {
     /// On to the next step.
     Next,
     /// Something else, in words for the command bar.
-    Do(&'static str, fn(&mut Model, &Here) -> Vec<Effect>),
+    Do(&'static str, fn(&mut Model, &Here) -> Effects),
 }
 
 use Primary::{Do, Next};
@@ -26,7 +22,7 @@ impl Primary {
         }
     }
 
-    pub fn act(self, model: &mut Model, here: &Here) -> Vec<Effect> {
+    pub fn act(self, model: &mut Model, here: &Here) -> Effects {
         match self {
             Next => navigate::next(model, here),
             Do(_, act) => act(model, here),
@@ -43,14 +39,14 @@ fn investigate(model: &Model, is_done: bool) -> Primary {
         }),
         Some(Deed::Suspect(_)) => Do("name this suspect", |model, here| {
             let StepKind::Investigate(case) = &here.step.kind else {
-                return Vec::new();
+                return None;
             };
             let Some(Deed::Suspect(index)) = model.deed() else {
-                return Vec::new();
+                return None;
             };
             let suspect = case.suspects.get(index).map(|suspect| suspect.id.clone());
             let request = suspect.map(|suspect| Request::Suspect(here.at.clone(), suspect));
-            request.map(Effect::Session).into_iter().collect()
+            request.map(|request| vec![Effect::Session(request)])
         }),
         Some(deed) => {
             let does = match deed {
@@ -59,12 +55,10 @@ fn investigate(model: &Model, is_done: bool) -> Primary {
             };
             Do(does, |model, here| {
                 let StepKind::Investigate(case) = &here.step.kind else {
-                    return Vec::new();
+                    return None;
                 };
                 let flags = model.deed().and_then(|deed| case.flags_of(deed));
-                flags.map_or_else(Vec::new, |flags| {
-                    runs::queue_with(model, here.at.clone(), flags, None)
-                })
+                runs::queue_with(model, here.at.clone(), flags?, None)
             })
         }
     }
@@ -108,7 +102,10 @@ pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
                 return model.tell("Move to an answer first, with the arrow keys or its number.");
             };
             let answer = Answer::Choice(choice);
-            vec![Effect::Session(Request::Answer(here.at.clone(), answer))]
+            Some(vec![Effect::Session(Request::Answer(
+                here.at.clone(),
+                answer,
+            ))])
         }),
         StepKind::Quiz(Quiz::Number(_)) => Do("give a number", ask::number),
         StepKind::Compare { .. } => Do("show the figures", act::view),

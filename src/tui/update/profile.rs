@@ -2,24 +2,20 @@
 
 use super::{ask, profiler};
 use crate::lesson::StepKind;
-use crate::session::event::StepRef;
-use crate::tui::message::{Effect, HandOver, ProfileMessage, Request};
-use crate::tui::model::step::Reveal;
-use crate::tui::model::{Here, Model};
+use crate::session::StepRef;
 use crate::tui::panels::profile::panel;
+use crate::tui::{Effect, Effects, HandOver, Here, Model, ProfileMessage, Request, Reveal};
 
 /// Lines of a profiler's output that are kept in view.
 const LOG_LINES: usize = 12;
 
-pub fn in_terminal(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn in_terminal(model: &mut Model, here: &Here) -> Effects {
     run(model, here, true)
 }
 
-pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Vec<Effect> {
+pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Effects {
     let target = target(model, &here.at);
-    let Some(view) = &mut model.step else {
-        return Vec::new();
-    };
+    let view = model.step.as_mut()?;
     let Some(line) = view.profile.line().cloned() else {
         return model.tell("There is no profiler's command at this step.");
     };
@@ -30,10 +26,10 @@ pub fn run(model: &mut Model, here: &Here, in_terminal: bool) -> Vec<Effect> {
     view.profile.log.clear();
     view.profile.ending.clear();
     let at = here.at.clone();
-    vec![match in_terminal {
+    Some(vec![match in_terminal {
         true => Effect::HandOver(HandOver::Profile { at, target, line }),
         false => profiler::run(at, target, line),
-    }]
+    }])
 }
 
 /// What a profile step profiles.
@@ -45,7 +41,7 @@ pub fn target(model: &Model, at: &StepRef) -> String {
     }
 }
 
-pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn import(model: &mut Model, here: &Here) -> Effects {
     match here.step.kind {
         StepKind::Profile { .. } => ask::import(model, here),
         _ => model.tell("Profiles are imported at a profile step."),
@@ -53,12 +49,12 @@ pub fn import(model: &mut Model, here: &Here) -> Vec<Effect> {
 }
 
 /// Imports what the course brings along for this step: a real profile of another machine.
-pub fn import_sample(model: &mut Model, here: &Here) -> Vec<Effect> {
+pub fn import_sample(model: &mut Model, here: &Here) -> Effects {
     let Some(path) = here.step.golden.import.clone() else {
         return import(model, here);
     };
     let (at, target) = (here.at.clone(), target(model, &here.at));
-    vec![profiler::read_sample(at, target, path)]
+    Some(vec![profiler::read_sample(at, target, path)])
 }
 
 /// The learner changed the command.
@@ -69,11 +65,11 @@ pub fn edited(model: &mut Model, at: &StepRef, text: &str) {
     }
 }
 
-pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<Effect> {
+pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effects {
     let Some(view) = model.step.as_mut().filter(|view| view.at == *at) else {
         // The learner went on; what it made is kept in files.
         model.dirty = false;
-        return Vec::new();
+        return None;
     };
     match message {
         ProfileMessage::Prepared(prepared) => view.profile.prepared = Some(prepared),
@@ -104,8 +100,8 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Vec<
             view.panel_open = true;
             let (at, command) = (at.clone(), command.collect());
             model.notice = None;
-            return vec![Effect::Session(Request::Profiled { at, command })];
+            return Some(vec![Effect::Session(Request::Profiled { at, command })]);
         }
     }
-    Vec::new()
+    None
 }

@@ -8,10 +8,10 @@ use crate::profiler::read::{Import, import};
 use crate::profiler::run::{Ending, Finished, Output, RunError, run as run_profiler};
 use crate::profiler::show::parts::Parts;
 use crate::run::signal_name;
-use crate::session::event::StepRef;
-use crate::tui::desk::{Desk, Work};
-use crate::tui::message::{Effect, Message, ProfileMessage};
-use crate::tutor::profile::{folder_for, parts_of, prepare as prepare_command};
+use crate::session::StepRef;
+use crate::tui::{Desk, Effect, Message, ProfileMessage, Work};
+use crate::tutor::folder_for;
+use crate::tutor::profile::{parts_of, prepare as prepare_command};
 
 /// Fills the command in for this machine.
 pub fn prepare(at: StepRef, tool: Tool, target: String, flags: Vec<String>) -> Effect {

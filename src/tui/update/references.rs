@@ -1,16 +1,14 @@
 //! From a text to what it speaks of: pages it links to, words that the glossary explains.
 
+use crate::tui::Page;
 use crate::tui::markdown::links;
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{List, Overlay, Palette, Shelved};
-use crate::tui::panels::page::{Page, Text};
+use crate::tui::{Effects, List, Model, Overlay, Palette, Shelved, Text};
 
 /// The page that explains words, each in bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";
 
 /// Opens the page that the text links to, or lets one of several be chosen.
-pub fn follow(model: &mut Model) -> Vec<Effect> {
+pub fn follow(model: &mut Model) -> Effects {
     let text = text(model);
     let mut pages: Vec<Shelved> = Vec::new();
     for (name, target) in links(&text) {
@@ -32,7 +30,7 @@ pub fn follow(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Explains a word of the text.
-pub fn explain(model: &mut Model) -> Vec<Effect> {
+pub fn explain(model: &mut Model) -> Effects {
     let text = text(model).to_lowercase();
     let glossary = model.course.reference.get(GLOSSARY);
     let words = glossary.map_or_else(Vec::new, |page| explained(page));
@@ -46,7 +44,7 @@ pub fn explain(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Vec<Effect> {
+fn choose(model: &mut Model, mut pages: Vec<Shelved>) -> Effects {
     if let [_] = pages.as_slice()
         && let Some(Shelved { name, text }) = pages.pop()
     {

@@ -4,17 +4,12 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
-use crate::session::event::StepRef;
-use crate::session::learning::Checked;
-use crate::tui::keys::Area;
-use crate::tui::message::{Effect, News, Reply};
-use crate::tui::model::Model;
-use crate::tui::model::run::Phase;
-use crate::tui::model::step::Reveal;
+use crate::session::{Checked, StepRef};
 use crate::tui::panels::messages;
-use crate::tutor::turns::{self, Turn};
+use crate::tui::{Area, Effects, Model, News, Phase, Reply, Reveal, both};
+use crate::tutor::{Turn, turns};
 
-pub fn reply(model: &mut Model, reply: Reply) -> Vec<Effect> {
+pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
     let state = Arc::make_mut(&mut model.state);
     reply.records.iter().for_each(|record| state.apply(record));
@@ -49,7 +44,7 @@ fn turn(model: &Model, at: &StepRef, outcomes: &[Checked]) -> Option<Turn> {
     is_over.then(next).flatten()
 }
 
-fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Vec<Effect> {
+fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Effects {
     match turn {
         Turn::Enough(words) => model.tell(words),
         Turn::Again {
@@ -58,8 +53,8 @@ fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Vec<Effect> {
             round,
         } => {
             let own = model.flags_at(&at);
-            let mut effects = runs::queue_with(model, earlier, flags, None);
-            effects.extend(runs::queue_with(model, at, own, None));
+            let first = runs::queue_with(model, earlier, flags, None);
+            let effects = both(first, runs::queue_with(model, at, own, None));
             model.tell(format!(
                 "Not decided yet: both once more, in turns (round {round})."
             ));
@@ -76,19 +71,17 @@ fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<Checked>) {
     }
 }
 
-fn news(model: &mut Model, news: News) -> Vec<Effect> {
+fn news(model: &mut Model, news: News) -> Effects {
     match news {
-        News::None => Vec::new(),
+        News::None => None,
         News::Notices(notices) => model.tell(notices.join(" ")),
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
         // Going on has to wait until the session knows: whether the lesson is finished depends on it.
         News::Skipped(at) => {
             let course = Arc::clone(&model.course);
-            let here = model.here(&course).filter(|here| here.at == at);
-            here.map_or_else(Vec::new, |here| {
-                model.tell("Skipped; come back whenever you like.");
-                navigate::next(model, &here)
-            })
+            let here = model.here(&course).filter(|here| here.at == at)?;
+            model.tell("Skipped; come back whenever you like.");
+            navigate::next(model, &here)
         }
         News::Marked(at, marked) => {
             if marked.is_none() {
@@ -98,26 +91,19 @@ fn news(model: &mut Model, news: News) -> Vec<Effect> {
                 view.marked = marked;
                 view.reveal.set(Some(Reveal::News));
             }
-            Vec::new()
+            None
         }
         News::Checked { at, outcomes } => {
-            let Some(view) = model.view_at(&at) else {
-                return Vec::new();
-            };
+            let view = model.view_at(&at)?;
             view.reveal.set(Some(Reveal::News));
             let turn = turn(model, &at, &outcomes);
-            let Some(view) = model.view_at(&at) else {
-                return Vec::new();
-            };
+            let view = model.view_at(&at)?;
             let is_missed = |it: &&Checked| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);
             match missed {
-                0 => match turn {
-                    Some(turn) => take_turn(model, at, turn),
-                    None => Vec::new(),
-                },
+                0 => take_turn(model, at, turn?),
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }
@@ -127,19 +113,17 @@ fn news(model: &mut Model, news: News) -> Vec<Effect> {
                 view.outcomes.clone_from(&outcomes);
             }
             judge(model, &at, outcomes);
-            Vec::new()
+            None
         }
         News::Hint { at, hint } => {
-            let Some(view) = model.view_at(&at) else {
-                return Vec::new();
-            };
+            let view = model.view_at(&at)?;
             view.reveal.set(Some(Reveal::News));
             let Some(hint) = hint else {
                 return model.tell("There are no more hints for now.");
             };
             view.hints.push(hint);
             view.panel_open = false;
-            Vec::new()
+            None
         }
     }
 }

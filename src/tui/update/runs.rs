@@ -4,26 +4,23 @@ use crate::analysis::metric::Statistic;
 use crate::lesson::StepKind;
 use crate::recording::label;
 use crate::run::Told;
-use crate::session::event::{RunExit, StepRef};
-use crate::tui::desk::Work;
-use crate::tui::message::{Effect, Message, Request, RunId};
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{Confirm, Overlay};
-use crate::tui::model::run::{Phase, Played, Run};
-use crate::tui::model::step::Reveal;
-use crate::tui::run_view::{EarlierRun, Prediction, RunContext, RunView};
+use crate::session::{RunExit, StepRef};
+use crate::tui::{
+    Confirm, EarlierRun, Effect, Effects, Message, Model, Overlay, Phase, Played, Prediction,
+    Request, Reveal, Run, RunContext, RunId, RunView, Work, both,
+};
 use crate::tutor::{Ending, Job};
 
 /// Earlier runs a new one is held against.
 const MOST_EARLIER: usize = 4;
 
 /// Starts a step's run with the flags the learner gave last, or puts it behind those that are waiting.
-pub fn start(model: &mut Model, at: StepRef) -> Vec<Effect> {
+pub fn start(model: &mut Model, at: StepRef) -> Effects {
     queue(model, at, None)
 }
 
 /// The same, or plays a recording instead.
-pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Vec<Effect> {
+pub fn queue(model: &mut Model, at: StepRef, played: Option<Played>) -> Effects {
     let flags = model.flags_at(&at);
     queue_with(model, at, flags, played)
 }
@@ -34,11 +31,9 @@ pub fn queue_with(
     at: StepRef,
     flags: Vec<String>,
     played: Option<Played>,
-) -> Vec<Effect> {
+) -> Effects {
     let step = model.course.step(&at.lesson, &at.step);
-    let Some(job) = step.and_then(Job::of) else {
-        return Vec::new();
-    };
+    let job = step.and_then(Job::of)?;
     let id = model.next_run();
     let origin = played.as_ref().map(|played| &played.origin);
     let view = RunView::new(context(model, &at, job.name(), origin, None));
@@ -60,14 +55,12 @@ pub fn queue_with(
 }
 
 /// Starts the first run that waits, if none is going.
-fn start_next(model: &mut Model) -> Vec<Effect> {
+fn start_next(model: &mut Model) -> Effects {
     if model.running().is_some() {
-        return Vec::new();
+        return None;
     }
     let mut runs = model.runs.iter_mut();
-    let Some(run) = runs.find(|run| run.phase == Phase::Queued) else {
-        return Vec::new();
-    };
+    let run = runs.find(|run| run.phase == Phase::Queued)?;
     run.phase = Phase::Running;
     let effect = match &run.played {
         Some(played) => Effect::PlayRecording {
@@ -88,7 +81,7 @@ fn start_next(model: &mut Model) -> Vec<Effect> {
         view.panel_open = matches!(run.job, Job::Run(_));
         view.outcomes.clear();
     }
-    vec![effect]
+    Some(vec![effect])
 }
 
 /// Reads the last run of a step of which files may be left, for its figures to be seen again.
@@ -120,16 +113,16 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
 }
 
 /// A run of an earlier day stands where it was made.
-pub fn read(model: &mut Model, mut run: Run) -> Vec<Effect> {
+pub fn read(model: &mut Model, mut run: Run) -> Effects {
     if model.run_at(&run.at).is_some() {
-        return Vec::new();
+        return None;
     }
     (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
     if let Some(open) = model.view_at(&run.at) {
         run.view.judged(open.outcomes.clone());
     }
     model.runs.insert(0, run);
-    Vec::new()
+    None
 }
 
 /// What the run's view holds its figures against.
@@ -213,11 +206,9 @@ fn earlier(
     earlier
 }
 
-pub fn told(model: &mut Model, id: RunId, told: Told) -> Vec<Effect> {
+pub fn told(model: &mut Model, id: RunId, told: Told) -> Effects {
     let is_shown = shown(model) == Some(id);
-    let Some(asked) = model.run_mut(id) else {
-        return Vec::new();
-    };
+    let asked = model.run_mut(id)?;
     match told {
         Told::Started { run, command } => {
             asked.run = Some(run.clone());
@@ -228,7 +219,7 @@ pub fn told(model: &mut Model, id: RunId, told: Told) -> Vec<Effect> {
                 command,
                 recording: asked.played.as_ref().map(|played| played.origin.clone()),
             };
-            return vec![Effect::Session(request)];
+            return Some(vec![Effect::Session(request)]);
         }
         Told::Line(line) => {
             asked.view.line(&line);
@@ -246,7 +237,7 @@ pub fn told(model: &mut Model, id: RunId, told: Told) -> Vec<Effect> {
             }
         }
     }
-    Vec::new()
+    None
 }
 
 /// The run whose figures are on the screen.
@@ -255,7 +246,7 @@ fn shown(model: &Model) -> Option<RunId> {
     model.run_at(&view.at).map(|run| run.id)
 }
 
-pub fn ask_to_stop(model: &mut Model) -> Vec<Effect> {
+pub fn ask_to_stop(model: &mut Model) -> Effects {
     let here = model
         .step
         .as_ref()
@@ -272,23 +263,19 @@ pub fn ask_to_stop(model: &mut Model) -> Vec<Effect> {
     model.lay(Overlay::Confirm(Confirm::Stop(id)))
 }
 
-pub fn stop(model: &mut Model, id: RunId) -> Vec<Effect> {
-    let Some(run) = model.run_mut(id).filter(|run| run.phase.is_alive()) else {
-        return Vec::new();
-    };
+pub fn stop(model: &mut Model, id: RunId) -> Effects {
+    let run = model.run_mut(id).filter(|run| run.phase.is_alive())?;
     run.phase = Phase::Stopping;
     let word = match run.played {
         Some(_) => "Stopping…",
         None => "Stopping after this step…",
     };
     model.tell(word);
-    vec![Effect::StopRun(id)]
+    Some(vec![Effect::StopRun(id)])
 }
 
-pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) -> Vec<Effect> {
-    let Some(over) = model.run_mut(id) else {
-        return Vec::new();
-    };
+pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) -> Effects {
+    let over = model.run_mut(id)?;
     let at = over.at.clone();
     over.view.ended(ending.clone());
     over.phase = Phase::Over(ending.clone());
@@ -304,9 +291,8 @@ pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: Ending) 
     };
     let finished = run.zip(ending.exit);
     let finished = finished.map(|(run, exit)| Request::RunFinished { run, at, exit });
-    let mut effects: Vec<Effect> = finished.map(Effect::Session).into_iter().collect();
-    effects.extend(start_next(model));
-    effects
+    let finished = finished.map(|request| vec![Effect::Session(request)]);
+    both(finished, start_next(model))
 }
 
 /// Keeps the last run of each step: its figures can be looked at again, those of the ones before are in files.

@@ -2,14 +2,10 @@
 
 use super::act;
 use super::navigate::through_outline;
-use crate::session::event::StepRef;
+use crate::session::StepRef;
+use crate::tui::{Area, Ask, Effects, Model, Overlay, PanelAction, Screen, both};
 use std::sync::Arc;
 
-use crate::tui::keys::Area;
-use crate::tui::message::Effect;
-use crate::tui::model::overlay::{Ask, Overlay};
-use crate::tui::model::{Model, Screen};
-use crate::tui::panel::PanelAction;
 use crate::tui::view::document;
 
 /// Through the text of the step that is open.
@@ -19,13 +15,13 @@ pub fn text(model: &mut Model, action: PanelAction) {
 }
 
 /// Through the panel that has the keys.
-pub fn panel(model: &mut Model, action: PanelAction) -> Vec<Effect> {
+pub fn panel(model: &mut Model, action: PanelAction) -> Effects {
     let acted = model.panel_mut().map(|panel| {
         let effects = panel.effects(action);
         (panel.act(action), effects)
     });
     let (changed, effects) = acted.unwrap_or_default();
-    model.dirty = changed || !effects.is_empty();
+    model.dirty = changed || effects.is_some();
     // A key that the step's figures have no use for is meant for the step.
     if action == PanelAction::Select && !model.dirty && model.panel_over().is_none() {
         let course = Arc::clone(&model.course);
@@ -42,47 +38,43 @@ pub fn panel(model: &mut Model, action: PanelAction) -> Vec<Effect> {
 }
 
 /// What lies over the screen, or the figures over a step's text.
-pub fn close(model: &mut Model) -> Vec<Effect> {
+pub fn close(model: &mut Model) -> Effects {
     if !model.lift()
         && let Some(view) = &mut model.step
     {
         view.panel_open = false;
     }
-    Vec::new()
+    None
 }
 
-pub fn wheel(model: &mut Model, action: PanelAction, lines: usize) -> Vec<Effect> {
+pub fn wheel(model: &mut Model, action: PanelAction, lines: usize) -> Effects {
     match (&model.overlay, model.screen) {
         (Some(Overlay::Panel(page)), _) if matches!(page.area(), Area::Page | Area::Welcome) => {
             again(model, lines, |model| panel(model, action))
         }
         (Some(Overlay::Panel(_)), _) => panel(model, action),
-        (Some(_), _) => Vec::new(),
+        (Some(_), _) => None,
         (None, Screen::Outline) => again(model, lines, |model| through_outline(model, action)),
         (None, Screen::Step) if model.has_panel_open() => panel(model, action),
         (None, Screen::Step) => again(model, lines, |model| {
             text(model, action);
-            Vec::new()
+            None
         }),
     }
 }
 
-fn again(
-    model: &mut Model,
-    times: usize,
-    mut act: impl FnMut(&mut Model) -> Vec<Effect>,
-) -> Vec<Effect> {
+fn again(model: &mut Model, times: usize, mut act: impl FnMut(&mut Model) -> Effects) -> Effects {
     let mut dirty = false;
-    let mut effects = Vec::new();
+    let mut effects = None;
     for _ in 0..times {
-        effects.extend(act(model));
+        effects = both(effects, act(model));
         dirty |= model.dirty;
     }
     model.dirty = dirty;
     effects
 }
 
-pub fn search(model: &mut Model) -> Vec<Effect> {
+pub fn search(model: &mut Model) -> Effects {
     let last = model.step.as_ref().and_then(|view| view.search.clone());
     let at = model.step.as_ref().map(|view| view.at.clone());
     let ask = Ask::new(
@@ -94,16 +86,16 @@ pub fn search(model: &mut Model) -> Vec<Effect> {
     model.lay(Overlay::Ask(ask.with(&last.unwrap_or_default())))
 }
 
-pub fn next_match(model: &mut Model) -> Vec<Effect> {
+pub fn next_match(model: &mut Model) -> Effects {
     to_match(model, None, true)
 }
 
-pub fn previous_match(model: &mut Model) -> Vec<Effect> {
+pub fn previous_match(model: &mut Model) -> Effects {
     to_match(model, None, false)
 }
 
 /// Goes to a place where `text` stands, none meaning what was searched for before.
-fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Vec<Effect> {
+fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Effects {
     if let Some(Overlay::Panel(panel)) = &mut model.overlay {
         return match panel.search(text, forward) {
             Some((number, of)) => model.tell(format!("line {number} of {of}")),
@@ -114,9 +106,7 @@ fn to_match(model: &mut Model, text: Option<&str>, forward: bool) -> Vec<Effect>
         view.search = Some(text.to_string()).filter(|text| !text.is_empty());
     }
     let view = model.step.as_ref();
-    let Some((view, search)) = view.and_then(|view| Some((view, view.search.as_ref()?))) else {
-        return Vec::new();
-    };
+    let (view, search) = view.and_then(|view| Some((view, view.search.as_ref()?)))?;
     let matches = document(model).matches(search);
     match view.scroll.to_match(&matches, forward) {
         Some((number, of)) => model.tell(format!("line {number} of {of} with \"{search}\"")),

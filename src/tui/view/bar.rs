@@ -2,15 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::lesson::StepKind;
-use crate::lesson::quiz::Quiz;
-use crate::tui::keys::{Action, Area};
-use crate::tui::model::overlay::Overlay;
-use crate::tui::model::run::Phase;
-use crate::tui::model::{Model, Screen};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Panel, PanelAction};
+use crate::lesson::{Quiz, StepKind};
 use crate::tui::update::primary::{Primary, primary};
+use crate::tui::{Action, Area, Model, Overlay, Pane, Panel, PanelAction, Phase, Screen};
 
 /// A key with what it does.
 type Command = (String, &'static str);

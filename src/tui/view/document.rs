@@ -5,16 +5,11 @@ mod kinds;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::layout::text_area;
 use crate::lesson::{Verdict, live};
-use crate::session::learning::Checked;
-use crate::session::state::{Status, StepProgress};
-use crate::tui::keys::{Action, Area};
-use crate::tui::markdown;
-use crate::tui::markdown::wrap::{hanging, wrap_plain};
-use crate::tui::model::step::StepView;
-use crate::tui::model::{Here, Model};
-use crate::tui::theme::Theme;
+use crate::session::{Checked, Status, StepProgress};
+use crate::tui::{
+    Action, Area, Here, Model, StepView, Theme, hanging, markdown, text_area, wrap_plain,
+};
 
 /// Lines of a step's text, and where in them things are.
 #[derive(Debug, Default)]

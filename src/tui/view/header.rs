@@ -3,9 +3,8 @@
 use ratatui::text::Span;
 
 use crate::session::progress::progress;
-use crate::tui::model::{Model, Screen};
-use crate::tui::pane::Pane;
-use crate::tui::panels::text::both_ends;
+use crate::tui::Screen;
+use crate::tui::{Model, Pane, both_ends};
 use crate::tutor::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::status;
-use crate::tui::model::{Model, Screen};
+use crate::tui::{Model, Screen};
 
 /// Columns of the outline beside a step: a quarter of the screen, or what the longest line leaves, within these bounds.
 const OUTLINE: (u16, u16) = (36, 56);

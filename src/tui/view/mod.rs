@@ -18,9 +18,8 @@ use ratatui::widgets::{Clear, Widget};
 pub use self::document::{document, verdict};
 pub use self::layout::text_area;
 pub use self::overlay::framed;
-use super::model::step::Reveal;
-use super::model::{Model, SMALLEST};
-use super::pane::Pane;
+use super::model::SMALLEST;
+use crate::tui::{Model, Pane, Reveal};
 
 /// Draws everything, and says where the cursor belongs.
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {

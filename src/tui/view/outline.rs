@@ -2,11 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::session::state::Status;
-use crate::tui::model::outline::Row;
-use crate::tui::model::{Model, Screen};
-use crate::tui::pane::Pane;
-use crate::tui::panels::text::both_ends;
+use crate::session::Status;
+use crate::tui::Screen;
+use crate::tui::{Model, Pane, Row, both_ends};
 use crate::tutor::say;
 
 /// Columns from which on there is room for levels and for what a lesson requires.

@@ -5,13 +5,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 use ratatui_textarea::TextArea;
 
-use crate::tui::keys::Area;
-use crate::tui::model::Model;
-use crate::tui::model::overlay::{Ask, Confirm, List, Overlay, Palette};
-use crate::tui::pane::Pane;
-use crate::tui::panel::Panel;
-use crate::tui::panels::text::{both_ends, cut};
 use crate::tui::update::palette::entries;
+use crate::tui::{Area, Ask, Confirm, List, Model, Overlay, Palette, Pane, Panel, both_ends, cut};
 
 /// Draws the overlay, and says where the cursor belongs.
 pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {

@@ -3,15 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use crate::report::words::plural;
-use crate::run::play::Speed;
-use crate::tui::keys::{Action, Area};
-use crate::tui::model::outline::Row;
-use crate::tui::model::run::{Phase, Played, Run};
-use crate::tui::model::{Model, Screen};
-use crate::tui::pane::Pane;
+use crate::base::plural;
+use crate::run::Speed;
 use crate::tui::panels::messages;
-use crate::tui::panels::text::paragraph;
+use crate::tui::{Action, Area, Model, Pane, Phase, Played, Row, Run, Screen, paragraph};
 use crate::tutor::say;
 
 /// Lines that something to say may take: a remedy is of no use without its end.

@@ -7,13 +7,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::draw;
-use crate::session::event::StepRef;
+use crate::session::StepRef;
 use crate::session::kernel::Tried;
 use crate::tui::message::{Message, News, Reply};
-use crate::tui::pane::Pane;
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
-use crate::tui::theme::Theme;
+use crate::tui::{Pane, Theme};
 use crate::workbench::check::Checked;
 use crate::workbench::{File, Finding, Kind, find};
 

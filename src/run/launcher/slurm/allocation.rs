@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::array::ARRAYS;
 use super::{SUBMITTED, queue};
-use crate::base::file::replace;
+use crate::base::replace;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 

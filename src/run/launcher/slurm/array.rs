@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{SUBMITTED, asked, queue};
-use crate::base::file::{create_private, replace};
-use crate::base::foreign;
+use crate::base::{create_private, foreign, replace};
 use crate::run::Launcher;
 use crate::run::launcher::far::{Far, stream};
 use crate::run::launcher::{launch, near, wrap};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::base::clock::since_1970;
+use crate::base::since_1970;
 use crate::run::launcher::near::Teller;
 use crate::run::launcher::trouble::Trouble;
 

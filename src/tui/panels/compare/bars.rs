@@ -3,11 +3,9 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::ComparedRun;
 use super::figures::{LABEL, value};
 use crate::analysis::Metric;
-use crate::tui::panels::text::{PARTS_OF_A_STEP, cut, milliseconds};
-use crate::tui::theme::Theme;
+use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, cut, milliseconds};
 
 /// A heading that explains the letters, and a line a run; empty when no run has a step time.
 pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {

@@ -2,15 +2,12 @@
 
 use ratatui::text::{Line, Span};
 
-use super::ComparedRun;
 use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
 use crate::analysis::{Metric, Statistic};
-use crate::base::statistics::{Finding, Series};
-use crate::base::table::Align;
+use crate::base::{Align, Finding, Series};
 use crate::recording::label;
-use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{NOT_REPORTED, cut, labelled, paragraph};
-use crate::tui::theme::Theme;
+use crate::tui::Table;
+use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Theme, Tone, cut, labelled, paragraph};
 
 /// Columns of a run's label at most.
 pub const LABEL: usize = 18;

@@ -9,11 +9,8 @@ use std::cell::Cell;
 
 use ratatui::text::Line;
 
-use super::table::Table;
 use crate::analysis::{Measurements, Metric};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
-use crate::tui::theme::Theme;
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, Tabs, Theme};
 
 /// One of the things compared.
 #[derive(Clone, Debug)]

@@ -10,14 +10,11 @@ use tinyllama_kernels::Kernel;
 
 pub use self::sources::{KernelEntry, SourceFile, kernels};
 
-use super::table::Table;
-use super::text::{cut, paragraph, width};
-use crate::base::table::Align;
-use crate::tui::actions::{Deed, Do};
-use crate::tui::keys::Action;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Scroll, Tabs};
-use crate::tui::theme::Theme;
+use crate::base::Align;
+use crate::tui::{
+    Action, Command, Cursor, Deed, Do, Pane, Panel, PanelAction, Scroll, Table, Tabs, Theme, cut,
+    paragraph, width,
+};
 
 pub const PANEL: Deed = (
     Action::Panel("kernels"),

@@ -13,9 +13,7 @@ pub use self::axis::{Axis, Scale, tick_label};
 
 use self::axis::end_label;
 
-use super::text::{cut, width};
-use crate::tui::pane::Pane;
-use crate::tui::theme::Theme;
+use crate::tui::{Pane, Theme, cut, width};
 
 /// What is drawn for a series.
 #[derive(Clone, Debug)]

@@ -3,16 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::base::table::Align;
-use crate::base::units::{percent, time};
+use crate::base::{Align, percent, time};
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::Parts;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
-use crate::tui::panels::table::{Cell, Table, Tone};
-use crate::tui::panels::text::{grouped, name_lines};
-use crate::tui::theme::Theme;
+use crate::tui::Table;
+use crate::tui::{
+    Cell, Command, Cursor, Pane, Panel, PanelAction, Theme, Tone, grouped, name_lines,
+};
 
 /// A key's words, and which kernel comes first then.
 type Order = (&'static str, fn(&Hotspot, &Hotspot) -> Ordering);

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use super::hotspots::HotspotTable;
 use super::tables::Tables;
 use super::timeline::Timeline;
-use crate::base::table::TextTable;
+use crate::base::TextTable;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::{copies, counters, launches, occupancy, report, roofline, timeline};
-use crate::tui::panels::page::{Page, Text};
-use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::panels::sections::Section;
-use crate::tui::panels::table::Tone;
+use crate::tui::{Page, RooflinePanel, Text, Tone};
 
 /// Rows of a table at most; a screen is for reading, exports are for everything.
 const ROWS: usize = 500;

@@ -1,10 +1,8 @@
 //! Tables made for plain text, one at a time.
 
-use crate::base::table::TextTable;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction};
-use crate::tui::panels::table::Table;
-use crate::tui::panels::text::{paragraph, width};
+use crate::base::TextTable;
+use crate::tui::Table;
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, paragraph, width};
 
 /// Names up to so many columns are whole in every table.
 const SHORT_NAME: usize = 14;

@@ -9,10 +9,8 @@ use super::*;
 use crate::profiler::model::{CounterSample, Dispatch, Interval, Lane, MeasuredCeiling, Variant};
 use crate::profiler::read::import;
 use crate::profiler::show::timeline::rows;
-use crate::tui::pane::Pane;
 use crate::tui::panel::{Panel, PanelAction};
-use crate::tui::sheet;
-use crate::tui::theme::Theme;
+use crate::tui::{Pane, Theme, sheet};
 
 /// A fixture, its paths without the machine they were read on.
 fn read(path: &str) -> Import {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use ratatui::text::{Line, Span as Styled};
 
-use crate::base::units::{percent, time};
+use crate::base::{percent, time};
 use crate::profiler::model::Profile;
 use crate::profiler::name;
 use crate::profiler::read::Import;
 use crate::profiler::show::timeline::{Activity, Row, Span, activity, device_label, rows};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction};
-use crate::tui::panels::text::{cut, width};
-use crate::tui::theme::Theme;
+use crate::tui::{Command, Pane, Panel, PanelAction, Theme, cut, width};
 
 /// Columns of a row's label at most.
 const LABEL: usize = 22;

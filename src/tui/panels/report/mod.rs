@@ -7,16 +7,13 @@ use std::path::PathBuf;
 
 use ratatui::text::Span;
 
-use super::text::both_ends;
-use crate::report::export::{self, Format};
-use crate::report::{self, Report, markdown as text};
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::{Effect, Message};
-use crate::tui::model::Model;
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Panel, PanelAction, Scroll};
+use crate::report;
+use crate::report::export::Format;
+use crate::report::{Report, export, markdown as text};
+use crate::tui::{
+    Action, Command, Deed, Desk, Do, Effect, Effects, Message, Model, Pane, Panel, PanelAction,
+    Scroll, both_ends,
+};
 
 pub const PANEL: Deed = (Action::Panel("report"), "R", "your report", Do::Any(open));
 
@@ -76,12 +73,12 @@ impl Panel for ReportPanel {
         self.scroll.act(action, PAGE)
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
+    fn effects(&self, action: PanelAction) -> Effects {
         match action {
-            PanelAction::Select => vec![Effect::work("Writing your report…", |desk| {
+            PanelAction::Select => Some(vec![Effect::work("Writing your report…", |desk| {
                 Message::Told(write(desk))
-            })],
-            _ => Vec::new(),
+            })]),
+            _ => None,
         }
     }
 
@@ -93,7 +90,7 @@ impl Panel for ReportPanel {
     }
 }
 
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     model.open_later("Collecting your report…", |desk| {
         let markdown = text::render(&collect(desk)?);
         Ok(Box::new(ReportPanel::new(markdown, folder())))

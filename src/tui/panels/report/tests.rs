@@ -2,8 +2,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::*;
-use crate::tui::sheet;
-use crate::tui::theme::Theme;
+use crate::tui::{Theme, sheet};
 
 const REPORT: &str = "# Session report
 

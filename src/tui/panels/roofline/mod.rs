@@ -9,16 +9,13 @@ use ratatui::text::Line;
 
 pub use self::open::PANEL;
 
-use super::plot::{Axis, Plot, Scale, Series, Shape};
-use super::table::{Cell, Table, Tone};
-use super::text::paragraph;
 use crate::analysis::Unit;
-use crate::base::roofline::{Bound, Ceiling, Grain, Point, Roofline, Source};
-use crate::base::table::Align;
-use crate::tui::message::{Effect, HandOver};
-use crate::tui::pane::Pane;
-use crate::tui::panel::{Command, Cursor, Panel, PanelAction, Tabs};
-use crate::tui::theme::Theme;
+use crate::base::roofline::{Bound, Grain, Source};
+use crate::base::{Align, Ceiling, Point, Roofline};
+use crate::tui::{
+    Axis, Cell, Command, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, Plot, Scale,
+    Series, Shape, Table, Tabs, Theme, Tone, paragraph,
+};
 
 /// The picture and the table, where there is no room for both.
 const SECTIONS: usize = 2;
@@ -218,13 +215,10 @@ impl Panel for RooflinePanel {
         }
     }
 
-    fn effects(&self, action: PanelAction) -> Vec<Effect> {
-        let words = self
-            .calibrate
-            .iter()
-            .filter(|_| action == PanelAction::Select);
-        let words = words.map(|words| Effect::HandOver(HandOver::Command(words.clone())));
-        words.collect()
+    fn effects(&self, action: PanelAction) -> Effects {
+        let words = self.calibrate.clone();
+        let words = words.filter(|_| action == PanelAction::Select)?;
+        Some(vec![Effect::HandOver(HandOver::Command(words))])
     }
 
     fn commands(&self) -> Vec<Command> {

@@ -2,19 +2,13 @@
 
 use std::path::Path;
 
-use super::RooflinePanel;
 use crate::analysis::MeasuredRun;
 use crate::analysis::calibration::Calibration;
 use crate::analysis::roofline;
 use crate::recording::label;
-use crate::run::RunExit;
-use crate::run::folder::state_folder;
+use crate::run::{RunExit, state_folder};
 use crate::session::read_only;
-use crate::tui::actions::{Deed, Do};
-use crate::tui::desk::Desk;
-use crate::tui::keys::Action;
-use crate::tui::message::Effect;
-use crate::tui::model::Model;
+use crate::tui::{Action, Deed, Desk, Do, Effects, Model, RooflinePanel};
 
 pub const PANEL: Deed = (
     Action::Panel("roofline"),
@@ -24,7 +18,7 @@ pub const PANEL: Deed = (
 );
 
 /// Of the run whose step is open where it ended well, else of the last one that counted its work.
-fn open(model: &mut Model) -> Vec<Effect> {
+fn open(model: &mut Model) -> Effects {
     let here = model.step.as_ref().and_then(|view| {
         let runs = &model.state.step(&view.at.lesson, &view.at.step)?.runs;
         let ended_well = |id: &&String| {

@@ -4,11 +4,12 @@ use ratatui::text::{Line, Span};
 
 use super::{LABEL, Page, three_digits};
 use crate::analysis::Metric;
-use crate::base::units::human_bytes;
+use crate::base::human_bytes;
 use crate::profiler::live::GpuStatus;
-use crate::tui::panels::text::{NOT_REPORTED, bar, count, plus_minus, width};
+use crate::tui::panels::text::plus_minus;
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
+use crate::tui::{NOT_REPORTED, bar, count, width};
 
 impl Page<'_> {
     pub(super) fn launches(&mut self) {

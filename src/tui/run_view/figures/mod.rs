@@ -6,12 +6,12 @@ mod learning;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::context::EarlierRun;
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::tui::panels::text::{NOT_REPORTED, bar, cut, labelled, milliseconds, paragraph, width};
-use crate::tui::theme::Theme;
+use crate::tui::{
+    EarlierRun, NOT_REPORTED, Theme, bar, cut, labelled, milliseconds, paragraph, width,
+};
 
 /// Columns of the names on the left.
 const LABEL: usize = 11;

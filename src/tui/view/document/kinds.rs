@@ -6,18 +6,13 @@ use ratatui::text::Span;
 
 use super::Writer;
 use crate::analysis::Unit;
-use crate::base::table::wrapped;
-use crate::lesson::quiz::{Answer, Choice, Quiz};
-use crate::lesson::{Case, Outputs, Runs, StepKind};
+use crate::base::{plural, wrapped};
+use crate::lesson::{Answer, Case, Choice, Outputs, Quiz, Runs, StepKind};
 use crate::recording::label;
-use crate::report::words::plural;
-use crate::session::case::Standing;
-use crate::session::event::RunExit;
-use crate::tui::keys::Action;
-use crate::tui::markdown::wrap::{hanging, wrap};
-use crate::tui::model::run::Phase;
-use crate::tutor::say::{self, moment};
-use crate::tutor::{Job, output};
+use crate::session::{RunExit, Standing};
+use crate::tui::{Action, Phase, hanging, wrap};
+use crate::tutor::say::moment;
+use crate::tutor::{Job, output, say};
 use crate::workbench::Exercise;
 
 impl Writer<'_> {
