@@ -168,14 +168,12 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
         writeln!(out, "  --block-size {name}=N, N {counts}:\n    {sizes}")?;
     }
     for cost in &kernel.costs {
+        let (pass, runs) = (cost.pass, cost.runs_per_step);
+        let (megabytes, mflop) = (cost.bytes as f64 / 1e6, cost.flops as f64 / 1e6);
+        let ratio = cost.flops_per_byte.unwrap_or_default();
         writeln!(
             out,
-            "  {:<9} {:>3} runs  {:>9.3} MB  {:>9.2} MFLOP  {:>6.2} FLOP/byte",
-            cost.pass,
-            cost.runs_per_step,
-            cost.bytes as f64 / 1e6,
-            cost.flops as f64 / 1e6,
-            cost.flops_per_byte.unwrap_or_default(),
+            "  {pass:<9} {runs:>3} runs  {megabytes:>9.3} MB  {mflop:>9.2} MFLOP  {ratio:>6.2} FLOP/byte"
         )?;
     }
     writeln!(out)
@@ -202,11 +200,8 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();
     if !args.json {
-        writeln!(
-            out,
-            "kernels on {} in {dtype:?}, input seed {seed}",
-            open.facts.device
-        )?;
+        let device = &open.facts.device;
+        writeln!(out, "kernels on {device} in {dtype:?}, input seed {seed}")?;
     }
     let mut rows = Vec::new();
     for kernel in kernels {
@@ -306,13 +301,11 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         })
         .collect();
     say(args.json, &rows, |out| {
+        let (config, device) = (args.config, &open.facts.device);
+        let (bytes, flops) = (ceilings.bytes_per_s / 1e9, ceilings.flops_per_s / 1e9);
         writeln!(
             out,
-            "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
-            args.config,
-            open.facts.device,
-            ceilings.bytes_per_s / 1e9,
-            ceilings.flops_per_s / 1e9
+            "{config} on {device}: a copy moves {bytes:.0} GB/s, multiply-adds reach {flops:.0} GFLOP/s (f32); median of {REPEATS}, cold caches"
         )?;
         writeln!(
             out,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Taken;
+use super::formats::TELL_ALL;
 use crate::profiler::model::{ProcessId, Profile};
 
 /// Folders deeper than this belong to something else.
@@ -89,7 +90,7 @@ pub fn names_process(path: &Path) -> bool {
 pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
     let run = run_of(path);
     let mut taken = taken.iter();
-    let same_run = taken.find(|one| one.format.tells_all && run_of(&one.path) == run)?;
+    let same_run = taken.find(|one| TELL_ALL.contains(one.format) && run_of(&one.path) == run)?;
     let told = same_run.path.file_name().unwrap_or_default();
     Some(format!("tells what {} told", told.to_string_lossy()))
 }

@@ -15,7 +15,6 @@ pub const FORMAT: Format = Format {
     name: "launches with their counters (CSV)",
     recognises: |file| file.names_kernels() && file.has_one_of(&["grid_size", "grd"]),
     read: |reading| read(reading, true),
-    tells_all: false,
 };
 
 /// Columns that describe a launch and are no counters, besides the fields that are read.

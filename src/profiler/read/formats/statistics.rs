@@ -32,7 +32,6 @@ pub const FORMAT: Format = Format {
         }
         Ok(rows)
     },
-    tells_all: false,
 };
 
 /// Percentages that were rounded still make this much of a whole.

@@ -25,7 +25,6 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 results (JSON)",
     recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
     read,
-    tells_all: true,
 };
 
 fn read(reading: &mut Reading<'_>) -> Rows {
