@@ -64,9 +64,7 @@ impl EngineKind for Autodiff {
         let of_v4 = match options {
             Options { block: Some(_), .. } => "--block single",
             Options { capture: false, .. } => "--ultra off",
-            Options {
-                matmul_precision, ..
-            } if *matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
+            _ if options.matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
             _ => return Ok(()),
         };
         Err(format!("{of_v4} is v4's: {target} has no such choice"))
@@ -119,14 +117,14 @@ pub fn reference(
 
 /// `weights` on `device`, ready to be trained.
 fn model(context: &Context, weights: &Weights, device: &Device) -> Llama {
-    let Context {
+    let (config, recipe) = (&context.config, &context.recipe);
+    Llama::new(
         config,
+        weights,
         recipe,
-        precision,
-        ..
-    } = context;
-    let device = device.clone().autodiff();
-    Llama::new(config, weights, recipe, *precision, &device)
+        context.precision,
+        &device.clone().autodiff(),
+    )
 }
 
 struct BurnDevice {
@@ -238,9 +236,7 @@ pub fn read<T: Element, const D: usize>(tensor: Tensor<D>) -> Result<Vec<T>, Exe
 
 impl Trainer {
     fn model(&self) -> &Llama {
-        self.model
-            .as_ref()
-            .expect("the model is back after every update")
+        (self.model.as_ref()).expect("the model is back after every update")
     }
 
     fn place(&self, batch: &Batch) -> DeviceBatch {
