@@ -236,27 +236,26 @@ impl CheckArgs {
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match training.switches.tuning {
-            Some(tuning) => tuning.into(),
-            None if backend.is_asynchronous() => LibraryKernels::Plain,
-            None => LibraryKernels::Tuned,
+        let plainly = backend.is_asynchronous().then_some(Tuning::Off);
+        let baseline = Options {
+            tuning: training.switches.tuning.or(plainly),
+            ..baseline
         };
+        let library = baseline.library_on(backend);
         let checked = Checked {
             device: device.facts().device.clone(),
             dtype: dtype_name(baseline.operand_dtype),
             library,
             tolerance: tolerance(baseline.operand_dtype, backend, library),
         };
-        let mut first = baseline;
-        first.library = Some(library);
-        let mut entrants = vec![(v1::TARGET, first)];
+        let tuning = baseline.tuning;
+        let mut entrants = vec![(v1::TARGET, baseline)];
         for target in wanted.into_iter().filter(|target| *target != v1::TARGET) {
             let options = match self.targets.as_slice() {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
-            let library = Some(library);
-            entrants.push((target, Options { library, ..options }));
+            entrants.push((target, Options { tuning, ..options }));
         }
         Ok((entrants, checked))
     }

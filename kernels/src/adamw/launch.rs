@@ -10,8 +10,8 @@ use crate::{
     launch::{Buffer, CubeBlock, check_elements, check_float, check_units, cube_count},
 };
 
-/// More would leave most of a device idle on any parameter.
-const MOST_VECTORS_PER_UNIT: usize = 1024;
+/// A unit holds its vectors of a parameter and of its gradient in registers.
+const MOST_VECTORS_PER_UNIT: usize = 16;
 
 block! {
     /// Block sizes; comptime values of the kernel.

@@ -13,7 +13,7 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 
 use super::{EngineKind, Target, Words};
 use crate::base::device_facts::DeviceFacts;
-use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning, ranges};
+use crate::device::{self, Backend, CacheSettings, OpenDevice, ranges};
 use crate::model::{
     Context, HostRead, LibraryKernels, Llama, ModelConfig, Norm, OperandTypes, Part, Precision,
     Recipe, Weights, part,
@@ -45,7 +45,7 @@ impl EngineKind for Autodiff {
         // Without effect where this process has settled it before.
         device::configure_runtime(CacheSettings {
             fusion: options.recipe.graph_fusion,
-            tuning: Tuning::Full,
+            tuning: options.tuning(),
         });
         let open = device::open(options.backend, options.device.as_deref())?;
         open.require_dtype(options.operand_dtype)?;
