@@ -32,7 +32,7 @@ pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) 
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
     format!(
         "Class {}: {} learners{pinned}",
-        class.folder().display(),
+        class.folder.display(),
         dashboard.views.len()
     )
 }

@@ -216,7 +216,7 @@ impl Panel for RunView {
                 table.move_cursor(&mut self.row, action)
             }
             (LOG, _) => {
-                let entries = self.state.journal.len();
+                let entries = self.state.journal.entries.len();
                 self.back.act(action.reversed(), entries, 0)
             }
             (0..KERNELS, PanelAction::Toggle) => {

@@ -6,8 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 
-use crate::tui::Pane;
-use crate::tui::Theme;
+use crate::tui::{Pane, Theme};
 
 /// What the tutor promises to look well on.
 pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (160, 45)];
