@@ -57,7 +57,7 @@ pub(super) fn draw(dashboard: &Dashboard, title: &str, mut pane: Pane) {
         false => draw_grid(dashboard, pane.at(list)),
     }
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
-    pane.at(line).put([Line::styled(rule, theme.border())]);
+    pane.at(line).put([Line::styled(rule, theme.muted())]);
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);

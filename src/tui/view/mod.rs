@@ -46,8 +46,8 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     let focused = areas.dividers.len() - usize::from(areas.figures.is_some());
     for (at, area) in areas.dividers.iter().enumerate() {
         let style = match at == focused && model.has_panel_open() {
-            true => model.theme.border_focused(),
-            false => model.theme.border(),
+            true => model.theme.accent(),
+            false => model.theme.muted(),
         };
         let border = Line::styled(model.theme.glyphs.vertical, style);
         let rows = (0..area.height).map(|_| border.clone());

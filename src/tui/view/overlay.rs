@@ -35,7 +35,7 @@ pub fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
     Clear.render(outside, pane.buffer);
     let block = Block::bordered()
         .border_set(pane.theme.glyphs.border)
-        .border_style(pane.theme.border_focused())
+        .border_style(pane.theme.accent())
         .title(Line::styled(format!(" {title} "), pane.theme.heading()));
     let inside = block.inner(outside);
     block.render(outside, pane.buffer);
