@@ -1,8 +1,7 @@
 //! Code in colours.
 
 use parking_lot::Mutex;
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 use std::collections::HashMap;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 

@@ -1,9 +1,7 @@
 //! The dashboard, drawn.
 
-use ratatui::layout::Constraint;
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Row, StatefulWidget, Table, TableState, Widget, Wrap};
+use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Widget};
+use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 
 use crate::instructor::{Class, Dashboard, LearnerView};
 use crate::tui::{Pane, Theme};

@@ -21,8 +21,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 

@@ -1,7 +1,6 @@
 //! Words and numbers as panels write them.
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 

@@ -19,8 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Constraint;
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Line};
 
 pub use self::context::{EarlierRun, Prediction, RunContext};
 use self::curves::Span;

@@ -7,8 +7,7 @@
 //! kernels               | words    last words
 //! ```
 
-use ratatui::layout::{Constraint, Rect};
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Line, Rect};
 
 use super::charts;
 use super::curves::Span;

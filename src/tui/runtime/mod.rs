@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crossterm::event::Event;
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 
 use self::clerk::Clerk;

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui::prelude::{Buffer, Color, Rect, Style};
 
 use crate::tui::{Pane, Theme};
 

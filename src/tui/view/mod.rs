@@ -10,10 +10,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
+use ratatui::prelude::{Buffer, Line, Position, Rect, Span, Widget};
+use ratatui::widgets::Clear;
 
 pub use self::document::{document, verdict};
 pub use self::layout::text_area;

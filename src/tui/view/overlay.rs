@@ -1,8 +1,7 @@
 //! What lies over the screen.
 
-use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Widget};
+use ratatui::prelude::{Line, Position, Rect, Span, Widget};
+use ratatui::widgets::{Block, Clear};
 use ratatui_textarea::TextArea;
 
 use crate::tui::update::palette::entries;

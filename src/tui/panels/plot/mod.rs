@@ -2,11 +2,8 @@
 
 mod axis;
 
-use ratatui::layout::Rect;
-use ratatui::style::Color;
+use ratatui::prelude::{Color, Line, Rect, Span, Widget};
 use ratatui::symbols::Marker;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
 
 pub use self::axis::{Axis, Scale, tick_label};
