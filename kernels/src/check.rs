@@ -57,11 +57,8 @@ pub fn relative_error(actual: &[f64], expected: &[f64]) -> f64 {
     if actual.len() != expected.len() || !finite(actual) || !finite(expected) {
         return f64::INFINITY;
     }
-    let difference: f64 = actual
-        .iter()
-        .zip(expected)
-        .map(|(a, b)| (a - b) * (a - b))
-        .sum();
+    let pairs = actual.iter().zip(expected);
+    let difference: f64 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
     let norm: f64 = expected.iter().map(|b| b * b).sum();
     if norm == 0.0 {
         difference.sqrt()
@@ -204,12 +201,8 @@ impl<'a> Trial<'a> {
         let Some(held) = self.buffers.get(name) else {
             return Ok(Vec::new());
         };
-        download(self.client, held.handle.clone(), held.dtype).map_err(|reason| {
-            KernelError::Device {
-                kernel: self.kernel,
-                reason,
-            }
-        })
+        download(self.client, held.handle.clone(), held.dtype)
+            .map_err(|reason| KernelError::Device(self.kernel, reason))
     }
 
     fn push(&mut self, output: &'static str, error: f64, tolerance: f64) {
@@ -273,25 +266,20 @@ fn bytes(values: &[f64], dtype: ElemType) -> Vec<u8> {
     let each = values.iter();
     match dtype {
         ElemType::Float(FloatKind::F16) => each
-            .flat_map(|value| f16::from_f64(*value).to_le_bytes())
+            .flat_map(|&it| f16::from_f64(it).to_le_bytes())
             .collect(),
         ElemType::Float(FloatKind::BF16) => each
-            .flat_map(|value| bf16::from_f64(*value).to_le_bytes())
+            .flat_map(|&it| bf16::from_f64(it).to_le_bytes())
             .collect(),
-        ElemType::Int(_) => each
-            .flat_map(|value| (*value as i32).to_le_bytes())
-            .collect(),
-        _ => each
-            .flat_map(|value| (*value as f32).to_le_bytes())
-            .collect(),
+        ElemType::Int(_) => each.flat_map(|&it| (it as i32).to_le_bytes()).collect(),
+        _ => each.flat_map(|&it| (it as f32).to_le_bytes()).collect(),
     }
 }
 
 /// The whole buffer as numbers; the error is the device's own words.
 fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>, String> {
-    let bytes = client
-        .read_one(handle)
-        .map_err(|error| format!("{error:?}"))?;
+    let bytes = client.read_one(handle);
+    let bytes = bytes.map_err(|error| format!("{error:?}"))?;
     let pairs = || bytes.as_chunks::<2>().0.iter();
     Ok(match dtype {
         ElemType::Float(FloatKind::F16) => pairs()
@@ -300,12 +288,11 @@ fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>
         ElemType::Float(FloatKind::BF16) => pairs()
             .map(|pair| bf16::from_le_bytes(*pair).to_f64())
             .collect(),
-        _ => bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|chunk| f64::from(f32::from_le_bytes(*chunk)))
-            .collect(),
+        _ => {
+            let fours = bytes.as_chunks::<4>().0.iter();
+            let floats = fours.map(|four| f32::from_le_bytes(*four));
+            floats.map(f64::from).collect()
+        }
     })
 }
 

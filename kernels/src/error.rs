@@ -14,27 +14,18 @@ pub enum KernelError {
         actual: u64,
     },
     /// The shape itself makes no sense for this operation.
-    #[error("{kernel}: {reason}")]
-    Shape {
-        kernel: &'static str,
-        reason: String,
-    },
+    #[error("{0}: {1}")]
+    Shape(&'static str, String),
     /// Block sizes that the kernel or the device cannot run.
-    #[error("{kernel}: block size refused: {reason}")]
-    Block {
-        kernel: &'static str,
-        reason: String,
-    },
+    #[error("{0}: block size refused: {1}")]
+    Block(&'static str, String),
     /// A choice of block size that names no kernel, or a size its kernel cannot have.
-    #[error("{reason}")]
-    Tunable { reason: String },
+    #[error("{0}")]
+    Tunable(String),
     /// An element type the kernel has no code for.
-    #[error("{kernel}: element type {dtype} is not supported; use f32, f16 or bf16")]
-    ElementType { kernel: &'static str, dtype: String },
+    #[error("{0}: element type {1} is not supported; use f32, f16 or bf16")]
+    ElementType(&'static str, String),
     /// The device failed while a check read its results back.
-    #[error("{kernel}: reading the result back failed: {reason}")]
-    Device {
-        kernel: &'static str,
-        reason: String,
-    },
+    #[error("{0}: reading the result back failed: {1}")]
+    Device(&'static str, String),
 }

@@ -255,6 +255,28 @@ macro_rules! passes {
     (@runs $sizes:ident $runs:expr) => { Some(|$sizes: &$crate::kernel::Sizes| { let _ = $sizes; $runs }) };
 }
 
+/// Launches a kernel on so many cubes of such dimensions: first its buffers, bound in vectors of `$vector` numbers (without
+/// it number by number) where they are not bound already, in parentheses; then its other arguments.
+///
+/// The caller has found every buffer as long as the kernel takes it to be.
+macro_rules! launch {
+    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr], $vector:ident: [$($buffer:tt)+], $($number:expr),+) => {
+        launch!(@ $client, [$($kernel)::+], ($count, $dim, $vector), $vector, [$($buffer)+], $($number),+)
+    };
+    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr]: [$($buffer:tt)+], $($number:expr),+) => {
+        launch!(@ $client, [$($kernel)::+], ($count, $dim), 1, [$($buffer)+], $($number),+)
+    };
+    (@ $client:ident, [$($kernel:ident)::+], ($($grid:expr),+), $vector:expr, [$($buffer:tt)+], $($number:expr),+) => {{
+        // SAFETY: as every caller says.
+        unsafe {
+            $($kernel)::+::launch_unchecked($client, $($grid,)+ $(launch!(@bind $buffer, $vector),)+ $($number,)+);
+        }
+        Ok::<(), $crate::KernelError>(())
+    }};
+    (@bind ($bound:expr), $vector:expr) => { $bound };
+    (@bind $buffer:ident, $vector:expr) => { $buffer.argument($vector) };
+}
+
 /// A struct of block sizes, in which a field is described once for its documentation and for [`Kernel::block`].
 macro_rules! block {
     ($(#[$about:meta])* $name:ident { $($field:ident: $means:literal,)+ }) => {
@@ -266,6 +288,11 @@ macro_rules! block {
 
         impl $name {
             pub(crate) const FIELDS: &'static [[&'static str; 2]] = &[$([stringify!($field), $means]),+];
+
+            #[allow(dead_code, reason = "not every block is given by its numbers alone")]
+            pub(crate) const fn of($($field: usize),+) -> Self {
+                $name { $($field),+ }
+            }
         }
     };
 }

@@ -34,10 +34,7 @@ pub fn compute_units(client: &Client) -> usize {
 pub fn check_float(kernel: &'static str, dtype: ElemType) -> Result<(), KernelError> {
     match dtype {
         ElemType::Float(FloatKind::F32 | FloatKind::F16 | FloatKind::BF16) => Ok(()),
-        other => Err(KernelError::ElementType {
-            kernel,
-            dtype: format!("{other:?}"),
-        }),
+        other => Err(KernelError::ElementType(kernel, format!("{other:?}"))),
     }
 }
 
@@ -86,6 +83,14 @@ impl<'a> Buffer<'a> {
         BufferArg::alias(of, self.elements / vector)
     }
 
+    /// The buffer where it is one of its own, else an alias of the argument in place `of`.
+    pub fn or_alias(&self, is_own: bool, of: usize, vector: VectorSize) -> BufferArg {
+        match is_own {
+            true => self.argument(vector),
+            false => self.alias(of, vector),
+        }
+    }
+
     fn is_aligned(&self, vector: VectorSize) -> bool {
         let start = self.handle.offset_start.unwrap_or(0);
         start.is_multiple_of((vector * self.dtype.size()) as u64)
@@ -103,7 +108,7 @@ pub fn check_shape(
     }
     if dims.contains(&0) {
         let reason = format!("{dims:?} has nothing to compute");
-        return Err(KernelError::Shape { kernel, reason });
+        return Err(KernelError::Shape(kernel, reason));
     }
     check_elements(kernel, dims)
 }
@@ -113,11 +118,9 @@ pub fn check_elements(kernel: &'static str, dims: &[usize]) -> Result<usize, Ker
     dims.iter()
         .try_fold(1usize, |product, dim| product.checked_mul(*dim))
         .filter(|elements| *elements <= u32::MAX as usize)
-        .ok_or_else(|| KernelError::Shape {
-            kernel,
-            reason: format!(
-                "{dims:?} has more elements than 32-bit indices reach; split the batch"
-            ),
+        .ok_or_else(|| {
+            let reason = "has more elements than 32-bit indices reach; split the batch";
+            KernelError::Shape(kernel, format!("{dims:?} {reason}"))
         })
 }
 
@@ -167,7 +170,7 @@ pub fn check_units(kernel: &'static str, client: &Client, units: usize) -> Resul
     let limit = client.properties().hardware.max_units_per_cube as usize;
     if units == 0 || units > limit {
         let reason = format!("{units} units in a cube; this device takes 1 to {limit}");
-        return Err(KernelError::Block { kernel, reason });
+        return Err(KernelError::Block(kernel, reason));
     }
     Ok(())
 }

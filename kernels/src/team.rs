@@ -28,7 +28,7 @@ impl Team {
     ) -> Result<Team, KernelError> {
         let (units, rows) = (block.units_per_row, block.rows_per_cube);
         let limit = client.properties().hardware.max_units_per_cube as usize;
-        let refuse = |reason: String| Err(KernelError::Block { kernel, reason });
+        let refuse = |reason: String| Err(KernelError::Block(kernel, reason));
         if !units.is_power_of_two() {
             return refuse(format!("{units} units per row is not a power of two"));
         }
@@ -74,10 +74,7 @@ impl TeamBlock {
     pub fn new(kernel: &str, client: &Client, width: usize, chosen: Option<usize>) -> TeamBlock {
         let units_per_row =
             tunables::or_chosen(kernel, chosen).unwrap_or_else(|| default_team(client, width));
-        TeamBlock {
-            units_per_row,
-            rows_per_cube: (UNITS_PER_CUBE / units_per_row).max(1),
-        }
+        TeamBlock::of(units_per_row, (UNITS_PER_CUBE / units_per_row).max(1))
     }
 
     /// Teams of every kind, for checks: a single unit, a team narrower than any plane, which takes the tree, and one of
@@ -87,13 +84,6 @@ impl TeamBlock {
         TeamBlock::of(4, 5),
         TeamBlock::of(128, 2),
     ];
-
-    const fn of(units_per_row: usize, rows_per_cube: usize) -> TeamBlock {
-        TeamBlock {
-            units_per_row,
-            rows_per_cube,
-        }
-    }
 }
 
 /// Team width for rows of `width` elements: one plane at least, the largest cube at most.

@@ -24,20 +24,16 @@ pub fn all() -> impl Iterator<Item = (&'static str, BlockSize)> {
 pub fn check(kernel: &str, size: usize) -> Result<&'static str, KernelError> {
     let Some((name, block)) = all().find(|(name, _)| *name == kernel) else {
         let names: Vec<&str> = all().map(|(name, _)| name).collect();
-        return Err(KernelError::Tunable {
-            reason: format!(
-                "no kernel `{kernel}` has a block size; these have: {}",
-                names.join(", ")
-            ),
-        });
+        return Err(KernelError::Tunable(format!(
+            "no kernel `{kernel}` has a block size; these have: {}",
+            names.join(", ")
+        )));
     };
     if !block.sizes.contains(&size) {
-        return Err(KernelError::Tunable {
-            reason: format!(
-                "{kernel} cannot have {size} {}; it can have one of {:?}",
-                block.counts, block.sizes
-            ),
-        });
+        return Err(KernelError::Tunable(format!(
+            "{kernel} cannot have {size} {}; it can have one of {:?}",
+            block.counts, block.sizes
+        )));
     }
     Ok(name)
 }
@@ -48,10 +44,8 @@ pub fn check(kernel: &str, size: usize) -> Result<&'static str, KernelError> {
 /// As [`check`].
 pub fn set(kernel: &str, size: usize) -> Result<(), KernelError> {
     let name = check(kernel, size)?;
-    CHOSEN
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(name, size);
+    let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);
+    chosen.insert(name, size);
     Ok(())
 }
 

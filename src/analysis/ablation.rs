@@ -124,6 +124,7 @@ pub fn analyse(
         quantile_at: 1.0 - (1.0 - confidence) / effects as f64,
         confidence,
     };
+    let effect = |states| reading.effect(states);
     let mut interactions: Vec<States> = several(2).collect();
     // By the first of the two, then by the second.
     interactions.sort_by_key(|states| (states.0.trailing_zeros(), states.0));
@@ -132,11 +133,8 @@ pub fn analyse(
         rounds,
         confidence,
         combinations: combinations(switches, times),
-        main_effects: several(1).map(|states| reading.effect(states)).collect(),
-        interactions: interactions
-            .into_iter()
-            .map(|states| reading.effect(states))
-            .collect(),
+        main_effects: several(1).map(effect).collect(),
+        interactions: interactions.into_iter().map(effect).collect(),
         scatter: error.map(|error| error.variance.sqrt()),
     })
 }
@@ -251,14 +249,8 @@ impl Reading<'_> {
             let runs = combinations * self.rounds as f64;
             let deviation = (scale.powi(2) * error.variance / runs).sqrt();
             let half_width = half_width(self.quantile_at, error.freedom, deviation);
-            let counted = (0, self.rounds);
-            Interval::around(
-                log_ratio,
-                half_width,
-                self.confidence,
-                Basis::Combinations,
-                counted,
-            )
+            let (basis, counted) = (Basis::Combinations, (0, self.rounds));
+            Interval::around(log_ratio, half_width, self.confidence, basis, counted)
         });
         Effect {
             switches: states.on(self.switches),

@@ -66,14 +66,7 @@ pub fn search<E>(
         bounds,
         trials: vec![],
     };
-    let result = found
-        .double(&mut try_it)
-        .and_then(|()| found.bisect(&mut try_it))
-        .and_then(|()| match goal {
-            Goal::Throughput => found.refine(&mut try_it),
-            Goal::Memory => Ok(()),
-        });
-    match result {
+    match found.search(&mut try_it) {
         Ok(()) => Ok(found.result()),
         Err(error) => Err((found.result(), error)),
     }
@@ -101,6 +94,15 @@ impl Found {
         Ok(fits)
     }
 
+    fn search<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
+        self.double(try_it)?;
+        self.bisect(try_it)?;
+        match self.goal {
+            Goal::Throughput => self.refine(try_it),
+            Goal::Memory => Ok(()),
+        }
+    }
+
     fn double<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
         let mut size = self.bounds.from.max(1);
         while self.try_size(size, try_it)? && size < self.bounds.to {
@@ -111,10 +113,9 @@ impl Found {
 
     fn bisect<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
         while let (Some(low), Some(high)) = (self.largest(), self.smallest_too_large()) {
-            let close_enough = if self.bounds.exact {
-                1
-            } else {
-                (low / 16).max(1)
+            let close_enough = match self.bounds.exact {
+                true => 1,
+                false => (low / 16).max(1),
             };
             if high - low <= close_enough {
                 break;
@@ -126,25 +127,20 @@ impl Found {
 
     /// Throughput need not grow to the end: look once between the best and its neighbours.
     fn refine<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
-        let fitting: Vec<&Trial> = self.trials.iter().filter(|trial| trial.fits).collect();
-        let Some(top) = fitting
-            .iter()
-            .enumerate()
-            .filter_map(|(at, trial)| Some((at, trial.samples_per_s?)))
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .map(|(at, _)| at)
-        else {
+        let fitting: Vec<&Trial> = self.fitting().collect();
+        let rates = fitting.iter().enumerate();
+        let rates = rates.filter_map(|(at, trial)| Some((at, trial.samples_per_s?)));
+        let Some((top, _)) = rates.max_by(|a, b| a.1.total_cmp(&b.1)) else {
             return Ok(());
         };
-        let between = |a: usize, b: usize| (b - a > 1).then(|| a + (b - a) / 2);
+        let between = |(a, b): (usize, usize)| (b - a > 1).then(|| a + (b - a) / 2);
         let size = |at: usize| fitting.get(at).map(|trial| trial.batch_size);
         let here = size(top);
-        let below = top
-            .checked_sub(1)
-            .and_then(size)
-            .zip(here)
-            .and_then(|(a, b)| between(a, b));
-        let above = here.zip(size(top + 1)).and_then(|(a, b)| between(a, b));
+        let below = top.checked_sub(1).and_then(size).zip(here);
+        let (below, above) = (
+            below.and_then(between),
+            here.zip(size(top + 1)).and_then(between),
+        );
         for size in [below, above].into_iter().flatten() {
             self.try_size(size, try_it)?;
         }
@@ -153,19 +149,17 @@ impl Found {
 
     fn largest(&self) -> Option<usize> {
         let too_large = self.smallest_too_large().unwrap_or(usize::MAX);
-        self.trials
-            .iter()
-            .filter(|trial| trial.fits && trial.batch_size < too_large)
-            .map(|trial| trial.batch_size)
-            .max()
+        let sizes = self.fitting().map(|trial| trial.batch_size);
+        sizes.filter(|size| *size < too_large).max()
     }
 
     fn smallest_too_large(&self) -> Option<usize> {
-        self.trials
-            .iter()
-            .filter(|trial| !trial.fits)
-            .map(|trial| trial.batch_size)
-            .min()
+        let too_large = self.trials.iter().filter(|trial| !trial.fits);
+        too_large.map(|trial| trial.batch_size).min()
+    }
+
+    fn fitting(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|trial| trial.fits)
     }
 
     fn result(self) -> Search {
@@ -185,16 +179,11 @@ impl Found {
     }
 
     fn smallest_as_good(&self) -> Option<usize> {
-        let rates = || {
-            self.trials
-                .iter()
-                .filter(|trial| trial.fits)
-                .filter_map(|trial| Some((trial.batch_size, trial.samples_per_s?)))
-        };
+        let rate = |trial: &Trial| Some((trial.batch_size, trial.samples_per_s?));
+        let rates = || self.fitting().filter_map(rate);
         let top = rates().map(|(_, rate)| rate).fold(0.0, f64::max);
-        rates()
-            .find(|(_, rate)| *rate >= top * (1.0 - AS_GOOD))
-            .map(|(size, _)| size)
+        let as_good = rates().find(|(_, rate)| *rate >= top * (1.0 - AS_GOOD));
+        as_good.map(|(size, _)| size)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a device was measured to reach: arithmetic, bandwidth, launches and waiting. Kept once for each device.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::store::{device_file, read_json, write_json};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::file::inside;
-pub use crate::device::ceilings::{
-    BandwidthCeiling, ComputeCeiling, Latency, Level, Sampled, Unit,
-};
+use crate::device::ceilings::{ComputeCeiling, Latency, Sampled};
+pub use crate::device::ceilings::{Level, Measured, Unit};
 
 /// Changes when a reader of an older file would misread it.
 pub const VERSION: u32 = 1;
@@ -25,44 +25,19 @@ pub struct Calibration {
     pub measured: u64,
     /// Version of the program that measured.
     pub program: String,
-    /// What it belongs to.
-    pub facts: DeviceFacts,
-    pub compute: Vec<ComputeCeiling>,
-    pub bandwidth: Vec<BandwidthCeiling>,
-    /// Time the host needs to hand over a kernel that does nothing, back to back.
-    pub launch: Option<Latency>,
-    /// Time from handing over an empty kernel to knowing that it has ended.
-    pub synchronise: Option<Latency>,
-    /// What could not be measured, and why.
-    pub notes: Vec<String>,
+    #[serde(flatten)]
+    pub reached: Measured,
+}
+
+impl Deref for Calibration {
+    type Target = Measured;
+
+    fn deref(&self) -> &Measured {
+        &self.reached
+    }
 }
 
 impl Calibration {
-    /// FLOP/s that `dtype` was seen to reach, by the faster of vector and matrix units unless one is asked for.
-    pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
-        self.compute
-            .iter()
-            .filter(|ceiling| ceiling.dtype == dtype)
-            .filter(|ceiling| unit.is_none_or(|unit| ceiling.unit == unit))
-            .map(|ceiling| ceiling.flops_per_s.median)
-            .max_by(f64::total_cmp)
-    }
-
-    pub fn bytes_per_s(&self, level: Level) -> Option<f64> {
-        self.bandwidth
-            .iter()
-            .filter(|ceiling| ceiling.level == level)
-            .map(|ceiling| ceiling.bytes_per_s.median)
-            .max_by(f64::total_cmp)
-    }
-
-    /// Microseconds to hand over a kernel.
-    pub fn launch_us(&self) -> Option<f64> {
-        self.launch
-            .as_ref()
-            .map(|latency| latency.microseconds.median)
-    }
-
     /// What has changed since it was measured; empty when it still holds.
     pub fn staleness(&self, now: &DeviceFacts) -> Vec<String> {
         let then = &self.facts;
@@ -90,33 +65,24 @@ impl Calibration {
                 rate if rate < 1e12 => (1e9, "GFLOP/s"),
                 _ => (1e12, "TFLOP/s"),
             };
-            lines.push(format!(
-                "{} {}: {:.1} {name}{} ({})",
-                ceiling.dtype,
-                ceiling.unit,
-                ceiling.flops_per_s.median / scale,
-                spread(&ceiling.flops_per_s, scale),
-                ceiling.how
-            ));
+            let ComputeCeiling {
+                dtype, unit, how, ..
+            } = ceiling;
+            let rate = ceiling.flops_per_s.median / scale;
+            let spread = spread(&ceiling.flops_per_s, scale);
+            lines.push(format!("{dtype} {unit}: {rate:.1} {name}{spread} ({how})"));
         }
         for ceiling in &self.bandwidth {
-            lines.push(format!(
-                "{}: {:.0} GB/s{} ({})",
-                ceiling.level,
-                ceiling.bytes_per_s.median / 1e9,
-                spread(&ceiling.bytes_per_s, 1e9),
-                ceiling.how
-            ));
+            let (rate, how) = (ceiling.bytes_per_s.median / 1e9, &ceiling.how);
+            let spread = spread(&ceiling.bytes_per_s, 1e9);
+            lines.push(format!("{}: {rate:.0} GB/s{spread} ({how})", ceiling.level));
         }
         let latencies = [("a launch", &self.launch), ("waiting", &self.synchronise)];
         for (name, latency) in latencies {
             if let Some(latency) = latency {
-                lines.push(format!(
-                    "{name}: {:.2} us{} ({})",
-                    latency.microseconds.median,
-                    spread(&latency.microseconds, 1.0),
-                    latency.how
-                ));
+                let Latency { microseconds, how } = latency;
+                let (median, spread) = (microseconds.median, spread(microseconds, 1.0));
+                lines.push(format!("{name}: {median:.2} us{spread} ({how})"));
             }
         }
         lines.extend(self.notes.iter().cloned());
@@ -170,12 +136,8 @@ impl Calibration {
 }
 
 fn spread(sampled: &Sampled, scale: f64) -> String {
-    format!(
-        ", {:.2} to {:.2} in {} repeats",
-        sampled.p10 / scale,
-        sampled.p90 / scale,
-        sampled.repeats
-    )
+    let (low, high, repeats) = (sampled.p10 / scale, sampled.p90 / scale, sampled.repeats);
+    format!(", {low:.2} to {high:.2} in {repeats} repeats")
 }
 
 #[cfg(test)]
@@ -183,6 +145,7 @@ pub(super) mod tests {
     use std::fs;
 
     use super::*;
+    use crate::device::ceilings::BandwidthCeiling;
 
     pub fn example() -> Calibration {
         let sampled = |value: f64| Sampled::of(&[0.99 * value, value, 1.01 * value]).unwrap();
@@ -196,38 +159,40 @@ pub(super) mod tests {
             version: VERSION,
             measured: 1_700_000_000,
             program: "0.1.0".into(),
-            facts: DeviceFacts {
-                backend: "cuda".into(),
-                device: "NVIDIA H200".into(),
-                arch: Some("sm_90".into()),
-                driver: Some("1.0".into()),
-                memory: Some(1 << 37),
+            reached: Measured {
+                facts: DeviceFacts {
+                    backend: "cuda".into(),
+                    device: "NVIDIA H200".into(),
+                    arch: Some("sm_90".into()),
+                    driver: Some("1.0".into()),
+                    memory: Some(1 << 37),
+                },
+                compute: vec![
+                    compute("f32", Unit::Vector, 5e13),
+                    compute("f32", Unit::Matrix, 5.1e13),
+                    compute("bf16", Unit::Matrix, 6.5e14),
+                ],
+                bandwidth: vec![
+                    BandwidthCeiling {
+                        level: Level::Cold,
+                        bytes_per_s: sampled(4e12),
+                        working_set: 1 << 33,
+                        how: "copy".into(),
+                    },
+                    BandwidthCeiling {
+                        level: Level::Warm,
+                        bytes_per_s: sampled(9e12),
+                        working_set: 1 << 24,
+                        how: "copy".into(),
+                    },
+                ],
+                launch: Some(Latency {
+                    microseconds: sampled(4.0),
+                    how: "1000 empty kernels".into(),
+                }),
+                synchronise: None,
+                notes: vec!["waiting: not measured on this backend".into()],
             },
-            compute: vec![
-                compute("f32", Unit::Vector, 5e13),
-                compute("f32", Unit::Matrix, 5.1e13),
-                compute("bf16", Unit::Matrix, 6.5e14),
-            ],
-            bandwidth: vec![
-                BandwidthCeiling {
-                    level: Level::Cold,
-                    bytes_per_s: sampled(4e12),
-                    working_set: 1 << 33,
-                    how: "copy".into(),
-                },
-                BandwidthCeiling {
-                    level: Level::Warm,
-                    bytes_per_s: sampled(9e12),
-                    working_set: 1 << 24,
-                    how: "copy".into(),
-                },
-            ],
-            launch: Some(Latency {
-                microseconds: sampled(4.0),
-                how: "1000 empty kernels".into(),
-            }),
-            synchronise: None,
-            notes: vec!["waiting: not measured on this backend".into()],
         }
     }
 

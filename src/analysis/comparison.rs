@@ -169,12 +169,10 @@ fn row(side: &Side) -> Option<Row> {
         let run = apart.unwrap_or(last);
         Some(run.measurements.series(metric)?.median())
     };
-    let work = apart
-        .and_then(|run| run.parts.as_ref())
-        .or(last.parts.as_ref());
-    let kernels = apart
-        .and_then(|run| run.kernels.as_ref())
-        .or(last.kernels.as_ref());
+    let work = apart.and_then(|run| run.parts.as_ref());
+    let work = work.or(last.parts.as_ref());
+    let kernels = apart.and_then(|run| run.kernels.as_ref());
+    let kernels = kernels.or(last.kernels.as_ref());
     let flops_per_step = work.map(|work| work.flops_per_step);
     let energy = RunEnergy::together(side.runs.iter().filter_map(|run| run.energy.as_ref()));
     let a_second = |things: f64| step_ms.map(|ms| things / (ms / 1e3));
@@ -212,10 +210,9 @@ fn row(side: &Side) -> Option<Row> {
 }
 
 fn rests_on_steps(row: &Row) -> bool {
-    row.relative_time
-        .as_ref()
-        .and_then(|time| time.interval)
-        .is_some_and(|interval| interval.basis == Basis::Steps)
+    let time = row.relative_time.as_ref();
+    let interval = time.and_then(|time| time.interval);
+    interval.is_some_and(|interval| interval.basis == Basis::Steps)
 }
 
 fn without_gradient(row: &Row) -> Option<String> {
@@ -246,6 +243,10 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
     };
     let mut warnings = Vec::new();
     for (name, hello) in others {
+        let in_turns = made == Made::InTurns;
+        let waiting = in_turns || base.synchronize == hello.synchronize;
+        let block_sizes =
+            in_turns || base.target != hello.target || base.block_sizes == hello.block_sizes;
         let facts = [
             ("device", base.device == hello.device),
             ("backend", base.backend == hello.backend),
@@ -253,27 +254,15 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
             ("model or batch", base.config == hello.config),
             ("seed", base.seed == hello.seed),
             ("number type", base.dtype == hello.dtype),
-            (
-                "waiting for the device",
-                made == Made::InTurns || base.synchronize == hello.synchronize,
-            ),
+            ("waiting for the device", waiting),
             ("learning rate", base.learning_rate == hello.learning_rate),
-            (
-                "block sizes",
-                made == Made::InTurns
-                    || base.target != hello.target
-                    || base.block_sizes == hello.block_sizes,
-            ),
+            ("block sizes", block_sizes),
         ];
-        let differing: Vec<&str> = facts
-            .iter()
-            .filter(|(_, same)| !same)
-            .map(|(fact, _)| *fact)
-            .collect();
+        let differing = facts.iter().filter(|(_, same)| !same);
+        let differing = itertools::join(differing.map(|(fact, _)| fact), ", ");
         if !differing.is_empty() {
             warnings.push(format!(
-                "{name} and {first} differ in more than the target: {}.",
-                differing.join(", ")
+                "{name} and {first} differ in more than the target: {differing}."
             ));
         }
     }

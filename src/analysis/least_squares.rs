@@ -16,24 +16,15 @@ pub fn fit(rows: &[Vec<f64>], y: &[f64]) -> Option<Fit> {
     let (normal, right) = normal_equations(rows, y, unknowns);
     let coefficients = solve(normal.clone(), right)?;
     let freedom = rows.len().checked_sub(unknowns)?;
-    let residual: f64 = rows
-        .iter()
-        .zip(y)
-        .map(|(row, y)| (y - dot(row, &coefficients)).powi(2))
-        .sum();
-    let standard_errors = (freedom > 0)
-        .then(|| {
-            let variance = residual / freedom as f64;
-            (0..unknowns)
-                .map(|at| {
-                    let unit = (0..unknowns)
-                        .map(|i| f64::from(u8::from(i == at)))
-                        .collect();
-                    Some((variance * solve(normal.clone(), unit)?[at]).sqrt())
-                })
-                .collect::<Option<Vec<f64>>>()
-        })
-        .flatten();
+    let variance = residual(rows, y, &coefficients) / freedom as f64;
+    let standard_error = |at: usize| {
+        let unit = (0..unknowns).map(|i| f64::from(u8::from(i == at)));
+        Some((variance * solve(normal.clone(), unit.collect())?[at]).sqrt())
+    };
+    let standard_errors = match freedom {
+        0 => None,
+        _ => (0..unknowns).map(standard_error).collect(),
+    };
     Some(Fit {
         coefficients,
         standard_errors,
@@ -49,10 +40,8 @@ pub fn fit_non_negative(rows: &[Vec<f64>], y: &[f64]) -> Option<Vec<f64>> {
     let mut best: Option<(f64, Vec<f64>)> = None;
     for chosen in 1..1_usize << unknowns {
         let kept: Vec<usize> = (0..unknowns).filter(|at| chosen >> at & 1 == 1).collect();
-        let reduced: Vec<Vec<f64>> = rows
-            .iter()
-            .map(|row| kept.iter().map(|at| row[*at]).collect())
-            .collect();
+        let reduced = |row: &Vec<f64>| kept.iter().map(|at| row[*at]).collect();
+        let reduced: Vec<Vec<f64>> = rows.iter().map(reduced).collect();
         let (normal, right) = normal_equations(&reduced, y, kept.len());
         let Some(solution) = solve(normal, right) else {
             continue;
@@ -64,16 +53,19 @@ pub fn fit_non_negative(rows: &[Vec<f64>], y: &[f64]) -> Option<Vec<f64>> {
         for (at, value) in kept.iter().zip(solution) {
             coefficients[*at] = value;
         }
-        let residual: f64 = rows
-            .iter()
-            .zip(y)
-            .map(|(row, y)| (y - dot(row, &coefficients)).powi(2))
-            .sum();
+        let residual = residual(rows, y, &coefficients);
         if best.as_ref().is_none_or(|(least, _)| residual < *least) {
             best = Some((residual, coefficients));
         }
     }
     best.map(|(_, coefficients)| coefficients)
+}
+
+fn residual(rows: &[Vec<f64>], y: &[f64], coefficients: &[f64]) -> f64 {
+    let pairs = rows.iter().zip(y);
+    pairs
+        .map(|(row, y)| (y - dot(row, coefficients)).powi(2))
+        .sum()
 }
 
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -82,17 +74,10 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 fn normal_equations(rows: &[Vec<f64>], y: &[f64], unknowns: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let column = |at: usize| rows.iter().map(move |row| row[at]);
-    let normal = (0..unknowns)
-        .map(|i| {
-            (0..unknowns)
-                .map(|j| column(i).zip(column(j)).map(|(a, b)| a * b).sum())
-                .collect()
-        })
-        .collect();
-    let right = (0..unknowns)
-        .map(|i| column(i).zip(y).map(|(a, y)| a * y).sum())
-        .collect();
-    (normal, right)
+    let product = |i, j| column(i).zip(column(j)).map(|(a, b)| a * b).sum();
+    let row = |i| (0..unknowns).map(|j| product(i, j)).collect();
+    let right = (0..unknowns).map(|i| column(i).zip(y).map(|(a, y)| a * y).sum());
+    ((0..unknowns).map(row).collect(), right.collect())
 }
 
 /// A pivot this much smaller than the largest entry of its column means the features depend on each other.
@@ -103,11 +88,8 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     let scales: Vec<f64> = (0..n).map(|at| matrix[at][at].abs()).collect();
     for column in 0..n {
-        let pivot = (column..n).max_by(|a, b| {
-            matrix[*a][column]
-                .abs()
-                .total_cmp(&matrix[*b][column].abs())
-        })?;
+        let size = |row: usize| matrix[row][column].abs();
+        let pivot = (column..n).max_by(|a, b| size(*a).total_cmp(&size(*b)))?;
         matrix.swap(column, pivot);
         right.swap(column, pivot);
         let head = matrix[column][column];

@@ -53,12 +53,11 @@ pub fn is_forward(part: &str) -> bool {
 
 /// Kernels the forward pass launches.
 pub fn forward_launches(kernels: &Kernels) -> f64 {
-    kernels
+    let forward = kernels
         .kernels
         .iter()
-        .filter(|kernel| is_forward(&kernel.part))
-        .map(|kernel| kernel.launches_per_step)
-        .sum()
+        .filter(|kernel| is_forward(&kernel.part));
+    forward.map(|kernel| kernel.launches_per_step).sum()
 }
 
 #[cfg(test)]

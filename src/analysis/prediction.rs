@@ -95,10 +95,8 @@ pub struct Observation {
 pub fn merged(observations: &[Observation]) -> Vec<Observation> {
     let mut merged: Vec<(Observation, Vec<f64>)> = Vec::new();
     for observation in observations {
-        match merged
-            .iter_mut()
-            .find(|(known, _)| known.config == observation.config)
-        {
+        let same = |(known, _): &&mut (Observation, _)| known.config == observation.config;
+        match merged.iter_mut().find(same) {
             Some((known, times)) => {
                 times.push(observation.step_ms);
                 known.runs += observation.runs;
@@ -110,15 +108,13 @@ pub fn merged(observations: &[Observation]) -> Vec<Observation> {
             None => merged.push((observation.clone(), vec![observation.step_ms])),
         }
     }
-    merged
-        .into_iter()
-        .filter_map(|(observation, times)| {
-            Some(Observation {
-                step_ms: Series::new(times).ok()?.median(),
-                ..observation
-            })
+    let with_median = |(observation, times)| {
+        Some(Observation {
+            step_ms: Series::new(times).ok()?.median(),
+            ..observation
         })
-        .collect()
+    };
+    merged.into_iter().filter_map(with_median).collect()
 }
 
 /// A configuration predicted by a model that had not seen it.
@@ -164,12 +160,8 @@ impl TimeModel {
         let coefficients = Coefficients::fitted(shape, &all)?;
         let held_out = (0..all.len())
             .map(|left_out| {
-                let others: Vec<&Observation> = observations
-                    .iter()
-                    .enumerate()
-                    .filter(|(at, _)| *at != left_out)
-                    .map(|(_, o)| o)
-                    .collect();
+                let mut others = all.clone();
+                others.remove(left_out);
                 let fit = Coefficients::fitted(shape, &others)?;
                 let observation = &observations[left_out];
                 let predicted_ms = fit.step_ms(&observation.features);
@@ -196,12 +188,11 @@ impl TimeModel {
 
     /// The smallest and largest ratio of what was measured to what was predicted of a configuration that was held out.
     pub fn measured_over_predicted(&self) -> (f64, f64) {
-        self.held_out
-            .iter()
-            .map(|held| held.measured_ms / held.predicted_ms)
-            .fold((1.0, 1.0), |(low, high), ratio| {
-                (f64::min(low, ratio), f64::max(high, ratio))
-            })
+        let held_out = self.held_out.iter();
+        let ratios = held_out.map(|held| held.measured_ms / held.predicted_ms);
+        ratios.fold((1.0, 1.0), |(low, high), ratio| {
+            (ratio.min(low), ratio.max(high))
+        })
     }
 
     pub fn peak_bytes(&self, config: &ModelConfig) -> Option<f64> {
@@ -211,10 +202,9 @@ impl TimeModel {
 
 /// Peak over estimate, and the largest error of predicting each configuration by the median of the others.
 fn memory(observations: &[Observation]) -> (Option<f64>, Option<f64>) {
-    let factors: Vec<f64> = observations
-        .iter()
-        .filter_map(|o| Some(o.peak_bytes? / o.config.estimated_bytes() as f64))
-        .collect();
+    let factors = observations.iter();
+    let factors = factors.filter_map(|o| Some(o.peak_bytes? / o.config.estimated_bytes() as f64));
+    let factors: Vec<f64> = factors.collect();
     let errors: Vec<f64> = (0..factors.len())
         .filter_map(|left_out| {
             let mut others = factors.clone();
@@ -227,18 +217,13 @@ fn memory(observations: &[Observation]) -> (Option<f64>, Option<f64>) {
 
 /// Launches a step of a model with so many layers: of a run with as many, else along the line through all of them.
 pub fn launches(observed: &[(usize, f64)], layers: usize) -> Option<f64> {
-    let same: Vec<f64> = observed
-        .iter()
-        .filter(|(of, _)| *of == layers)
-        .map(|(_, launches)| *launches)
-        .collect();
+    let same = observed.iter().filter(|(of, _)| *of == layers);
+    let same: Vec<f64> = same.map(|(_, launches)| *launches).collect();
     if let Some(median) = quantile(&same, 0.5) {
         return Some(median);
     }
-    let rows: Vec<Vec<f64>> = observed
-        .iter()
-        .map(|(layers, _)| vec![1.0, *layers as f64])
-        .collect();
+    let rows = observed.iter().map(|(layers, _)| vec![1.0, *layers as f64]);
+    let rows: Vec<Vec<f64>> = rows.collect();
     let y: Vec<f64> = observed.iter().map(|(_, launches)| *launches).collect();
     match super::least_squares::fit(&rows, &y) {
         Some(fit) => Some(dot(&fit.coefficients, &[1.0, layers as f64])),

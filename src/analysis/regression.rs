@@ -158,13 +158,10 @@ fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confiden
         Allowed::AtMost(_) => "at most",
         Allowed::AtLeast(_) => "at least",
     };
-    let message = format!(
-        "{} of the baseline ({} to {}); allowed: {side} {}{more}",
-        percent(interval.value),
-        percent(interval.low),
-        percent(interval.high),
-        percent(bound)
-    );
+    let [value, low, high, bound] =
+        [interval.value, interval.low, interval.high, bound].map(percent);
+    let message =
+        format!("{value} of the baseline ({low} to {high}); allowed: {side} {bound}{more}");
     (verdict, Some(interval.value), Some(interval), message)
 }
 

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::comparison::{paths, peak_bytes, total_series};
@@ -31,11 +32,8 @@ impl Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "sequence {}, batch {}",
-            self.sequence_length, self.batch_size
-        )
+        let (sequence, batch) = (self.sequence_length, self.batch_size);
+        write!(f, "sequence {sequence}, batch {batch}")
     }
 }
 
@@ -180,36 +178,25 @@ pub fn growths(cells: &[Measured], confidence: f64) -> Vec<Growth> {
         ("memory", |cell| cell.peak_bytes.map(|bytes| bytes as f64)),
         ("counted FLOP", |cell| cell.flops),
     ];
-    figures
-        .iter()
-        .flat_map(|(of, value)| {
-            let points: Vec<(Size, f64)> = cells
-                .iter()
-                .filter_map(|cell| Some((cell.size, value(cell)?)))
-                .filter(|(_, value)| value.is_finite() && *value > 0.0)
-                .collect();
-            growth(of, &points, confidence)
-        })
-        .collect()
+    let of_figure = |(of, value): &Figure| {
+        let points = cells
+            .iter()
+            .filter_map(|cell| Some((cell.size, value(cell)?)));
+        let points = points.filter(|(_, value)| value.is_finite() && *value > 0.0);
+        growth(of, &points.collect::<Vec<_>>(), confidence)
+    };
+    figures.iter().flat_map(of_figure).collect()
 }
 
 fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Growth> {
-    let axes: Vec<Axis> = [Axis::SequenceLength, Axis::BatchSize]
-        .into_iter()
-        .filter(|axis| {
-            points
-                .iter()
-                .any(|(size, _)| axis.of(*size) != axis.of(points[0].0))
-        })
-        .collect();
-    let rows: Vec<Vec<f64>> = points
-        .iter()
-        .map(|(size, _)| {
-            std::iter::once(1.0)
-                .chain(axes.iter().map(|axis| (axis.of(*size) as f64).ln()))
-                .collect()
-        })
-        .collect();
+    let of_points = |axis: Axis| points.iter().map(move |(size, _)| axis.of(*size));
+    let mut axes = Axis::ALL.to_vec();
+    axes.retain(|axis| !of_points(*axis).all_equal());
+    let row = |size: &Size| -> Vec<f64> {
+        let logs = axes.iter().map(|axis| (axis.of(*size) as f64).ln());
+        std::iter::once(1.0).chain(logs).collect()
+    };
+    let rows: Vec<Vec<f64>> = points.iter().map(|(size, _)| row(size)).collect();
     let logs: Vec<f64> = points.iter().map(|(_, value)| value.ln()).collect();
     let Some(fit) = fit(&rows, &logs) else {
         return vec![];
@@ -218,10 +205,9 @@ fn growth(of: &'static str, points: &[(Size, f64)], confidence: f64) -> Vec<Grow
         .enumerate()
         .map(|(at, axis)| {
             let exponent = fit.coefficients[at + 1];
-            let half_width = fit
-                .standard_errors
-                .as_ref()
-                .map(|errors| half_width(confidence, fit.freedom as f64, errors[at + 1]));
+            let errors = fit.standard_errors.as_ref();
+            let half_width =
+                errors.map(|errors| half_width(confidence, fit.freedom as f64, errors[at + 1]));
             Growth {
                 of,
                 axis: *axis,

@@ -35,26 +35,16 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 }
 
 pub(super) fn not_understood(path: &Path) -> String {
-    format!(
-        "{} cannot be understood; remove it to start anew",
-        path.display()
-    )
+    let path = path.display();
+    format!("{path} cannot be understood; remove it to start anew")
 }
 
 /// `root/kind/DEVICE.json`, where every device of every backend has a name of its own.
 pub fn device_file(root: &Path, kind: &str, backend: &str, device: &str) -> PathBuf {
-    let plain: String = format!("{backend}-{device}")
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
-    root.join(kind).join(format!("{}.json", words.join("-")))
+    let name = format!("{backend}-{device}").to_ascii_lowercase();
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = itertools::join(words.filter(|word| !word.is_empty()), "-");
+    root.join(kind).join(format!("{words}.json"))
 }
 
 #[cfg(test)]

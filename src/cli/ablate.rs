@@ -48,13 +48,11 @@ pub struct AblateArgs {
 fn switch(name: &str) -> Result<String, String> {
     let name = name.trim().trim_start_matches("--");
     let known = switches();
-    match known.iter().any(|known| known == name) {
-        true => Ok(name.into()),
-        false => Err(format!(
-            "there is no such switch; there are: {}",
-            known.join(", ")
-        )),
+    if known.iter().any(|known| known == name) {
+        return Ok(name.into());
     }
+    let known = known.join(", ");
+    Err(format!("there is no such switch; there are: {known}"))
 }
 
 impl Analysis for AblateArgs {
@@ -78,14 +76,11 @@ impl Analysis for AblateArgs {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
-        let runs = lab
-            .take_turns(&variants, self.measure.rounds)
-            .map_err(say_which)?;
+        let runs = lab.take_turns(&variants, self.measure.rounds);
+        let runs = runs.map_err(say_which)?;
         let medians = |series: Vec<Series>| series.iter().map(Series::median).collect();
-        let times: Vec<Vec<f64>> = runs
-            .iter()
-            .map(|runs| medians(total_series(runs)))
-            .collect();
+        let times = runs.iter().map(|runs| medians(total_series(runs)));
+        let times: Vec<Vec<f64>> = times.collect();
         let Measure { confidence, .. } = self.measure;
         let found = analyse(self.target.target.name, switches, &times, confidence)?;
         Ok(Answer::new(&found, page(&found))?.made_in(&lab))
@@ -115,11 +110,9 @@ fn page(found: &Ablation) -> Page {
         .right("step ms", |row| format!("{:.3}", row.step_ms))
         .right("speed-up", |row| format!("{}x", factor(row.speedup)));
     page.table(combinations);
-    let scatter = found.scatter.map_or(String::new(), |scatter| {
-        format!(
-            "; equal runs of a round scatter by {:.1} %",
-            100.0 * scatter
-        )
+    let scatter = found.scatter.map(|scatter| 100.0 * scatter);
+    let scatter = scatter.map_or(String::new(), |percent| {
+        format!("; equal runs of a round scatter by {percent:.1} %")
     });
     page.table(effects("What each switch does", &found.main_effects).note(format!(
         "on over off, averaged over every state of the other switches; all intervals hold together with {:.0} %{scatter}",
@@ -162,11 +155,8 @@ fn in_words(effect: &Effect) -> String {
 fn chart(page: &mut Page, effects: &[Effect]) {
     let name = |effect: &Effect| effect.switches.join("");
     let saved = |effect: &Effect| 1.0 - effect.time_ratio;
-    let width = effects
-        .iter()
-        .map(|effect| name(effect).len())
-        .max()
-        .unwrap_or(0);
+    let width = effects.iter().map(|effect| name(effect).len()).max();
+    let width = width.unwrap_or(0);
     let shares = effects.iter().map(|effect| saved(effect).abs());
     let longest = shares.fold(0.01, f64::max);
     page.line("\nTime saved");
@@ -174,11 +164,8 @@ fn chart(page: &mut Page, effects: &[Effect]) {
         let share = saved(effect);
         let glyph = if share >= 0.0 { '#' } else { '-' };
         let bar = bar(share.abs() / longest, 40, glyph);
-        page.line(format_args!(
-            "  {:<width$} {:>+6.1} % {bar}",
-            name(effect),
-            100.0 * share
-        ));
+        let (name, percent) = (name(effect), 100.0 * share);
+        page.line(format_args!("  {name:<width$} {percent:>+6.1} % {bar}"));
     }
     page.line("  # time saved, - time lost");
 }

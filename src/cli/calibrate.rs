@@ -4,14 +4,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Page, Told};
-use super::calibrate_measure;
-use crate::analysis::calibration::Calibration;
+use crate::analysis::calibration::{Calibration, VERSION};
 use crate::analysis::gpus::{self, DataSheet};
-use crate::run::{Launcher, NotStarted, RunExit, folder};
+use crate::base::clock::since_1970;
+use crate::device::{BackendChoice, ceilings};
+use crate::run::{Launcher, NotStarted, RunExit, UsageError, folder};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -22,10 +23,10 @@ use crate::run::{Launcher, NotStarted, RunExit, folder};
 pub struct CalibrateArgs {
     /// auto, rocm, cuda, vulkan or cpu
     #[arg(long, value_name = "BACKEND")]
-    pub backend: Option<String>,
+    backend: Option<String>,
     /// Which device of the backend
     #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
+    device: Option<String>,
     /// Where to measure: local, slurm, ssh:HOST, or words to put before the program, such as "srun --gres=gpu:1"
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
@@ -49,7 +50,7 @@ impl Analysis for CalibrateArgs {
     fn answer(&self) -> Result<Answer> {
         let mut page = Page::default();
         if self.measure {
-            let measured = calibrate_measure::measure(self)?;
+            let measured = self.measure_here()?;
             page.line(serde_json::to_string(&measured)?);
             return Answer::new(&measured, page);
         }
@@ -86,6 +87,25 @@ fn kept(root: &Path) -> Result<Vec<Calibration>> {
 }
 
 impl CalibrateArgs {
+    /// Opens the device that the arguments lead to and measures it.
+    fn measure_here(&self) -> Result<Calibration> {
+        let backend = match &self.backend {
+            None => BackendChoice::Auto,
+            Some(name) => BackendChoice::from_str(name, true).map_err(|_| {
+                let known = "auto, rocm, cuda, vulkan or cpu";
+                UsageError(format!("--backend {name}: take {known}"))
+            })?,
+        };
+        let mut progress = |what: &str| eprintln!("  {what}");
+        let reached = ceilings::measure(backend, self.device.as_deref(), &mut progress)?;
+        Ok(Calibration {
+            version: VERSION,
+            measured: since_1970().as_secs(),
+            program: env!("CARGO_PKG_VERSION").into(),
+            reached,
+        })
+    }
+
     /// By a child, for a driver that crashes under full load takes only that with it; what it finds is kept.
     fn measured(&self, root: &Path) -> Result<Calibration> {
         folder::check_writable(root)?;
@@ -121,11 +141,10 @@ impl CalibrateArgs {
 impl Kept {
     fn show(&self, page: &mut Page) {
         let facts = &self.calibration.facts;
+        let (device, backend) = (&facts.device, &facts.backend);
+        let driver = facts.driver.as_deref().unwrap_or("not reported");
         page.line(format_args!(
-            "{} ({}, driver {}), measured",
-            facts.device,
-            facts.backend,
-            facts.driver.as_deref().unwrap_or("not reported")
+            "{device} ({backend}, driver {driver}), measured"
         ));
         for line in self.calibration.summary() {
             page.line(format_args!("  {line}"));
@@ -133,9 +152,9 @@ impl Kept {
         let Some(sheet) = &self.data_sheet else {
             return page.line("  data sheet: this device is not in the table");
         };
+        let name = &sheet.name;
         page.line(format_args!(
-            "data sheet of {}, which no program reaches",
-            sheet.name
+            "data sheet of {name}, which no program reaches"
         ));
         let peaks = [
             ("f32 vector", sheet.fp32),

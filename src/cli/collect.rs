@@ -18,52 +18,28 @@ use super::Exit;
 use crate::run::UsageError;
 use crate::run::signal_group;
 
-/// From what always works to what takes long, so that a machine that stops half-way has said the most.
-const FACTS: [(&str, &str); 19] = [
-    ("doctor", "doctor"),
-    ("driver", "doctor --driver"),
-    ("kernels-compiled", "kernels --arch all"),
-    ("kernels-f32", "kernels --check"),
-    ("kernels-bf16", "kernels --check --dtype bf16"),
-    ("kernels-f16", "kernels --check --dtype f16"),
-    (
-        "v3-tiny",
-        "run v3 --config tiny --num-steps 20 --profile-steps 2 --flops",
-    ),
-    (
-        "v4-tiny",
-        "run v4 --config tiny --num-steps 20 --profile-steps 2 --flops",
-    ),
-    ("gradcheck-f32", "gradcheck --config tiny"),
-    ("gradcheck-bf16", "gradcheck --config tiny --dtype bf16"),
-    ("verify", "verify --config tiny"),
-    ("calibrate", "calibrate"),
-    (
-        "v1-small",
-        "run v1 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v2-small",
-        "run v2 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v3-small",
-        "run v3 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v4-small",
-        "run v4 --config small --num-steps 30 --profile-steps 2 --flops",
-    ),
-    (
-        "v3-small-bf16",
-        "run v3 --config small --num-steps 30 --dtype bf16",
-    ),
-    (
-        "v4-small-bf16",
-        "run v4 --config small --num-steps 30 --dtype bf16",
-    ),
-    ("stages", "stages --config small --num-steps 20"),
-];
+/// A file's name and the command it is of, from what always works to what takes long, so that a machine that stops half-way has
+/// said the most.
+const FACTS: &str = "\
+doctor | doctor
+driver | doctor --driver
+kernels-compiled | kernels --arch all
+kernels-f32 | kernels --check
+kernels-bf16 | kernels --check --dtype bf16
+kernels-f16 | kernels --check --dtype f16
+v3-tiny | run v3 --config tiny --num-steps 20 --profile-steps 2 --flops
+v4-tiny | run v4 --config tiny --num-steps 20 --profile-steps 2 --flops
+gradcheck-f32 | gradcheck --config tiny
+gradcheck-bf16 | gradcheck --config tiny --dtype bf16
+verify | verify --config tiny
+calibrate | calibrate
+v1-small | run v1 --config small --num-steps 30 --profile-steps 2 --flops
+v2-small | run v2 --config small --num-steps 30 --profile-steps 2 --flops
+v3-small | run v3 --config small --num-steps 30 --profile-steps 2 --flops
+v4-small | run v4 --config small --num-steps 30 --profile-steps 2 --flops
+v3-small-bf16 | run v3 --config small --num-steps 30 --dtype bf16
+v4-small-bf16 | run v4 --config small --num-steps 30 --dtype bf16
+stages | stages --config small --num-steps 20";
 
 /// Those that train; they take the flags of a training run.
 const TRAINING: [&str; 4] = ["run", "gradcheck", "verify", "stages"];
@@ -77,10 +53,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Runs every fact's command, those that train with `flags` besides, none for longer than `limit`, and packs what they
 /// printed: after a signal what there is until then.
 pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
+    let name = to.display();
     let archive = File::create_new(to).map_err(|error| {
         UsageError(format!(
-            "--collect {}: {error}; name a new file in a folder that can be written",
-            to.display()
+            "--collect {name}: {error}; name a new file in a folder that can be written"
         ))
     })?;
     let interrupted = watch_signals()?;
@@ -88,7 +64,9 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     let folder = tempfile::tempdir().context("no room for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
-    for (number, (file, words)) in FACTS.into_iter().enumerate() {
+    let facts = FACTS.lines().filter_map(|line| line.split_once(" | "));
+    let facts: Vec<_> = facts.collect();
+    for (number, (file, words)) in facts.iter().enumerate() {
         if signal() != 0 {
             break;
         }
@@ -97,7 +75,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             arguments.extend(flags.iter().map(String::as_str));
         }
         let command = arguments.join(" ");
-        eprintln!("{} of {}: {command}", number + 1, FACTS.len());
+        eprintln!("{} of {}: {command}", number + 1, facts.len());
         let started = Instant::now();
         let stop = || signal() != 0 || started.elapsed() > limit;
         let ending = match run(&arguments, file, folder.path(), &stop)? {
@@ -106,25 +84,21 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             None => format!("ended after {:.0} s", limit.as_secs_f64()),
         };
         eprintln!("  {ending}");
-        writeln!(
-            index,
-            "{command}: {ending}, {:.0} s",
-            started.elapsed().as_secs_f64()
-        )?;
+        let seconds = started.elapsed().as_secs_f64();
+        writeln!(index, "{command}: {ending}, {seconds:.0} s")?;
         succeeded += usize::from(ending == "exit status: 0");
     }
     let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));
     archive.append_dir_all("tinyllama-tutor-facts", folder.path())?;
     archive.into_inner()?.finish()?.sync_all()?;
+    let of = facts.len();
     writeln!(
         io::stdout(),
-        "wrote {} ({succeeded} of {} commands succeeded); it holds device, driver and library names and measurements, no files of yours",
-        to.display(),
-        FACTS.len()
+        "wrote {name} ({succeeded} of {of} commands succeeded); it holds device, driver and library names and measurements, no files of yours"
     )?;
     Ok(match i32::try_from(signal()) {
         Ok(signal) if signal != 0 => Exit::Signal(signal),
-        _ if succeeded == FACTS.len() => Exit::Ok,
+        _ if succeeded == facts.len() => Exit::Ok,
         _ => Exit::Failed,
     })
 }
@@ -188,9 +162,9 @@ fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>
 /// Refuses a name that would not be recognised as an archive.
 pub fn check_name(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "gz") {
+        let path = path.display();
         bail!(UsageError(format!(
-            "--collect {}: name a file that ends in .tar.gz",
-            path.display()
+            "--collect {path}: name a file that ends in .tar.gz"
         )));
     }
     Ok(())

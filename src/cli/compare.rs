@@ -77,14 +77,7 @@ impl Analysis for CompareArgs {
             let (sides, peers) = self.measured()?;
             (Made::InTurns, sides, peers)
         } else if kept.len() == found.len() {
-            let sides = kept
-                .into_iter()
-                .map(|path| Ok(self::kept(MeasuredRun::read(path)?)));
-            (
-                Made::Apart,
-                sides.collect::<Result<Vec<_>>>()?,
-                peers::run(&self.peer)?,
-            )
+            (Made::Apart, read(kept)?, peers::run(&self.peer)?)
         } else {
             bail!(UsageError(
                 "targets and kept runs cannot be mixed: the targets would run now, the others ran at another time. \
@@ -93,10 +86,8 @@ impl Analysis for CompareArgs {
             ))
         };
         let comparison = compare(&sides, made, self.measure.confidence);
-        let base = sides
-            .first()
-            .map(|first| total_series(&first.runs))
-            .unwrap_or_default();
+        let base = sides.first().map(|first| total_series(&first.runs));
+        let base = base.unwrap_or_default();
         let over = |peer: Peer| peer.over(&base, self.measure.confidence);
         let peers: Vec<Peer> = peers.into_iter().map(over).collect();
         let workshop = self.workshop.then(|| workshop::confront(&comparison.rows));
@@ -111,17 +102,20 @@ impl Analysis for CompareArgs {
 
 /// Kept runs side by side, the first as what the others are held against.
 pub fn of_runs(paths: &[PathBuf], as_json: bool) -> Result<Exit> {
-    let sides = paths
-        .iter()
-        .map(|path| Ok(kept(MeasuredRun::read(path)?)))
-        .collect::<Result<Vec<_>>>()?;
-    let comparison = compare(&sides, Made::Apart, USUAL_CONFIDENCE);
+    let comparison = compare(&read(paths)?, Made::Apart, USUAL_CONFIDENCE);
     let document = Document {
         comparison: &comparison,
         peers: &[],
         workshop: None,
     };
     say_page(as_json, &document, &page(&document))
+}
+
+fn read<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<Vec<Side>> {
+    let paths = paths.into_iter();
+    paths
+        .map(|path| Ok(kept(MeasuredRun::read(path)?)))
+        .collect()
 }
 
 fn kept(run: MeasuredRun) -> Side {
@@ -137,11 +131,8 @@ impl CompareArgs {
     /// Everything is checked, and other programs have run, before the first run is started.
     fn measured(&self) -> Result<(Vec<Side>, Vec<Peer>)> {
         let common = self.flags.after(&TIMED);
-        let mut apart = vec![
-            "--sync=phases".into(),
-            "--repeatability=off".into(),
-            "--flops".into(),
-        ];
+        let flags = ["--sync=phases", "--repeatability=off", "--flops"];
+        let mut apart: Vec<String> = flags.map(String::from).into();
         if self.workshop {
             apart.push(format!("--profile-steps={PROFILED_STEPS}"));
         }
@@ -181,12 +172,8 @@ fn page(found: &Document<'_>) -> Page {
     if let Some(row) = comparison.rows.first() {
         page.line(format_args!("{} ({})", row.device, row.backend));
     }
-    let rows: Vec<Row> = comparison
-        .rows
-        .iter()
-        .cloned()
-        .chain(found.peers.iter().map(Peer::row))
-        .collect();
+    let peers = found.peers.iter().map(Peer::row);
+    let rows: Vec<Row> = comparison.rows.iter().cloned().chain(peers).collect();
     page.table(times(comparison, &rows, !found.peers.is_empty()));
     page.table(figures(&rows));
     if let Some(confronted) = found.workshop {

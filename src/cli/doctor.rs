@@ -84,21 +84,17 @@ struct Terminal {
 /// Minutes, up to a day.
 fn minutes(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_string())?;
-    if value > 0.0 && value <= 24.0 * 60.0 {
-        Ok(value)
-    } else {
-        Err("more than 0 and at most 1440".into())
+    match value > 0.0 && value <= 24.0 * 60.0 {
+        true => Ok(value),
+        false => Err("more than 0 and at most 1440".into()),
     }
 }
 
 pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Some(path) = &args.collect {
         collect::check_name(path)?;
-        return collect::collect(
-            path,
-            &args.training,
-            Duration::from_secs_f64(60.0 * args.limit),
-        );
+        let limit = Duration::from_secs_f64(60.0 * args.limit);
+        return collect::collect(path, &args.training, limit);
     }
     if args.driver {
         return doctor_driver::run(args);
@@ -107,9 +103,8 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let mut findings = diagnosis::examine();
     findings.push(state_folder());
     // The CPU backend is always there, so what can stop the workshop is a place to keep its work.
-    let keeps = findings
-        .iter()
-        .all(|finding| finding.topic != "state" || finding.status == Status::Ok);
+    let mut all = findings.iter();
+    let keeps = all.all(|finding| finding.topic != "state" || finding.status == Status::Ok);
     let launched = Launched::examine(&launcher);
     let ready = keeps && launched.is_ready();
     let report = Report {
@@ -121,11 +116,8 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     };
     say(args.json, &report, |out| print(out, &report))?;
     let exit = if ready { Exit::Ok } else { Exit::Environment };
-    if report
-        .findings
-        .iter()
-        .any(|one| one.status == Status::Hangs)
-    {
+    let mut findings = report.findings.iter();
+    if findings.any(|one| one.status == Status::Hangs) {
         io::stdout().flush()?;
         // SAFETY: ends the process, without the driver's own farewell, which would hang as well.
         unsafe { libc::_exit(i32::from(exit.code())) };
@@ -143,35 +135,22 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "\nterminal")?;
     match (terminal.is_terminal, terminal.columns, terminal.rows) {
         (true, Some(columns), Some(rows)) => {
-            let small = if columns < 80 || rows < 24 {
-                "; 80x24 shows everything"
-            } else {
-                ""
+            let small = match columns < 80 || rows < 24 {
+                true => "; 80x24 shows everything",
+                false => "",
             };
             writeln!(out, "  {columns}x{rows}{small}")?;
         }
         _ => writeln!(out, "  the output is no terminal; its size is not known")?,
     }
-    writeln!(
-        out,
-        "  TERM {}, {}, {}",
-        terminal.term.as_deref().unwrap_or("not set"),
-        if terminal.no_color {
-            "no colours (NO_COLOR)"
-        } else {
-            "16 colours"
-        },
-        if terminal.utf8 {
-            "UTF-8"
-        } else {
-            "ASCII drawing"
-        },
-    )?;
+    let term = terminal.term.as_deref().unwrap_or("not set");
+    let colours = ["16 colours", "no colours (NO_COLOR)"][usize::from(terminal.no_color)];
+    let drawing = ["ASCII drawing", "UTF-8"][usize::from(terminal.utf8)];
+    writeln!(out, "  TERM {term}, {colours}, {drawing}")?;
     write!(out, "\n{}", report.launched.page(&report.findings))?;
-    let verdict = if report.ready {
-        "\nThe workshop can run here."
-    } else {
-        "\nThe workshop cannot run here yet: see what is marked above."
+    let verdict = match report.ready {
+        true => "\nThe workshop can run here.",
+        false => "\nThe workshop cannot run here yet: see what is marked above.",
     };
     writeln!(out, "{verdict}")
 }
@@ -222,10 +201,10 @@ fn state_folder() -> Finding {
     });
     match found {
         Ok(path) => Finding::ok("state", path.display().to_string(), "can be written"),
-        Err(error) => Finding::ok("state", "state folder", format!("{error:#}")).needs(
-            Status::Broken,
-            "Set XDG_STATE_HOME to a folder you can write to.",
-        ),
+        Err(error) => {
+            let remedy = "Set XDG_STATE_HOME to a folder you can write to.";
+            Finding::ok("state", "state folder", format!("{error:#}")).needs(Status::Broken, remedy)
+        }
     }
 }
 

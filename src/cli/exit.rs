@@ -34,6 +34,8 @@ pub enum Exit {
     Environment,
     /// Ended by a signal, reported the way shells do.
     Signal(i32),
+    /// The status of the process that this one stands for.
+    OfAnother(i32),
 }
 
 impl Exit {
@@ -51,6 +53,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Environment => 3,
             Exit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(255),
+            Exit::OfAnother(status) => u8::try_from(status).unwrap_or(255),
         }
     }
 }

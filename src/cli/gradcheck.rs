@@ -104,9 +104,8 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         checked,
         comparisons,
     };
-    say(args.common.json, &report, |out| {
-        print_gradients(out, &report)
-    })?;
+    let json = args.common.json;
+    say(json, &report, |out| print_gradients(out, &report))?;
     Ok(Exit::of(report.passed))
 }
 
@@ -119,12 +118,11 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
         )));
     }
     // The run takes the flags of this command as they were given.
-    let words = std::env::args()
-        .skip_while(|word| word != "gradcheck")
-        .skip(1);
-    let words: Vec<String> = words
-        .filter(|word| word != name && word != "--json")
-        .collect();
+    let words = std::env::args().skip_while(|word| word != "gradcheck");
+    let words = words
+        .skip(1)
+        .filter(|word| word != name && word != "--json");
+    let words: Vec<String> = words.collect();
     let once = ["--num-steps=1", "--warmup=0", "--repeatability=off"].map(str::to_owned);
     let spec = RunSpec::parse(name, &words)?.within(&[], &once)?;
     let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
@@ -188,9 +186,8 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
         checked,
         targets,
     };
-    say(args.common.json, &report, |out| {
-        print_trainings(out, &report)
-    })?;
+    let json = args.common.json;
+    say(json, &report, |out| print_trainings(out, &report))?;
     Ok(Exit::of(report.passed))
 }
 
@@ -199,19 +196,16 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
 fn every_gradient() -> Vec<Target> {
     let new = |at: usize| {
         let target = &ALL[at];
-        let later = ALL[at + 1..]
-            .iter()
-            .any(|other| other.recipe == target.recipe);
+        let mut others = ALL[at + 1..].iter();
+        let later = others.any(|other| other.recipe == target.recipe);
         let plain = target.recipe.initialisation == Initialisation::Small
             && target.recipe.backward == Backward::Complete;
         let of_a_version = Target::versions().any(|version| version.recipe == target.recipe);
         target.kind == Kind::Version
             || (target.kind == Kind::Stage && plain && !later && !of_a_version)
     };
-    (0..ALL.len())
-        .filter(|at| new(*at))
-        .map(|at| ALL[at])
-        .collect()
+    let new = (0..ALL.len()).filter(|at| new(*at));
+    new.map(|at| ALL[at]).collect()
 }
 
 impl CheckArgs {
@@ -228,10 +222,10 @@ impl CheckArgs {
             ..training.options_of_any(v1::TARGET)?
         };
         let wanted = match self.targets.as_slice() {
-            [] => all
-                .into_iter()
-                .filter(|t| t.engine.computes(&baseline))
-                .collect(),
+            [] => {
+                let all = all.into_iter();
+                all.filter(|t| t.engine.computes(&baseline)).collect()
+            }
             named => named.to_vec(),
         };
         let fusion = training.switches.graph_fusion;
@@ -242,31 +236,26 @@ impl CheckArgs {
         let device = v1::TARGET.engine.open(&baseline)?;
         let backend = device.backend();
         // Plainly unless asked otherwise, where there is a choice.
-        let library = match training.switches.tuning {
-            Some(tuning) => tuning.into(),
-            None if backend.is_asynchronous() => LibraryKernels::Plain,
-            None => LibraryKernels::Tuned,
+        let plainly = backend.is_asynchronous().then_some(Tuning::Off);
+        let baseline = Options {
+            tuning: training.switches.tuning.or(plainly),
+            ..baseline
         };
+        let library = baseline.library_on(backend);
         let checked = Checked {
             device: device.facts().device.clone(),
             dtype: dtype_name(baseline.operand_dtype),
             library,
             tolerance: tolerance(baseline.operand_dtype, backend, library),
         };
-        let mut entrants = vec![(
-            v1::TARGET,
-            Options {
-                library: Some(library),
-                ..baseline
-            },
-        )];
+        let tuning = baseline.tuning;
+        let mut entrants = vec![(v1::TARGET, baseline)];
         for target in wanted.into_iter().filter(|target| *target != v1::TARGET) {
             let options = match self.targets.as_slice() {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
-            let library = Some(library);
-            entrants.push((target, Options { library, ..options }));
+            entrants.push((target, Options { tuning, ..options }));
         }
         Ok((entrants, checked))
     }
@@ -277,27 +266,27 @@ pub fn fresh_seed() -> u64 {
     since_1970().as_nanos() as u64
 }
 
-fn verdict(ok: bool) -> &'static str {
+pub fn verdict(ok: bool) -> &'static str {
     if ok { "ok    " } else { "FAILED" }
 }
 
 fn print_trainings(out: &mut impl Write, report: &VerifyReport) -> io::Result<()> {
-    let Checked {
-        device, tolerance, ..
-    } = &report.checked;
+    let (steps, device, most) = (
+        report.steps,
+        &report.checked.device,
+        report.checked.tolerance,
+    );
     writeln!(
         out,
-        "{} steps on {device}, losses against v1, at most {tolerance:.0e} apart",
-        report.steps
+        "{steps} steps on {device}, losses against v1, at most {most:.0e} apart"
     )?;
     for training in &report.targets {
         let last = training.losses.last().copied().unwrap_or(f64::NAN);
+        let (target, verdict) = (&training.target, verdict(training.passed));
+        let worst = training.worst_difference;
         writeln!(
             out,
-            "  {:<8} {}  worst step {:.2e}, last loss {last:.6}",
-            training.target,
-            verdict(training.passed),
-            training.worst_difference
+            "  {target:<8} {verdict}  worst step {worst:.2e}, last loss {last:.6}"
         )?;
     }
     Ok(())

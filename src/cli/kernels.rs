@@ -164,23 +164,16 @@ fn print_listed(out: &mut impl Write, kernel: &Listed) -> io::Result<()> {
         targets => writeln!(out, "  in: {}", targets.join(" "))?,
     }
     if let Some(BlockSizes { counts, sizes }) = &kernel.block_size {
-        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-        writeln!(
-            out,
-            "  --block-size {}=N, N {counts}:\n    {}",
-            kernel.name,
-            sizes.join(" ")
-        )?;
+        let (name, sizes) = (kernel.name, itertools::join(*sizes, " "));
+        writeln!(out, "  --block-size {name}=N, N {counts}:\n    {sizes}")?;
     }
     for cost in &kernel.costs {
+        let (pass, runs) = (cost.pass, cost.runs_per_step);
+        let (megabytes, mflop) = (cost.bytes as f64 / 1e6, cost.flops as f64 / 1e6);
+        let ratio = cost.flops_per_byte.unwrap_or_default();
         writeln!(
             out,
-            "  {:<9} {:>3} runs  {:>9.3} MB  {:>9.2} MFLOP  {:>6.2} FLOP/byte",
-            cost.pass,
-            cost.runs_per_step,
-            cost.bytes as f64 / 1e6,
-            cost.flops as f64 / 1e6,
-            cost.flops_per_byte.unwrap_or_default(),
+            "  {pass:<9} {runs:>3} runs  {megabytes:>9.3} MB  {mflop:>9.2} MFLOP  {ratio:>6.2} FLOP/byte"
         )?;
     }
     writeln!(out)
@@ -193,8 +186,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kernel>> {
     let find = |name: &String| {
         let found = KERNELS.iter().find(|kernel| kernel.name == name);
         found.copied().ok_or_else(|| {
-            let all: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-            let all = all.join(", ");
+            let all = itertools::join(KERNELS.iter().map(|kernel| kernel.name), ", ");
             UsageError(format!("there is no kernel `{name}`; there are: {all}")).into()
         })
     };
@@ -208,11 +200,8 @@ fn check(args: &KernelsArgs, kernels: &[&'static Kernel]) -> Result<Exit> {
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();
     if !args.json {
-        writeln!(
-            out,
-            "kernels on {} in {dtype:?}, input seed {seed}",
-            open.facts.device
-        )?;
+        let device = &open.facts.device;
+        writeln!(out, "kernels on {device} in {dtype:?}, input seed {seed}")?;
     }
     let mut rows = Vec::new();
     for kernel in kernels {
@@ -267,15 +256,15 @@ fn summarise(name: &'static str, checks: &[Check]) -> Checked {
 }
 
 fn print(out: &mut impl Write, row: &Checked) -> io::Result<()> {
+    let (name, verdict, case) = (
+        row.name,
+        super::gradcheck::verdict(row.passed),
+        &row.worst_case,
+    );
+    let (count, worst, most) = (row.comparisons, row.worst_error, row.tolerance);
     writeln!(
         out,
-        "  {:<16} {}  {:>4} comparisons, worst {:.2e} (at most {:.0e}): {}",
-        row.name,
-        if row.passed { "ok    " } else { "FAILED" },
-        row.comparisons,
-        row.worst_error,
-        row.tolerance,
-        row.worst_case
+        "  {name:<16} {verdict}  {count:>4} comparisons, worst {worst:.2e} (at most {most:.0e}): {case}"
     )?;
     out.flush()
 }
@@ -312,13 +301,11 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         })
         .collect();
     say(args.json, &rows, |out| {
+        let (config, device) = (args.config, &open.facts.device);
+        let (bytes, flops) = (ceilings.bytes_per_s / 1e9, ceilings.flops_per_s / 1e9);
         writeln!(
             out,
-            "{} on {}: a copy moves {:.0} GB/s, multiply-adds reach {:.0} GFLOP/s (f32); median of {REPEATS}, cold caches",
-            args.config,
-            open.facts.device,
-            ceilings.bytes_per_s / 1e9,
-            ceilings.flops_per_s / 1e9
+            "{config} on {device}: a copy moves {bytes:.0} GB/s, multiply-adds reach {flops:.0} GFLOP/s (f32); median of {REPEATS}, cold caches"
         )?;
         writeln!(
             out,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -20,25 +19,11 @@ pub struct LaunchArgs {
 #[derive(Debug, Subcommand)]
 enum End {
     /// Goes to where the run is made, and hands its stream on
-    Near {
-        #[arg(long)]
-        launcher: String,
-        /// Where the session keeps its allocation
-        #[arg(long)]
-        allocation: Option<PathBuf>,
-        #[arg(last = true, required = true)]
-        words: Vec<OsString>,
-    },
+    Near(NearArgs),
     /// Starts the run there, and keeps its stream
     Far(far::Far),
     /// Waits for a task of a job array, and hands its stream on
-    Wait {
-        #[arg(long)]
-        launcher: String,
-        #[arg(long)]
-        job: String,
-        stream: PathBuf,
-    },
+    Wait(WaitArgs),
     /// Starts the piece of a job array whose turn it is
     Piece { folder: PathBuf },
     /// Goes on with a stream whose connection broke
@@ -48,43 +33,52 @@ enum End {
         from: u64,
     },
     /// Keeps an allocation until the standard input ends
-    Keep {
-        folder: PathBuf,
-        #[arg(long)]
-        idle_minutes: u32,
-    },
+    Keep(KeepArgs),
 }
 
-pub fn run(args: LaunchArgs) -> Result<ExitCode> {
-    match args.end {
-        End::Near {
-            launcher,
-            allocation,
-            words,
-        } => {
-            let launcher = Launcher::choose(Some(&launcher), None)?;
-            let status = near::carry(&launcher, allocation, &words)?;
-            return Ok(code(status));
+#[derive(Debug, Args)]
+struct NearArgs {
+    #[arg(long)]
+    launcher: String,
+    /// Where the session keeps its allocation
+    #[arg(long)]
+    allocation: Option<PathBuf>,
+    #[arg(last = true, required = true)]
+    words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct WaitArgs {
+    #[arg(long)]
+    launcher: String,
+    #[arg(long)]
+    job: String,
+    stream: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct KeepArgs {
+    folder: PathBuf,
+    #[arg(long)]
+    idle_minutes: u32,
+}
+
+pub fn run(args: &LaunchArgs) -> Result<Exit> {
+    match &args.end {
+        End::Near(args) => {
+            let launcher = Launcher::choose(Some(&args.launcher), None)?;
+            let status = near::carry(&launcher, args.allocation.clone(), &args.words)?;
+            return Ok(Exit::OfAnother(status));
         }
-        End::Wait {
-            launcher,
-            job,
-            stream,
-        } => {
-            let launcher = Launcher::choose(Some(&launcher), None)?;
-            return Ok(code(near::wait(&launcher, job, &stream)?));
+        End::Wait(args) => {
+            let launcher = Launcher::choose(Some(&args.launcher), None)?;
+            let status = near::wait(&launcher, args.job.clone(), &args.stream)?;
+            return Ok(Exit::OfAnother(status));
         }
-        End::Piece { folder } => array::piece(&folder)?,
+        End::Piece { folder } => array::piece(folder)?,
         End::Far(far) => far.run()?,
-        End::Follow { stream, from } => far::follow(&stream, from)?,
-        End::Keep {
-            folder,
-            idle_minutes,
-        } => keeper::keep(&folder, idle_minutes)?,
+        End::Follow { stream, from } => far::follow(stream, *from)?,
+        End::Keep(args) => keeper::keep(&args.folder, args.idle_minutes)?,
     }
-    Ok(Exit::Ok.into())
-}
-
-fn code(status: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+    Ok(Exit::Ok)
 }

@@ -169,8 +169,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
 /// When the course has none of this name.
 pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, UsageError> {
     course.lesson(id).ok_or_else(|| {
-        let ids: Vec<&str> = course.lessons().map(|lesson| lesson.id.as_str()).collect();
-        let ids = ids.join(", ");
+        let ids = itertools::join(course.lessons().map(|lesson| &lesson.id), ", ");
         UsageError(format!("there is no lesson `{id}`; there are: {ids}"))
     })
 }
@@ -180,23 +179,17 @@ fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
     say(as_json, &lesson_json(lesson), |out| {
         let mut out = Terminal(out);
         writeln!(out, "# {}\n", lesson.title)?;
-        writeln!(
-            out,
-            "{} minutes, {}. Afterwards you can:\n",
-            lesson.minutes,
-            lesson.level.name()
-        )?;
+        let (minutes, level) = (lesson.minutes, lesson.level.name());
+        writeln!(out, "{minutes} minutes, {level}. Afterwards you can:\n")?;
         for objective in &lesson.objectives {
             writeln!(out, "- {objective}")?;
         }
         for (number, step) in lesson.steps.iter().enumerate() {
-            let (kind, of) = (step.kind.kind().name(), lesson.steps.len());
+            let (title, kind, text) = (&step.title, step.kind.kind().name(), step.text.trim_end());
+            let (number, of) = (number + 1, lesson.steps.len());
             writeln!(
                 out,
-                "\n## {} ({kind}, step {} of {of})\n\n{}",
-                step.title,
-                number + 1,
-                step.text.trim_end()
+                "\n## {title} ({kind}, step {number} of {of})\n\n{text}"
             )?;
             write_task(&mut out, step)?;
         }
@@ -221,13 +214,8 @@ fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
         _ => {}
     }
     for check in &step.checks {
-        writeln!(
-            out,
-            "\nCheck `{}`: {} {}",
-            check.id,
-            check.measure,
-            check.bounds()
-        )?;
+        let (id, measure, bounds) = (&check.id, &check.measure, check.bounds());
+        writeln!(out, "\nCheck `{id}`: {measure} {bounds}")?;
     }
     Ok(())
 }
@@ -240,14 +228,9 @@ fn new(course: &Course, source: &Source, session: &str, id: &str, title: &str) -
         ));
     };
     if course.session(session).is_none() || !is_id(id) {
-        let ids: Vec<&str> = course
-            .sessions
-            .iter()
-            .map(|session| session.id.as_str())
-            .collect();
+        let ids = itertools::join(course.sessions.iter().map(|session| &session.id), ", ");
         bail!(UsageError(format!(
-            "it takes one of the sessions {} and an id of lower-case letters, digits and hyphens",
-            ids.join(", ")
+            "it takes one of the sessions {ids} and an id of lower-case letters, digits and hyphens"
         )));
     }
     let path = folder.join(session).join(format!("{id}.yaml"));

@@ -45,12 +45,8 @@ fn tell(progress: Progress) {
         Progress::Lesson { id, number, of } => eprintln!("lesson {number} of {of}: {id}"),
         Progress::Needed { lesson, step } => eprintln!("needed later: {lesson}/{step}"),
         Progress::Run { words } => {
-            let words: Vec<_> = words
-                .iter()
-                .skip(1)
-                .map(|word| word.to_string_lossy())
-                .collect();
-            eprintln!("  running  {}", words.join(" "));
+            let words = words.iter().skip(1).map(|word| word.to_string_lossy());
+            eprintln!("  running  {}", itertools::join(words, " "));
         }
         Progress::Step { step } => tell_step(step),
     }
@@ -63,10 +59,9 @@ fn tell_step(step: &StepReport) {
         StepResult::Skipped(why) => ("skipped", format!(": {why}")),
         StepResult::Failed => ("FAILED", String::new()),
     };
-    let time = if step.seconds > 0.0 {
-        format!(", {:.1} s", step.seconds)
-    } else {
-        String::new()
+    let time = match step.seconds {
+        seconds if seconds > 0.0 => format!(", {seconds:.1} s"),
+        _ => String::new(),
     };
     eprintln!("  {result:<8} {} ({}{time}){why}", step.id, step.kind);
     for note in &step.notes {
@@ -80,20 +75,17 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
         writeln!(out, "{}", problem.render(style))?;
     }
     let of = |wanted: fn(&StepResult) -> bool| {
-        report
-            .steps()
-            .filter(|(_, step)| wanted(&step.result))
-            .count()
+        let steps = report.steps();
+        steps.filter(|(_, step)| wanted(&step.result)).count()
     };
+    let (lessons, problems) = (report.lessons.len(), report.problems().count());
+    let done = of(|result| *result == StepResult::Done);
+    let part = of(|result| matches!(result, StepResult::InPart(_)));
+    let skipped = of(|result| matches!(result, StepResult::Skipped(_)));
+    let failed = of(|result| *result == StepResult::Failed);
     writeln!(
         out,
-        "{} lessons: {} steps done, {} in part, {} skipped, {} failed; {} problems",
-        report.lessons.len(),
-        of(|result| *result == StepResult::Done),
-        of(|result| matches!(result, StepResult::InPart(_))),
-        of(|result| matches!(result, StepResult::Skipped(_))),
-        of(|result| *result == StepResult::Failed),
-        report.problems().count()
+        "{lessons} lessons: {done} steps done, {part} in part, {skipped} skipped, {failed} failed; {problems} problems"
     )
 }
 
@@ -109,16 +101,10 @@ fn as_document(report: &Report) -> serde_json::Value {
             "problems": step.problems,
         })
     };
-    let lessons: Vec<_> = report
-        .lessons
-        .iter()
-        .map(|lesson| {
-            json!({
-                "id": lesson.id,
-                "problems": lesson.problems,
-                "steps": lesson.steps.iter().map(step).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
+    let lessons = report.lessons.iter().map(|lesson| {
+        let steps: Vec<_> = lesson.steps.iter().map(step).collect();
+        json!({ "id": lesson.id, "problems": lesson.problems, "steps": steps })
+    });
+    let lessons: Vec<_> = lessons.collect();
     json!({ "sound": report.is_sound(), "lessons": lessons })
 }

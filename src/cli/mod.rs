@@ -6,7 +6,6 @@ mod batch_size;
 mod benchmark;
 mod block_sizes;
 mod calibrate;
-mod calibrate_measure;
 mod collect;
 mod compare;
 mod completions;
@@ -47,6 +46,7 @@ mod workbench;
 
 use std::process::ExitCode;
 
+use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -72,75 +72,98 @@ struct Cli {
     command: Option<Command>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+/// The subcommands, each with what runs it.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident($args:ty) = $run:expr,)+) => {
+        #[derive(Debug, Subcommand)]
+        enum Command { $($(#[$about])* $name($args),)+ }
+
+        impl Command {
+            fn run(&self) -> Result<Exit> {
+                match self { $(Command::$name(args) => $run(args),)+ }
+            }
+        }
+    };
+}
+
+commands! {
     /// Train a target and report every step
-    Run(Box<run::RunArgs>),
+    Run(Box<run::RunArgs>) = run::run,
     /// What `compare` was called
     #[command(hide = true, disable_help_flag = true)]
-    Bench {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<String>,
-    },
+    Bench(BenchArgs) = moved,
     /// Train a target and write its kernels as a Chrome/Perfetto trace
-    Trace(Box<run::TraceArgs>),
+    Trace(Box<run::TraceArgs>) = run::trace,
     /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
-    Benchmark(Box<benchmark::BenchmarkArgs>),
+    Benchmark(Box<benchmark::BenchmarkArgs>) = benchmark::run,
     /// Compare targets, other programs or kept runs: phases, launches, memory, ratios with their confidence
-    Compare(Box<Asked<compare::CompareArgs>>),
+    Compare(Box<Asked<compare::CompareArgs>>) = Asked::run,
     /// Switch a version's optimizations on and off in every combination
-    Ablate(Box<Asked<ablate::AblateArgs>>),
+    Ablate(Box<Asked<ablate::AblateArgs>>) = Asked::run,
     /// Run a target over a grid of sizes and fit how time and memory grow
-    Scale(Box<Asked<scale::ScaleArgs>>),
+    Scale(Box<Asked<scale::ScaleArgs>>) = Asked::run,
     /// Find the batch size that suits the memory, with real runs
-    BatchSize(Box<Asked<batch_size::BatchSizeArgs>>),
+    BatchSize(Box<Asked<batch_size::BatchSizeArgs>>) = Asked::run,
     /// Measure once what this device reaches
-    Calibrate(Asked<calibrate::CalibrateArgs>),
+    Calibrate(Asked<calibrate::CalibrateArgs>) = Asked::run,
     /// Place a target's step, parts and kernels under this device's ceilings
-    Roofline(Box<Asked<roofline::RooflineArgs>>),
+    Roofline(Box<Asked<roofline::RooflineArgs>>) = Asked::run,
     /// Predict the step time of a size that was never run, and say how far it may be off
-    Predict(Box<Asked<predict::PredictArgs>>),
+    Predict(Box<Asked<predict::PredictArgs>>) = Asked::run,
     /// Search for the block sizes and types a target runs fastest with here
-    Tune(Box<Asked<tune::TuneArgs>>),
+    Tune(Box<Asked<tune::TuneArgs>>) = Asked::run,
     /// Hold a target against a kept baseline
-    Regress(Box<Asked<regress::RegressArgs>>),
+    Regress(Box<Asked<regress::RegressArgs>>) = Asked::run,
     /// Run the debugging scenario's stages side by side
-    Stages(Box<Asked<stages::StagesArgs>>),
+    Stages(Box<Asked<stages::StagesArgs>>) = Asked::run,
     /// Compare every target's loss and gradients with a reference in f64
-    Gradcheck(Box<gradcheck::GradcheckArgs>),
+    Gradcheck(Box<gradcheck::GradcheckArgs>) = gradcheck::gradcheck,
     /// Train every target side by side and compare the losses
-    Verify(Box<gradcheck::VerifyArgs>),
+    Verify(Box<gradcheck::VerifyArgs>) = gradcheck::verify,
     /// Say what differs between two targets, in words and source
-    Diff(diff::DiffArgs),
+    Diff(diff::DiffArgs) = diff::run,
     /// Write GPU kernels of your own, checked with or without a GPU
-    Workbench(workbench::WorkbenchArgs),
+    Workbench(workbench::WorkbenchArgs) = workbench::run,
     /// List this project's kernels, or check each against its reference on this device
-    Kernels(kernels::KernelsArgs),
+    Kernels(kernels::KernelsArgs) = kernels::run,
     /// Compile and tune every target of the course ahead, so that nobody waits for it
-    Prepare(prepare::PrepareArgs),
+    Prepare(prepare::PrepareArgs) = prepare::run,
     /// Say what this machine has, what is missing, and what to do about it
-    Doctor(doctor::DoctorArgs),
+    Doctor(doctor::DoctorArgs) = doctor::run,
     /// List, show, write and check the lessons of the course
-    Lessons(lessons::LessonsArgs),
+    Lessons(lessons::LessonsArgs) = lessons::run,
     /// Show, check, pack and unpack what is kept of a learner
-    Session(session::SessionArgs),
+    Session(session::SessionArgs) = session::run,
     /// Look after a class: who stands where, who is stuck, and what to do about it
-    Instructor(Box<instructor::InstructorArgs>),
+    Instructor(Box<instructor::InstructorArgs>) = instructor::run,
     /// Write a session as a report, check a hand-in, or put a class on one page
-    Report(Box<report::ReportArgs>),
+    Report(Box<report::ReportArgs>) = report::run,
     /// List, show, compare and prune the runs that were made here
-    Runs(runs::RunsArgs),
+    Runs(runs::RunsArgs) = runs::RunsArgs::run,
     /// List, show and play runs that were recorded on other machines
-    Recordings(recordings::RecordingsArgs),
+    Recordings(recordings::RecordingsArgs) = recordings::run,
     /// Run a profiler on a target, or read what one wrote
-    Profile(Box<profile::ProfileArgs>),
+    Profile(Box<profile::ProfileArgs>) = profile::run,
     /// The processes of a launcher
     #[command(hide = true)]
-    Launch(launch::LaunchArgs),
+    Launch(launch::LaunchArgs) = launch::run,
     /// Print a shell's completion script
-    Completions(completions::CompletionsArgs),
+    Completions(completions::CompletionsArgs) = completions::run::<Cli>,
     /// Print the JSON Schema of a machine-readable output
-    Schema(schema::SchemaArgs),
+    Schema(schema::SchemaArgs) = schema::run,
+}
+
+#[derive(Debug, clap::Args)]
+struct BenchArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+fn moved(args: &BenchArgs) -> Result<Exit> {
+    let words = shlex::try_join(args.words.iter().map(String::as_str)).unwrap_or_default();
+    bail!(UsageError(format!(
+        "`bench` is part of `compare`: tinyllama-tutor compare {words}"
+    )))
 }
 
 /// Whether this program takes a command line, program left out.
@@ -192,54 +215,10 @@ pub fn main() -> ExitCode {
             .into();
         }
     };
-    let Some(command) = cli.command else {
-        return ended(course::run(cli.course));
+    let result = match cli.command {
+        Some(command) => command.run(),
+        None => course::run(cli.course),
     };
-    let result = match command {
-        Command::Run(args) => run::run(&args),
-        Command::Trace(args) => run::trace(&args),
-        Command::Bench { words } => {
-            let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-            Err(UsageError(format!(
-                "`bench` is part of `compare`: tinyllama-tutor compare {words}"
-            ))
-            .into())
-        }
-        Command::Benchmark(args) => benchmark::run(&args),
-        Command::Compare(args) => args.run(),
-        Command::Ablate(args) => args.run(),
-        Command::Scale(args) => args.run(),
-        Command::BatchSize(args) => args.run(),
-        Command::Calibrate(args) => args.run(),
-        Command::Roofline(args) => args.run(),
-        Command::Predict(args) => args.run(),
-        Command::Tune(args) => args.run(),
-        Command::Regress(args) => args.run(),
-        Command::Stages(args) => args.run(),
-        Command::Gradcheck(args) => gradcheck::gradcheck(&args),
-        Command::Verify(args) => gradcheck::verify(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Workbench(args) => workbench::run(&args),
-        Command::Kernels(args) => kernels::run(&args),
-        Command::Prepare(args) => prepare::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Lessons(args) => lessons::run(&args),
-        Command::Session(args) => session::run(&args),
-        Command::Instructor(args) => instructor::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Launch(args) => {
-            return launch::run(args).unwrap_or_else(|error| exit::report(&error).into());
-        }
-        Command::Profile(args) => profile::run(*args),
-        Command::Runs(args) => args.run(),
-        Command::Recordings(args) => recordings::run(&args),
-        Command::Completions(args) => completions::run::<Cli>(&args),
-        Command::Schema(args) => schema::run(&args),
-    };
-    ended(result)
-}
-
-fn ended(result: anyhow::Result<Exit>) -> ExitCode {
     let exit = result.unwrap_or_else(|error| exit::report(&exit::explain(error)));
     exit.into()
 }

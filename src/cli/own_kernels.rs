@@ -93,23 +93,16 @@ pub fn check(options: &Options, device: &dyn EngineDevice, weights: &Weights) ->
         };
         let pairs = updated(&|_| false)?.into_iter().zip(updated(&is_update)?);
         let pairs = pairs.map(|((name, expected), (_, got))| {
-            (
-                format!("`{name}` after an update"),
-                Some(expected),
-                Some(got),
-            )
+            let name = format!("`{name}` after an update");
+            (name, Some(expected), Some(got))
         });
+        let worst = worst(pairs)?;
         agree.push(format!(
-            "parameters and moments after an update within {:.1e}",
-            worst(pairs)?
+            "parameters and moments after an update within {worst:.1e}"
         ));
     }
-    let names: Vec<&str> = options
-        .kernels
-        .iter()
-        .map(|own| own.operation.as_str())
-        .collect();
-    let (names, agree) = (names.join(", "), agree.join(", "));
+    let names = options.kernels.iter().map(|own| &own.operation);
+    let (names, agree) = (itertools::join(names, ", "), agree.join(", "));
     let rest = match on_stand_in {
         true => {
             "times are those of the stand-in for a GPU on this CPU, and say nothing of the kernel"

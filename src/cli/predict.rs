@@ -156,10 +156,8 @@ impl PredictArgs {
         let target = self.target.target;
         let sized = |(sequence, batch): &(usize, usize)| {
             let name = format!("{target}, sequence {sequence}, batch {batch}");
-            let flags = [
-                format!("--seq-len={sequence}"),
-                format!("--batch-size={batch}"),
-            ];
+            let length = format!("--seq-len={sequence}");
+            let flags = [length, format!("--batch-size={batch}")];
             Variant::new(name, &self.target, &common, &flags)
         };
         let variants = SIZES.iter().map(sized).collect::<Result<Vec<_>, _>>()?;
@@ -236,14 +234,10 @@ fn alike(a: &MeasuredRun, b: &MeasuredRun) -> bool {
 
 fn observation(run: &MeasuredRun) -> Option<Observation> {
     let (hello, summary) = (&run.hello, &run.summary);
+    let (launches, captured) = (summary.launches_per_step, summary.captured_per_step);
     Some(Observation {
         config: hello.config,
-        features: Features::of(
-            &hello.config,
-            &hello.recipe,
-            summary.launches_per_step,
-            summary.captured_per_step,
-        ),
+        features: Features::of(&hello.config, &hello.recipe, launches, captured),
         step_ms: step_ms(std::slice::from_ref(run))?,
         peak_bytes: peak_bytes(run).map(|bytes| bytes as f64),
         runs: 1,
@@ -259,21 +253,16 @@ fn predicted(
     let hello = &newest.hello;
     let observations: Vec<Observation> = runs.iter().filter_map(observation).collect();
     let kernels = |of: fn(&MeasuredRun) -> Option<f64>| {
-        let seen = runs
-            .iter()
-            .filter_map(|run| Some((run.hello.config.layers, of(run)?)));
+        let seen = runs.iter();
+        let seen = seen.filter_map(|run| Some((run.hello.config.layers, of(run)?)));
         launches(&seen.collect::<Vec<_>>(), config.layers)
     };
-    let features = Features::of(
-        &config,
-        &hello.recipe,
-        kernels(|run| run.summary.launches_per_step),
-        kernels(|run| run.summary.captured_per_step),
-    );
+    let launched = kernels(|run| run.summary.launches_per_step);
+    let captured = kernels(|run| run.summary.captured_per_step);
+    let features = Features::of(&config, &hello.recipe, launched, captured);
     let model = TimeModel::fitted(&observations);
-    let step_ms = model
-        .as_ref()
-        .map(|model| model.coefficients.step_ms(&features));
+    let fit = model.as_ref();
+    let step_ms = fit.map(|model| model.coefficients.step_ms(&features));
     let bounds = model.as_ref().map(TimeModel::measured_over_predicted);
     let bound = |of: fn((f64, f64)) -> f64| Some(of(bounds?) * step_ms?);
     Prediction {
@@ -302,17 +291,17 @@ fn predicted(
 
 fn page(found: &Prediction) -> Page {
     let mut page = Page::default();
-    let config = &found.config;
+    let (target, device, backend) = (&found.target, &found.device, &found.backend);
+    let ModelConfig {
+        hidden,
+        layers,
+        ffn,
+        batch_size,
+        sequence_length,
+        ..
+    } = found.config;
     page.line(format_args!(
-        "{} on {} ({}): {} hidden, {} layers, ffn {}, batch {} x {} tokens",
-        found.target,
-        found.device,
-        found.backend,
-        config.hidden,
-        config.layers,
-        config.ffn,
-        config.batch_size,
-        config.sequence_length
+    "{target} on {device} ({backend}): {hidden} hidden, {layers} layers, ffn {ffn}, batch {batch_size} x {sequence_length} tokens"
     ));
     match (found.step_ms, found.low_ms.zip(found.high_ms)) {
         (Some(ms), Some((low, high))) => page.line(format_args!(
@@ -380,18 +369,16 @@ fn sum_lines(sums: &WireTime, found: &Prediction, page: &mut Page) {
         page.line("  how fast the GPUs reach each other is not known: run v4 with --gpus and --profile-steps 1");
         return;
     };
+    let (rate, source) = (rate(link.bytes_per_s, "B"), &link.source);
     page.line(format_args!(
-        "  {wire:.3} ms on the wire at {} ({})",
-        rate(link.bytes_per_s, "B"),
-        link.source
+        "  {wire:.3} ms on the wire at {rate} ({source})"
     ));
     if let Some(step) = found.step_ms {
         let samples = |ms: f64| (found.config.batch_size * n) as f64 / (ms / 1e3);
+        let all = step + wire;
+        let (low, high) = (samples(all), samples(step));
         page.line(format_args!(
-            "  predicted for all: {step:.3} ms a step where the backward pass hides the sums, {:.3} ms where it hides none: {:.0} to {:.0} samples/s",
-            step + wire,
-            samples(step + wire),
-            samples(step)
+            "  predicted for all: {step:.3} ms a step where the backward pass hides the sums, {all:.3} ms where it hides none: {low:.0} to {high:.0} samples/s"
         ));
     }
 }

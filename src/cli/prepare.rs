@@ -114,11 +114,8 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             copy_missing(&cache()?, folder)?;
         }
     }
-    eprintln!(
-        "{} programs ready, in {:.0} s",
-        specs.len(),
-        begun.elapsed().as_secs_f64()
-    );
+    let (count, seconds) = (specs.len(), begun.elapsed().as_secs_f64());
+    eprintln!("{count} programs ready, in {seconds:.0} s");
     Ok(Exit::Ok)
 }
 
@@ -165,10 +162,8 @@ fn one(
         {
             let mut wanted = lock(wishes);
             while wanted.paused && !wanted.ended {
-                wanted = wishes
-                    .1
-                    .wait(wanted)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let woken = wishes.1.wait(wanted);
+                wanted = woken.unwrap_or_else(PoisonError::into_inner);
             }
             if wanted.ended {
                 return Ok(None);
@@ -227,20 +222,10 @@ fn cache() -> Result<PathBuf> {
 /// What one machine prepared serves others with the same GPU, driver and version of the program.
 fn class_folder(class: &Path, hello: &Hello) -> PathBuf {
     let driver = hello.driver.as_deref().unwrap_or("any");
-    let name = format!(
-        "{} {} {} {}",
-        hello.version, hello.backend, hello.device, driver
-    );
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '.' {
-            c
-        } else {
-            '-'
-        }
-    };
-    class
-        .join(".prepared")
-        .join(name.chars().map(plain).collect::<String>())
+    let (version, backend, device) = (&hello.version, &hello.backend, &hello.device);
+    let name = format!("{version} {backend} {device} {driver}");
+    let is_special = |c: char| !c.is_ascii_alphanumeric() && c != '.';
+    class.join(".prepared").join(name.replace(is_special, "-"))
 }
 
 /// Copies the files that `to` lacks; returns how many.

@@ -86,18 +86,12 @@ fn list(library: &Library, as_json: bool) -> Result<Exit> {
 
 /// The flags that tell recordings of a target apart: all but those of size and length.
 fn told_apart(recording: &Recording) -> Option<String> {
-    const COMMON: [&str; 5] = [
-        "--config",
-        "--warmup",
-        "--num-steps",
-        "--flops",
-        "--profile-steps",
-    ];
+    const COMMON: &str = "--config --warmup --num-steps --flops --profile-steps";
     let words = recording.command.split(' ').skip(2);
     let flags = split(words).into_iter();
-    let flags = flags.filter(|flag| !COMMON.contains(&flag.name()));
-    let flags: Vec<String> = flags.map(|flag| flag.words().join(" ")).collect();
-    (!flags.is_empty()).then(|| flags.join(" "))
+    let flags = flags.filter(|flag| COMMON.split(' ').all(|common| common != flag.name()));
+    let flags = itertools::join(flags.map(|flag| flag.words().join(" ")), " ");
+    (!flags.is_empty()).then_some(flags)
 }
 
 fn entry(recording: &Recording) -> Value {

@@ -108,13 +108,9 @@ impl Analysis for RegressArgs {
                 saved.add(entry.entry(), runs);
             }
             saved.write(path)?;
-            let names: Vec<String> = plan.entries.iter().map(RunSpec::entry).collect();
+            let names = itertools::join(plan.entries.iter().map(RunSpec::entry), ", ");
             let mut page = Page::default();
-            page.line(format_args!(
-                "saved {} in {}",
-                names.join(", "),
-                path.display()
-            ));
+            page.line(format_args!("saved {names} in {}", path.display()));
             return Answer::new(&saved, page);
         }
         let outcomes = self.judge(&plan, baseline.as_ref(), &runs)?;
@@ -206,13 +202,8 @@ impl RegressArgs {
                 same.map_err(|error| UsageError(error.to_string()))?;
             }
             let today: Vec<RunFigures> = runs.iter().map(RunFigures::of).collect();
-            let checked = check(
-                &entry.entry(),
-                &today,
-                &target.runs,
-                self.tolerance,
-                confidence,
-            );
+            let (entry, tolerance) = (entry.entry(), self.tolerance);
+            let checked = check(&entry, &today, &target.runs, tolerance, confidence);
             outcomes.extend(checked);
         }
         if let (Some(least), Some(against)) = (self.min_speedup, plan.against) {
@@ -220,15 +211,9 @@ impl RegressArgs {
             let others = total_series(&runs[against]);
             let entries = plan.entries.iter().zip(runs).enumerate();
             for (_, (entry, runs)) in entries.filter(|(at, _)| *at != against) {
-                let own = total_series(runs);
-                outcomes.push(check_speedup(
-                    &entry.entry(),
-                    &own,
-                    &name,
-                    &others,
-                    least,
-                    confidence,
-                ));
+                let (entry, own) = (entry.entry(), total_series(runs));
+                let outcome = check_speedup(&entry, &own, &name, &others, least, confidence);
+                outcomes.push(outcome);
             }
         }
         let is_nothing = |outcome: &Outcome| outcome.verdict == Verdict::NotCompared;

@@ -134,17 +134,10 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
     let intact = (!findings.is_unchecked() || !findings.is_intact()).then(|| findings.is_intact());
     let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
     say(as_json, &value, |out| {
-        let who = findings
-            .learner
-            .as_deref()
-            .unwrap_or("a learner whose name was left out");
-        writeln!(
-            out,
-            "{} of {}, {} records",
-            findings.kind,
-            plain(who),
-            findings.records
-        )?;
+        let who = findings.learner.as_deref();
+        let who = plain(who.unwrap_or("a learner whose name was left out"));
+        let (kind, records) = (&findings.kind, findings.records);
+        writeln!(out, "{kind} of {who}, {records} records")?;
         for (label, list) in [
             ("wrong", &findings.problems),
             ("unusual", &findings.unusual),

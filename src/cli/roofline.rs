@@ -66,9 +66,8 @@ impl Analysis for RooflineArgs {
         let run = self.measured(&root)?;
         let hello = &run.hello;
         let calibration = Calibration::load(&root, &hello.backend, &hello.device)?;
-        let stale = calibration
-            .as_ref()
-            .map_or(vec![], |calibration| calibration.staleness(&hello.facts()));
+        let kept = calibration.as_ref();
+        let stale = kept.map_or(vec![], |kept| kept.staleness(&hello.facts()));
         let works = kernel_inputs::works(&hello.config);
         let roofline = of_run(&run, calibration.as_ref(), &works);
         let counters = match &self.counters {
@@ -110,9 +109,8 @@ impl RooflineArgs {
         }
         let spec: RunSpec = self.target.parse()?;
         let steps = format!("--profile-steps={}", self.profile_steps);
-        let common = self
-            .flags
-            .after(&["--repeatability=off", "--flops", &steps]);
+        let own = ["--repeatability=off", "--flops", &steps];
+        let common = self.flags.after(&own);
         let variant = Variant::new(spec.entry(), &spec, &common, &[])?;
         Ok(Lab::open(&self.flags)?.run(&variant, (1, 1))?)
     }
@@ -123,11 +121,7 @@ impl RooflineArgs {
         page.line(format_args!("{}\n", roofline.title));
         page.line(text(roofline, page.width.min(110), DIAGRAM_HEIGHT).trim_end_matches('\n'));
         for ceiling in roofline.ceilings.iter() {
-            let glyph = if ceiling.roof.is_arithmetic() {
-                '-'
-            } else {
-                '/'
-            };
+            let glyph = ['/', '-'][usize::from(ceiling.roof.is_arithmetic())];
             page.line(format_args!("  {glyph} {ceiling}"));
         }
         page.table(points(roofline));
@@ -147,12 +141,9 @@ impl RooflineArgs {
 }
 
 fn points(roofline: &Roofline) -> TextTable {
-    let lettered: Vec<(char, &Point)> = roofline
-        .letters()
-        .iter()
-        .map(|letter| letter.unwrap_or(' '))
-        .zip(&roofline.points)
-        .collect();
+    let letters = roofline.letters();
+    let letters = letters.iter().map(|letter| letter.unwrap_or(' '));
+    let lettered: Vec<(char, &Point)> = letters.zip(&roofline.points).collect();
     let mut table = Columns::of("Counted work, measured time", &lettered)
         .left("", |(letter, row)| format!("{letter} {}", row.name))
         .left("", |(_, row)| row.grain.to_string())
@@ -175,8 +166,8 @@ fn points(roofline: &Roofline) -> TextTable {
         }
         advice.push(help);
         let who = shown().filter(|(_, point)| point.what_would_help.as_ref() == Some(help));
-        let who: Vec<&str> = who.map(|(_, point)| point.name.as_str()).collect();
-        table = table.note(format!("{}: {help}", who.join(", ")));
+        let who = itertools::join(who.map(|(_, point)| &point.name), ", ");
+        table = table.note(format!("{who}: {help}"));
     }
     table.into()
 }

@@ -192,8 +192,7 @@ fn growth(scale: &TargetScale) -> TextTable {
         })
         .left("between neighbours", |growth| {
             let locals = growth.between_neighbours.iter();
-            let exponents = locals.map(|local| format!("{:.2}", local.exponent));
-            exponents.collect::<Vec<_>>().join(" ")
+            itertools::join(locals.map(|local| format!("{:.2}", local.exponent)), " ")
         })
         .note(
             "1 is linear, 2 quadratic, 0 not at all. Where the exponents between neighbours rise, the smaller sizes are bound by something \

@@ -76,27 +76,20 @@ pub fn run(args: &SessionArgs) -> Result<Exit> {
             let session = Session::open(place)?;
             let records = session.state().records;
             session.compact()?;
-            say_text(
-                args.json,
-                &json!({ "records_replaced": records }),
-                &format!("{records} records were replaced by one"),
-            )
+            let text = format!("{records} records were replaced by one");
+            say_text(args.json, &json!({ "records_replaced": records }), &text)
         }
         SessionCommand::Export { file } => {
             store::read_only(&place)?;
             // A file that somebody names is theirs to get right: it is no trouble of this machine.
+            let name = file.display().to_string();
             if file.exists() {
                 bail!(UsageError(format!(
-                    "{} is there already; name a new file",
-                    file.display()
+                    "{name} is there already; name a new file"
                 )));
             }
             archive::export(&place, file)?;
-            say_text(
-                args.json,
-                &json!({ "file": file }),
-                &file.display().to_string(),
-            )
+            say_text(args.json, &json!({ "file": file }), &name)
         }
         SessionCommand::Import { file } => {
             if let Err(why) = fs::File::open(file) {
@@ -108,27 +101,19 @@ pub fn run(args: &SessionArgs) -> Result<Exit> {
 }
 
 fn path(place: &Place, as_json: bool) -> Result<Exit> {
-    say_text(
-        as_json,
-        &json!({ "path": place.folder, "learner": place.learner }),
-        &place.folder.display().to_string(),
-    )
+    let document = json!({ "path": place.folder, "learner": place.learner });
+    say_text(as_json, &document, &place.folder.display().to_string())
 }
 
 fn import(file: &Path, place: &Place, as_json: bool) -> Result<Exit> {
     let damage = archive::import(file, place)?;
+    let folder = place.folder.display();
     let text = match damage.len() {
-        0 => format!("{} holds the session now", place.folder.display()),
-        lines => format!(
-            "{} holds the session now; {lines} of its lines are damaged",
-            place.folder.display()
-        ),
+        0 => format!("{folder} holds the session now"),
+        lines => format!("{folder} holds the session now; {lines} of its lines are damaged"),
     };
-    say_text(
-        as_json,
-        &json!({ "path": place.folder, "damage": damage }),
-        &text,
-    )
+    let document = json!({ "path": place.folder, "damage": damage });
+    say_text(as_json, &document, &text)
 }
 
 fn verify(place: &Place, as_json: bool) -> Result<Exit> {
@@ -146,12 +131,8 @@ fn verify(place: &Place, as_json: bool) -> Result<Exit> {
     });
     say(as_json, &value, |out| {
         let mut out = Terminal(out);
-        writeln!(
-            out,
-            "{}: {} intact records",
-            place.events().display(),
-            scan.records.len()
-        )?;
+        let (file, records) = (place.events(), scan.records.len());
+        writeln!(out, "{}: {records} intact records", file.display())?;
         write_damage(&mut out, &scan.damage)?;
         if scan.torn_bytes > 0 {
             let bytes = scan.torn_bytes;
@@ -194,20 +175,15 @@ fn show(place: &Place, as_json: bool) -> Result<Exit> {
             writeln!(out, "open in {holder}")?;
         }
         write_lessons(&mut out, &state)?;
+        let (runs, records, last) = (state.runs.len(), state.records, &state.last_time);
         writeln!(
             out,
-            "\n{} runs, {} records, the last one from {}",
-            state.runs.len(),
-            state.records,
-            state.last_time
+            "\n{runs} runs, {records} records, the last one from {last}"
         )?;
         for (name, backup) in &state.backups {
             let restored = if backup.restored { ", restored" } else { "" };
-            writeln!(
-                out,
-                "backup {name}: from {} by {}{restored}",
-                backup.time, backup.by
-            )?;
+            let (time, by) = (&backup.time, &backup.by);
+            writeln!(out, "backup {name}: from {time} by {by}{restored}")?;
         }
         if !damage.is_empty() {
             writeln!(out, "\nDamaged lines, everything else was kept:")?;

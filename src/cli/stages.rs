@@ -82,15 +82,12 @@ impl Analysis for StagesArgs {
             failed.push((target, RunFailure::Failed(failure).to_string()));
             Ok(())
         })?;
-        let sides: Vec<Side> = variants
-            .iter()
-            .zip(runs)
-            .map(|(variant, runs)| Side {
-                name: variant.name.clone(),
-                runs,
-                phases: None,
-            })
-            .collect();
+        let side = |(variant, runs): (&Variant, _)| Side {
+            name: variant.name.clone(),
+            runs,
+            phases: None,
+        };
+        let sides: Vec<Side> = variants.iter().zip(runs).map(side).collect();
         files::keep(&out, &sides)?;
         if self.profile {
             let ran =
@@ -100,11 +97,9 @@ impl Analysis for StagesArgs {
         }
         let comparison = compare(&sides, Made::InTurns, confidence);
         let Some(findings) = Findings::of(&sides, confidence, now) else {
-            let why: Vec<String> = failed
-                .iter()
-                .map(|(target, why)| format!("{target}: {why}"))
-                .collect();
-            bail!("no stage ran\n{}", why.join("\n"));
+            let failed = failed.iter();
+            let why = failed.map(|(target, why)| format!("{target}: {why}"));
+            bail!("no stage ran\n{}", itertools::join(why, "\n"));
         };
         let stages = rows(&comparison, &sides, confidence);
         let kept = findings.save(&root)?;
@@ -120,10 +115,9 @@ impl Analysis for StagesArgs {
         if self.profile {
             kernels(&mut page, &sides);
         }
+        let (out, kept) = (out.display(), kept.display());
         page.line(format_args!(
-            "\nLogs and events are in {}; what shows on this device is kept in {}.",
-            out.display(),
-            kept.display()
+            "\nLogs and events are in {out}; what shows on this device is kept in {kept}."
         ));
         Ok(Answer::new(&document, page)?
             .made_in(&lab)
@@ -151,12 +145,8 @@ impl StagesArgs {
             let output = command.stdin(Stdio::null()).output();
             let output = output.context("cannot start the profiler")?;
             if !output.status.success() {
-                let why = String::from_utf8_lossy(&output.stderr);
-                lab.say(&format!(
-                    "{target}: rocprofv3 {}: {}",
-                    output.status,
-                    why.trim()
-                ));
+                let (status, why) = (output.status, String::from_utf8_lossy(&output.stderr));
+                lab.say(&format!("{target}: rocprofv3 {status}: {}", why.trim()));
             }
         }
         Ok(())
@@ -165,15 +155,13 @@ impl StagesArgs {
 
 fn page(found: &Document<'_>) -> Page {
     let mut page = Page::default();
-    let Findings {
-        device,
-        backend,
-        confidence,
-        ..
-    } = found.findings;
-    let rounds = plural(found.findings.rounds, "round");
-    page.line(format_args!("{device} ({backend}), {rounds}"));
-    page.table(measured(found.stages, *confidence));
+    let findings = found.findings;
+    let rounds = plural(findings.rounds, "round");
+    page.line(format_args!(
+        "{} ({}), {rounds}",
+        findings.device, findings.backend
+    ));
+    page.table(measured(found.stages, findings.confidence));
     page.table(workshop(found.stages));
     page.line("\nDoes it show on this device?");
     for effect in &found.findings.effects {

@@ -126,11 +126,8 @@ impl TuneArgs {
     fn choices(&self, tunables: &[Tunable]) -> Result<Vec<Choice>, UsageError> {
         let known: Vec<&str> = tunables.iter().map(|(kernel, _)| *kernel).collect();
         let target = self.target.target;
-        if let Some(unknown) = self
-            .kernels
-            .iter()
-            .find(|name| !known.contains(&name.as_str()))
-        {
+        let mut named = self.kernels.iter();
+        if let Some(unknown) = named.find(|name| !known.contains(&name.as_str())) {
             return Err(UsageError(match known.is_empty() {
                 true => format!(
                     "--kernels {unknown}: {target} launches no kernel whose block size can be chosen; v3 does"
@@ -146,19 +143,13 @@ impl TuneArgs {
         };
         let may_have = |size: &&usize| self.sizes.is_empty() || self.sizes.contains(size);
         let sizes = |(kernel, sizes): &Tunable| {
-            let sizes = sizes.iter().filter(may_have);
-            sizes
-                .map(|size| format!("{BLOCK_SIZE}{kernel}={size}"))
-                .collect()
+            let flag = |size| format!("{BLOCK_SIZE}{kernel}={size}");
+            sizes.iter().filter(may_have).map(flag).collect()
         };
         let named = tunables.iter().filter(|(kernel, _)| is_named(kernel));
         let mut choices: Vec<Choice> = named.map(sizes).collect();
-        choices.push(
-            self.dtypes
-                .iter()
-                .map(|dtype| format!("{DTYPE}{dtype}"))
-                .collect(),
-        );
+        let dtypes = self.dtypes.iter();
+        choices.push(dtypes.map(|dtype| format!("{DTYPE}{dtype}")).collect());
         choices.retain(|choice| !choice.is_empty());
         if choices.is_empty() {
             let why = match tunables {
@@ -224,10 +215,8 @@ impl TuneArgs {
         let usual = Candidate::default();
         let candidates = slice::from_ref(&usual).iter().chain(best);
         let variants = candidates.map(|candidate| self.variant(candidate));
-        let runs = lab.take_turns(
-            &variants.collect::<Result<Vec<_>, _>>()?,
-            self.measure.rounds,
-        )?;
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        let runs = lab.take_turns(&variants, self.measure.rounds)?;
         let each = 1.0 - (1.0 - self.measure.confidence) / best.len() as f64;
         let usual = total_series(&runs[0]);
         let finalist = |(candidate, own): (&Candidate, &Vec<MeasuredRun>)| {

@@ -61,20 +61,14 @@ struct KernelMetadata {
 /// The resources of the kernel called `entry`, and the bytes of local memory a workgroup with a size fixed in the code, to which
 /// the launch adds.
 pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), AssemblyError> {
-    let start = assembly
-        .find(".amdgpu_metadata")
-        .ok_or(AssemblyError::NoMetadata)?;
-    let body = &assembly[start..];
-    let body = body.split_once('\n').map_or("", |(_, rest)| rest);
-    let end = body
-        .find(".end_amdgpu_metadata")
-        .ok_or(AssemblyError::NoMetadata)?;
-    let yaml = body[..end].trim_end_matches([' ', '\t']);
-    let Metadata { target, kernels } = serde_yaml::from_str(yaml)?;
-    let kernel = kernels
-        .into_iter()
-        .find(|kernel| kernel.name == entry)
-        .ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
+    let body = assembly.split_once(".amdgpu_metadata");
+    let yaml =
+        body.and_then(|(_, body)| body.split_once('\n')?.1.split_once(".end_amdgpu_metadata"));
+    let (yaml, _) = yaml.ok_or(AssemblyError::NoMetadata)?;
+    let metadata = serde_yaml::from_str(yaml.trim_end_matches([' ', '\t']))?;
+    let Metadata { target, kernels } = metadata;
+    let kernel = kernels.into_iter().find(|kernel| kernel.name == entry);
+    let kernel = kernel.ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
     let resources = Resources {
         target,
         ..kernel.resources
@@ -85,12 +79,10 @@ pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), Assemb
 /// The instructions of the kernel called `entry`, labels included, without directives and without comments of their own.
 pub fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
     let label = format!("{entry}:");
-    let mut lines = assembly
-        .lines()
-        .skip_while(|line| !line.starts_with(&label));
-    lines
-        .next()
-        .ok_or_else(|| AssemblyError::NoKernel(entry.to_owned()))?;
+    let lines = assembly.lines();
+    let mut lines = lines.skip_while(|line| !line.starts_with(&label));
+    let none = || AssemblyError::NoKernel(entry.to_owned());
+    lines.next().ok_or_else(none)?;
     let mut listing = String::new();
     for line in lines {
         let text = line.trim();

@@ -18,12 +18,10 @@ fn over(budgets: &[Budget], kernels: &[KernelFacts]) -> Vec<String> {
     let mut violations = Vec::new();
     for kernel in kernels {
         let budget = budgets.iter().find(|budget| budget.kernel == kernel.kernel);
-        violations.extend(over_budget(budget, kernel).into_iter().map(|what| {
-            format!(
-                "{} ({}, {}) for {} {what}",
-                kernel.kernel, kernel.dtype, kernel.case, kernel.architecture
-            )
-        }));
+        let (name, dtype, case) = (&kernel.kernel, &kernel.dtype, &kernel.case);
+        let of = format!("{name} ({dtype}, {case}) for {}", kernel.architecture);
+        let found = over_budget(budget, kernel).into_iter();
+        violations.extend(found.map(|what| format!("{of} {what}")));
     }
     for Budget { kernel: name, .. } in budgets {
         if !kernels.iter().any(|kernel| kernel.kernel == *name) {
@@ -51,20 +49,13 @@ fn over_budget(budget: Option<&Budget>, kernel: &KernelFacts) -> Vec<String> {
     }
     let spills = budget.map_or(&[][..], |budget| budget.spills);
     let spill = spills.iter().find(|spill| spill.case == kernel.case);
+    let (scratch, vgprs) = spill.map_or((0, 0), |it| (it.scratch_bytes, it.vgpr_spills));
     for (what, count, allowed) in [
-        (
-            "bytes of scratch memory",
-            taken.scratch_bytes,
-            spill.map(|spill| spill.scratch_bytes),
-        ),
-        (
-            "spilled vector registers",
-            taken.vgpr_spills,
-            spill.map(|spill| spill.vgpr_spills),
-        ),
-        ("spilled scalar registers", taken.sgpr_spills, None),
+        ("bytes of scratch memory", taken.scratch_bytes, scratch),
+        ("spilled vector registers", taken.vgpr_spills, vgprs),
+        ("spilled scalar registers", taken.sgpr_spills, 0),
     ] {
-        if count > allowed.unwrap_or(0) {
+        if count > allowed {
             found.push(format!("has {count} {what}"));
         }
     }

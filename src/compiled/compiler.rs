@@ -51,7 +51,8 @@ pub enum CompilerError {
 #[derive(Debug)]
 pub struct Compiler {
     path: PathBuf,
-    version: String,
+    /// `clang 19.1.7`.
+    pub version: String,
     folder: TempDir,
 }
 
@@ -97,11 +98,6 @@ impl Compiler {
             version,
             folder,
         })
-    }
-
-    /// `clang 19.1.7`.
-    pub fn version(&self) -> &str {
-        &self.version
     }
 
     /// The assembly of HIP C++ `source` for `architecture`. `kernel` names it in errors.

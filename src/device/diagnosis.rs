@@ -74,8 +74,7 @@ fn devices(backend: Backend) -> Result<String, DeviceError> {
         return if built { Ok(found) } else { Err(other) };
     };
     let version = known.driver.unwrap_or(found);
-    let names: Vec<&str> = known.devices.iter().map(|(name, _)| &name[..]).collect();
-    match names.join(", ") {
+    match itertools::join(known.devices.iter().map(|(name, _)| name), ", ") {
         none if none.is_empty() && built => Err(DeviceError::NoDevice {
             backend,
             detail: Some(version),
@@ -123,16 +122,12 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<Finding> {
         Ok(gpus) => {
             for gpu in gpus {
                 let vram = gpu.vram.map_or("VRAM not reported".into(), human_bytes);
+                let (arch, units, wave) = (&gpu.arch, gpu.compute_units, gpu.wave_size);
+                let lds = human_bytes(u64::from(gpu.lds_bytes));
                 findings.push(Finding::ok(
                     "kfd",
                     format!("node {}", gpu.node),
-                    format!(
-                        "{}, {} compute units, wave {}, {} LDS, {vram}",
-                        gpu.arch,
-                        gpu.compute_units,
-                        gpu.wave_size,
-                        human_bytes(u64::from(gpu.lds_bytes))
-                    ),
+                    format!("{arch}, {units} compute units, wave {wave}, {lds} LDS, {vram}"),
                 ));
                 let node = format!("dri/renderD{}", gpu.render_minor);
                 findings.push(access("kfd", &dev.join(node)));

@@ -65,10 +65,9 @@ pub fn explain(error: anyhow::Error) -> anyhow::Error {
             let doing = error.to_string();
             let short = doing.lines().count() == 1 && !error.is::<Panicked>();
             let failure = anyhow::Error::new(failure);
-            if short {
-                failure.context(doing)
-            } else {
-                failure
+            match short {
+                true => failure.context(doing),
+                false => failure,
             }
         }
         None => error,
@@ -83,18 +82,12 @@ fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     // By cubecl's pools, wgpu, CUDA and whatever else a driver says.
     let is_full = |line: &&str| {
         let line = line.to_lowercase();
-        let words = [
-            "out of memory",
-            "outofmemory",
-            "out_of_memory",
-            "out of device memory",
-        ];
-        words.iter().any(|words| line.contains(words)) || line.contains("can't allocate")
+        let words = "out of memory|outofmemory|out_of_memory|out of device memory|can't allocate";
+        words.split('|').any(|words| line.contains(words))
     };
     if let Some(line) = text.lines().find(is_full) {
-        let said = line
-            .trim()
-            .trim_start_matches("Unknown error happened during execution: ");
+        let before = "Unknown error happened during execution: ";
+        let said = line.trim().trim_start_matches(before);
         return Some(BackendFailure::OutOfMemory { said: said.into() });
     }
     text.lines().find_map(|line| {
@@ -170,9 +163,8 @@ impl<'a> RefusedKernel<'a> {
     fn find(text: &'a str) -> Option<Self> {
         let (_, rest) = text.split_once("[Compilation Error]")?;
         let (log, rest) = rest.split_once("[Source]")?;
-        let source = rest
-            .split_once("\nBacktrace:")
-            .map_or(rest, |(source, _)| source);
+        let source = rest.split_once("\nBacktrace:");
+        let source = source.map_or(rest, |(source, _)| source);
         Some(RefusedKernel {
             log,
             source: source.trim(),
@@ -204,12 +196,8 @@ impl<'a> RefusedKernel<'a> {
 
     fn kept(&self, folder: Option<&Path>) -> BackendFailure {
         let kernel = self.name();
-        let lines: Vec<&str> = self
-            .log
-            .lines()
-            .map(|line| line.trim_matches(['\0', ' ']))
-            .filter(|line| !line.is_empty())
-            .collect();
+        let lines = self.log.lines().map(|line| line.trim_matches(['\0', ' ']));
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         let kept = match folder.map(|folder| self.write(folder, &kernel, &lines)) {
             Some(Ok(path)) => format!("Its source is in {}", path.display()),
             Some(Err(error)) => format!("Its source could not be kept: {error}"),
@@ -217,12 +205,10 @@ impl<'a> RefusedKernel<'a> {
         };
         let mut log = match lines.is_empty() {
             true => "  without a word".to_owned(),
-            false => lines
-                .iter()
-                .take(LOG_LINES)
-                .map(|line| format!("  {line}"))
-                .collect::<Vec<_>>()
-                .join("\n"),
+            false => {
+                let first = lines.iter().take(LOG_LINES);
+                itertools::join(first.map(|line| format!("  {line}")), "\n")
+            }
         };
         if lines.len() > LOG_LINES {
             log += &format!("\n  … {} more lines, in the file", lines.len() - LOG_LINES);

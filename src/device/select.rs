@@ -1,6 +1,7 @@
 //! Choosing a backend and opening its device.
 
 use burn::tensor::{Device, FloatDType};
+use clap::ValueEnum;
 
 use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
 use super::{DeviceError, cpu, kfd, library, vulkan};
@@ -109,13 +110,7 @@ impl Backend {
 impl BackendChoice {
     /// The one that was named; `None` for `Auto`.
     pub fn backend(self) -> Option<Backend> {
-        match self {
-            BackendChoice::Auto => None,
-            BackendChoice::Rocm => Some(Backend::Rocm),
-            BackendChoice::Cuda => Some(Backend::Cuda),
-            BackendChoice::Vulkan => Some(Backend::Vulkan),
-            BackendChoice::Cpu => Some(Backend::Cpu),
-        }
+        Backend::of_name(self.to_possible_value()?.get_name())
     }
 }
 
@@ -216,10 +211,7 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
     }
     let index = match wanted {
         None => 0,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|index| *index < count)
+        Some(text) => (text.parse().ok().filter(|index| *index < count))
             .ok_or_else(|| DeviceError::no_such_device(backend, text, count))?,
     };
     // A driver and a library that disagree panic inside the client: that is an answer, not a crash.

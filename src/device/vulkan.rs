@@ -90,8 +90,8 @@ fn pick(adapters: &[Adapter], wanted: Option<&str>) -> Result<Adapter, DeviceErr
             .ok_or_else(|| DeviceError::NoDevice {
                 backend,
                 detail: (!adapters.is_empty()).then(|| {
-                    let names: Vec<&str> = adapters.iter().map(|a| a.name.as_str()).collect();
-                    format!("only software adapters ({})", names.join(", "))
+                    let names = itertools::join(adapters.iter().map(|a| &a.name), ", ");
+                    format!("only software adapters ({names})")
                 }),
             });
     };

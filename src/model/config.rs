@@ -182,14 +182,11 @@ impl ModelConfig {
             });
         }
         if !heads.is_multiple_of(kv_heads) {
-            let allowed: Vec<String> = (1..=heads)
-                .filter(|n| heads.is_multiple_of(*n))
-                .map(|n| n.to_string())
-                .collect();
+            let allowed = (1..=heads).filter(|n| heads.is_multiple_of(*n));
             return Err(ConfigError::KvHeadsDoNotDivideHeads {
                 heads,
                 kv_heads,
-                allowed: allowed.join(", "),
+                allowed: itertools::join(allowed, ", "),
             });
         }
         let head_dim = self.head_dim();

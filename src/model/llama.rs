@@ -79,9 +79,7 @@ impl Precision {
 
 /// What the attention kernels are told of a model, for a batch of `[samples, tokens]`.
 pub fn attention_shape(config: &ModelConfig, [batch, sequence]: [usize; 2]) -> Shape {
-    let ModelConfig {
-        heads, kv_heads, ..
-    } = *config;
+    let (heads, kv_heads) = (config.heads, config.kv_heads);
     Shape::new(batch, sequence, heads, kv_heads, config.head_dim())
 }
 
@@ -120,15 +118,9 @@ pub struct Context {
 impl Context {
     pub fn new(config: ModelConfig, recipe: Recipe, precision: Precision, device: &Device) -> Self {
         let s = config.sequence_length;
-        let mask: Vec<f32> = (0..s * s)
-            .map(|i| {
-                if i % s > i / s {
-                    f32::NEG_INFINITY
-                } else {
-                    0.0
-                }
-            })
-            .collect();
+        let hidden = f32::NEG_INFINITY;
+        let values = (0..s * s).map(|i| if i % s > i / s { hidden } else { 0.0 });
+        let mask: Vec<f32> = values.collect();
         Context {
             config,
             recipe,
@@ -474,9 +466,7 @@ fn per_query_head(
     v: Tensor<2>,
     [batch, sequence]: [usize; 2],
 ) -> [Tensor<4>; 3] {
-    let ModelConfig {
-        heads, kv_heads, ..
-    } = context.config;
+    let (heads, kv_heads) = (context.config.heads, context.config.kv_heads);
     let head_dim = context.config.head_dim();
     let split = |x: Tensor<2>, heads: usize| x.reshape([batch, sequence, heads, head_dim]);
     let q = context.rotary.apply(split(q, heads));

@@ -30,18 +30,14 @@ impl RotaryTable {
         let (length, pairs) = (config.sequence_length, config.head_dim() / 2);
         let table = |f: fn(f64) -> f64| {
             let values: Vec<f64> = angles(config).map(f).collect();
-            Tensor::from_data(
-                TensorData::new(values, [1, length, 1, pairs]),
-                (device, dtype),
-            )
+            let data = TensorData::new(values, [1, length, 1, pairs]);
+            Tensor::from_data(data, (device, dtype))
         };
+        let interleaved = TensorData::new(rotary_table(config), [length, pairs, 2]);
         RotaryTable {
             cosine: table(f64::cos),
             sine: table(f64::sin),
-            interleaved: Tensor::from_data(
-                TensorData::new(rotary_table(config), [length, pairs, 2]),
-                device,
-            ),
+            interleaved: Tensor::from_data(interleaved, device),
         }
     }
 

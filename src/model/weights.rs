@@ -73,11 +73,7 @@ impl Weights {
             embedding: source.embedding(config.vocabulary, d),
             blocks: (0..config.layers)
                 .map(|_| BlockWeights {
-                    qkv: [
-                        source.linear(d, d),
-                        source.linear(d, kv),
-                        source.linear(d, kv),
-                    ],
+                    qkv: [d, kv, kv].map(|width| source.linear(d, width)),
                     output: source.linear(d, d),
                     gate_up: [source.linear(d, config.ffn), source.linear(d, config.ffn)],
                     down: source.linear(config.ffn, d),
@@ -128,12 +124,11 @@ impl Source {
         rows: usize,
         columns: usize,
     ) -> Matrix {
+        let values = distribution.sample_iter(&mut self.random);
         Matrix {
             rows,
             columns,
-            values: (0..rows * columns)
-                .map(|_| distribution.sample(&mut self.random))
-                .collect(),
+            values: values.take(rows * columns).collect(),
         }
     }
 }

@@ -11,12 +11,13 @@ use crate::lesson::{Case, Deed, Runs, Step, StepKind};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
 use crate::run::{Control, Line, Speed, Start, Told, supervise};
+use crate::session::turns::{self, Turn};
 use crate::session::{Checked, Standing};
 use crate::train::Body;
 use crate::tutor::profile::{prepare, tables};
 use crate::tutor::{
-    Ending, Job, Recorded, Turn, TutorError, folder_for, gpu, note_profile, own_flags, recorded,
-    say, tape, turns,
+    Ending, Job, Recorded, TutorError, folder_for, gpu, note_profile, own_flags, recorded, say,
+    tape,
 };
 
 /// Between two lines about steps: a screen reader reads them all.

@@ -173,12 +173,8 @@ fn copy_lines(
     let mut result = Ok(());
     loop {
         line.clear();
-        if reader
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)?
-            == 0
-        {
+        let mut longest = reader.by_ref().take(LONGEST_LINE);
+        if longest.read_until(b'\n', &mut line)? == 0 {
             return result;
         }
         // Reading goes on when the log cannot be written: a full pipe would stop the child.

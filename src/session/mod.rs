@@ -23,6 +23,7 @@ pub mod progress;
 pub mod runs;
 pub mod state;
 pub mod store;
+pub mod turns;
 pub mod verify;
 
 pub use case::Standing;

@@ -39,164 +39,73 @@ struct Setting {
     passages: fn(Target) -> &'static [Passage],
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "initial weights",
-        words: |target| match target.recipe.initialisation {
-            Initialisation::Small => {
-                "every matrix is drawn from a normal distribution of deviation 0.02"
-            }
-            Initialisation::Default => {
-                "nothing sets them, so they are what layers start with unasked: an embedding of deviation 1, which is also the output head, and uniform linear layers"
-            }
-        },
-        passages: |_| &[passage!("src/model/weights.rs", "    fn embedding(")],
-    },
-    Setting {
-        name: "query, key and value",
-        words: |target| match target.recipe.qkv {
-            Projection::Separate => "three matrix products",
-            Projection::Fused => "one matrix product over the three weights side by side",
-        },
-        passages: |_| &[passage!("src/model/llama.rs", "fn project(")],
-    },
-    Setting {
-        name: "attention",
-        words: |target| match target.recipe.attention {
-            Attention::Materialised => "writes its scores to memory, S x S for every head",
-            Attention::Library => {
-                "the library's kernels: scores never leave the chip, key and value heads are repeated for them"
-            }
-            Attention::Kernel => "one kernel whose scores never leave the chip",
-        },
-        passages: |_| &[passage!("src/model/llama.rs", "fn materialised_attention(")],
-    },
-    Setting {
-        name: "keys and values",
-        words: |target| match target.recipe.key_value {
-            KeyValue::Shared => {
-                "read where the projection wrote them, whole rows at a time, each head once for all query heads that share it"
-            }
-            KeyValue::RepeatedTransposed => {
-                "repeated for every query head and handed over as a transposed view: the values of one row lie a whole sequence apart, so neighbouring units of the kernel never share a memory line"
-            }
-        },
-        passages: |_| {
-            &[
-                passage!(
-                    "kernels/src/flash_attention/binding/repeated.rs",
-                    "pub(super) fn transposed_heads"
-                ),
-                passage!(
-                    "kernels/src/flash_attention/view.rs",
-                    "    pub fn transposed("
-                ),
-            ]
-        },
-    },
-    Setting {
-        name: "SwiGLU",
-        words: |target| match target.recipe.swiglu {
-            Swiglu::Library => "the library's products and tensor operations",
-            Swiglu::Kernel => "the library's product, then one kernel for the activation",
-            Swiglu::Naive => {
-                "one kernel for everything, in which each unit computes its own two dot products and nothing it reads is shared"
-            }
-        },
-        passages: |_| {
-            &[
-                passage!(
-                    "kernels/src/swiglu_naive/kernels.rs",
-                    "pub fn swiglu_naive_forward"
-                ),
-                passage!("src/model/llama.rs", "    fn feed_forward("),
-            ]
-        },
-    },
-    Setting {
-        name: "norms, loss and optimizer",
-        words: |target| match target.recipe.operations {
-            Operations::Library => "the library's tensor operations, one after the other",
-            Operations::Kernels => "kernels of this project, a launch or two each",
-        },
-        passages: |_| &[passage!("src/model/llama.rs", "fn rms_norm(")],
-    },
-    Setting {
-        name: "the norm",
-        words: |target| {
-            target
-                .engine
-                .words()
-                .norm
-                .unwrap_or("RMSNorm, as the setting above has it")
-        },
-        passages: |_| &[],
-    },
-    Setting {
-        name: "gradients of the kernels",
-        words: |target| match target.recipe.backward {
-            Backward::Complete => "every kernel has a backward pass",
-            Backward::Missing => {
-                "the kernels have no backward pass: whatever lies before one of them gets no gradient and never changes"
-            }
-        },
-        passages: |_| &[passage!("src/model/llama.rs", "    fn kernel_input")],
-    },
-    Setting {
-        name: "matrix products",
-        words: |target| target.engine.words().products,
-        passages: |_| &[],
-    },
-    Setting {
-        name: "operands",
-        words: |target| match target.recipe.operands {
-            OperandTypes::Asked => "in the type that `--dtype` asks for",
-            OperandTypes::Single => "in f32, whatever `--dtype` asks for",
-        },
-        passages: |_| &[passage!("src/targets/autodiff/mod.rs", "    fn engine(")],
-    },
-    Setting {
-        name: "reads by the host",
-        words: |target| match target.recipe.host_read {
-            HostRead::None => "the loss, after the clock was read",
-            HostRead::Gradients => {
-                "every gradient in every step, for a norm that nobody looks at; each read waits for the device"
-            }
-        },
-        passages: |_| {
-            &[passage!(
-                "src/targets/autodiff/mod.rs",
-                "    fn read_gradients("
-            )]
-        },
-    },
-    Setting {
-        name: "neighbouring operations",
-        words: |target| match target.engine.words().neighbours {
-            Some(words) => words,
-            None if target.recipe.graph_fusion => "fused into one kernel where burn can",
-            None => "one kernel each",
-        },
-        passages: |_| &[],
-    },
-    Setting {
-        name: "the step",
-        words: |target| target.engine.words().step,
-        passages: |target| target.engine.words().passages,
-    },
-    Setting {
-        name: "the clock",
-        words: |target| match target.timing {
-            Synchronize::Phases => "waits for the device after every phase",
-            Synchronize::Step => "waits for the device once a step",
-            Synchronize::HostParts => {
-                "waits for the device once a step: its phases end when the host has handed the work over, not when it is done"
-            }
-            Synchronize::Never => "never waits for the device",
-        },
-        passages: |_| &[passage!("src/targets/autodiff/mod.rs", "    fn step(")],
-    },
-];
+/// Settings: a name, what a target does, and what is worth reading of it.
+macro_rules! settings {
+    ($($name:literal: $words:expr, $passages:expr;)+) => {
+        &[$(Setting { name: $name, words: $words, passages: $passages }),+]
+    };
+}
+
+const SETTINGS: &[Setting] = settings! {
+    "initial weights": |target| match target.recipe.initialisation {
+        Initialisation::Small => "every matrix is drawn from a normal distribution of deviation 0.02",
+        Initialisation::Default => "nothing sets them, so they are what layers start with unasked: an embedding of deviation 1, which is also the output head, and uniform linear layers",
+    }, |_| &[passage!("src/model/weights.rs", "    fn embedding(")];
+    "query, key and value": |target| match target.recipe.qkv {
+        Projection::Separate => "three matrix products",
+        Projection::Fused => "one matrix product over the three weights side by side",
+    }, |_| &[passage!("src/model/llama.rs", "fn project(")];
+    "attention": |target| match target.recipe.attention {
+        Attention::Materialised => "writes its scores to memory, S x S for every head",
+        Attention::Library => "the library's kernels: scores never leave the chip, key and value heads are repeated for them",
+        Attention::Kernel => "one kernel whose scores never leave the chip",
+    }, |_| &[passage!("src/model/llama.rs", "fn materialised_attention(")];
+    "keys and values": |target| match target.recipe.key_value {
+        KeyValue::Shared => "read where the projection wrote them, whole rows at a time, each head once for all query heads that share it",
+        KeyValue::RepeatedTransposed => "repeated for every query head and handed over as a transposed view: the values of one row lie a whole sequence apart, so neighbouring units of the kernel never share a memory line",
+    }, |_| &[
+        passage!("kernels/src/flash_attention/binding/repeated.rs", "pub(super) fn transposed_heads"),
+        passage!("kernels/src/flash_attention/view.rs", "    pub fn transposed("),
+    ];
+    "SwiGLU": |target| match target.recipe.swiglu {
+        Swiglu::Library => "the library's products and tensor operations",
+        Swiglu::Kernel => "the library's product, then one kernel for the activation",
+        Swiglu::Naive => "one kernel for everything, in which each unit computes its own two dot products and nothing it reads is shared",
+    }, |_| &[
+        passage!("kernels/src/swiglu_naive/kernels.rs", "pub fn swiglu_naive_forward"),
+        passage!("src/model/llama.rs", "    fn feed_forward("),
+    ];
+    "norms, loss and optimizer": |target| match target.recipe.operations {
+        Operations::Library => "the library's tensor operations, one after the other",
+        Operations::Kernels => "kernels of this project, a launch or two each",
+    }, |_| &[passage!("src/model/llama.rs", "fn rms_norm(")];
+    "the norm": |target| target.engine.words().norm.unwrap_or("RMSNorm, as the setting above has it"), |_| &[];
+    "gradients of the kernels": |target| match target.recipe.backward {
+        Backward::Complete => "every kernel has a backward pass",
+        Backward::Missing => "the kernels have no backward pass: whatever lies before one of them gets no gradient and never changes",
+    }, |_| &[passage!("src/model/llama.rs", "    fn kernel_input")];
+    "matrix products": |target| target.engine.words().products, |_| &[];
+    "operands": |target| match target.recipe.operands {
+        OperandTypes::Asked => "in the type that `--dtype` asks for",
+        OperandTypes::Single => "in f32, whatever `--dtype` asks for",
+    }, |_| &[passage!("src/targets/autodiff/mod.rs", "    fn engine(")];
+    "reads by the host": |target| match target.recipe.host_read {
+        HostRead::None => "the loss, after the clock was read",
+        HostRead::Gradients => "every gradient in every step, for a norm that nobody looks at; each read waits for the device",
+    }, |_| &[passage!("src/targets/autodiff/mod.rs", "    fn read_gradients(")];
+    "neighbouring operations": |target| match target.engine.words().neighbours {
+        Some(words) => words,
+        None if target.recipe.graph_fusion => "fused into one kernel where burn can",
+        None => "one kernel each",
+    }, |_| &[];
+    "the step": |target| target.engine.words().step, |target| target.engine.words().passages;
+    "the clock": |target| match target.timing {
+        Synchronize::Phases => "waits for the device after every phase",
+        Synchronize::Step => "waits for the device once a step",
+        Synchronize::HostParts => "waits for the device once a step: its phases end when the host has handed the work over, not when it is done",
+        Synchronize::Never => "never waits for the device",
+    }, |_| &[passage!("src/targets/autodiff/mod.rs", "    fn step(")];
+};
 
 /// Every setting in which `left` and `right` differ.
 pub fn differences(left: Target, right: Target) -> Vec<Difference> {

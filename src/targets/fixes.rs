@@ -17,46 +17,29 @@ pub struct Fix {
     apply: fn(&mut Recipe, &mut Synchronize),
 }
 
-pub const FIXES: &[Fix] = &[
-    Fix {
-        name: "init",
-        does: "draw the initial weights with deviation 0.02",
-        apply: |recipe, _| recipe.initialisation = Initialisation::Small,
-    },
-    Fix {
-        name: "layout",
-        does: "read keys and values in the order they lie in memory",
-        apply: |recipe, _| recipe.key_value = KeyValue::Shared,
-    },
-    Fix {
-        name: "clock",
-        does: "wait for the device before each clock is read",
-        apply: |_, timing| *timing = Synchronize::Phases,
-    },
-    Fix {
-        name: "products",
-        does: "leave the matrix products of SwiGLU to the library",
-        apply: |recipe, _| {
-            recipe.gate_up = Projection::Fused;
-            recipe.swiglu = Swiglu::Kernel;
-        },
-    },
-    Fix {
-        name: "backward",
-        does: "give every kernel a backward pass",
-        apply: |recipe, _| recipe.backward = Backward::Complete,
-    },
-    Fix {
-        name: "reads",
-        does: "read nothing back to the host within a step",
-        apply: |recipe, _| recipe.host_read = HostRead::None,
-    },
-    Fix {
-        name: "operands",
-        does: "hand matrix products their operands in the type that was asked for",
-        apply: |recipe, _| recipe.operands = OperandTypes::Asked,
-    },
-];
+/// Fixes: a name, what it does, and what becomes of a target's recipe and clock.
+macro_rules! fixes {
+    ($($name:literal: $does:literal, $apply:expr;)+) => {
+        &[$(Fix { name: $name, does: $does, apply: $apply }),+]
+    };
+}
+
+pub const FIXES: &[Fix] = fixes! {
+    "init": "draw the initial weights with deviation 0.02",
+        |recipe, _| recipe.initialisation = Initialisation::Small;
+    "layout": "read keys and values in the order they lie in memory",
+        |recipe, _| recipe.key_value = KeyValue::Shared;
+    "clock": "wait for the device before each clock is read",
+        |_, timing| *timing = Synchronize::Phases;
+    "products": "leave the matrix products of SwiGLU to the library",
+        |recipe, _| (recipe.gate_up, recipe.swiglu) = (Projection::Fused, Swiglu::Kernel);
+    "backward": "give every kernel a backward pass",
+        |recipe, _| recipe.backward = Backward::Complete;
+    "reads": "read nothing back to the host within a step",
+        |recipe, _| recipe.host_read = HostRead::None;
+    "operands": "hand matrix products their operands in the type that was asked for",
+        |recipe, _| recipe.operands = OperandTypes::Asked;
+};
 
 impl Fix {
     /// A target's recipe and clock with it.
@@ -75,8 +58,8 @@ impl FromStr for Fix {
             let known = FIXES
                 .iter()
                 .map(|fix| format!("{} ({})", fix.name, fix.does));
-            let known: Vec<String> = known.collect();
-            format!("there is no fix `{text}`; there are: {}", known.join(", "))
+            let known = itertools::join(known, ", ");
+            format!("there is no fix `{text}`; there are: {known}")
         })
     }
 }

@@ -40,7 +40,7 @@ pub fn options_of(target: Target) -> Options {
         operand_dtype: FloatDType::F32,
         matmul_precision: MatmulPrecision::F32,
         gemm: Gemm::Auto,
-        library: None,
+        tuning: None,
         synchronize: target.timing,
         capture: true,
         block: None,

@@ -10,7 +10,7 @@ use tinyllama_kernels::adamw::Hyperparameters;
 
 use super::event::RankPlan;
 use crate::base::{DeviceFacts, locale, named};
-use crate::device::{Backend, BackendChoice};
+use crate::device::{Backend, BackendChoice, Tuning};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 use crate::train::{Batch, Data, Hello, MatrixProducts, StopReason, event};
 
@@ -83,7 +83,7 @@ pub struct Options {
     pub matmul_precision: MatmulPrecision,
     pub gemm: Gemm,
     /// How burn's kernels are chosen, its products among them; `None` as fits the backend.
-    pub library: Option<LibraryKernels>,
+    pub tuning: Option<Tuning>,
     pub synchronize: Synchronize,
     /// Whether the step is captured as a graph and replayed, where the target can.
     pub capture: bool,
@@ -149,9 +149,22 @@ impl RankOptions {
 impl Options {
     /// How burn's kernels are chosen on `backend`. On AMD GPUs by trying: which of them compile is known only there.
     pub fn library_on(&self, backend: Backend) -> LibraryKernels {
-        self.library.unwrap_or(match backend {
-            Backend::Cuda | Backend::Vulkan => LibraryKernels::Direct,
-            Backend::Rocm | Backend::Cpu => LibraryKernels::Tuned,
+        let tuning = self.tuning.unwrap_or(match backend {
+            Backend::Cuda | Backend::Vulkan => Tuning::Rules,
+            Backend::Rocm | Backend::Cpu => Tuning::Full,
+        });
+        tuning.into()
+    }
+
+    /// The same before a device is open, when `auto` may still become an AMD GPU.
+    pub fn tuning(&self) -> Tuning {
+        let rules = match self.backend.backend() {
+            Some(backend) => self.library_on(backend) == LibraryKernels::Direct,
+            None => !Backend::Rocm.compiled_in(),
+        };
+        self.tuning.unwrap_or(match rules {
+            true => Tuning::Rules,
+            false => Tuning::Full,
         })
     }
 }

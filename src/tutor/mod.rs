@@ -11,12 +11,10 @@ pub mod prepare;
 pub mod profile;
 pub mod say;
 pub mod signals;
-pub mod turns;
 
 pub use job::{Recorded, own_flags, recorded, tape};
 pub use profile::{Prepared, folder_for, note_profile};
 pub use signals::{Face, SharedSession, watch};
-pub use turns::Turn;
 
 pub use ending::Ending;
 pub use error::TutorError;

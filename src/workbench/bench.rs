@@ -236,7 +236,7 @@ pub fn bench(
             .then(|| ratio_in_rounds(&own, &other, CONFIDENCE).ok())
             .flatten();
         let kernels = racer.kernels();
-        let attributes = || kernels.iter().map(|kernel| kernel.attributes());
+        let attributes = || kernels.iter().map(|kernel| kernel.attributes);
         timed.push(Timed {
             what: what.clone(),
             milliseconds: seconds * 1e3,

@@ -21,23 +21,23 @@ const ENTRY: &str = "workbench-entry";
 /// Messages of a compiler that are shown; the rest follows from them.
 const MOST_MESSAGES: usize = 5;
 
+/// What makes C++ of a GPU's kernel, strict about numbers, and with lines to name. A loop that never ends is to be seen, not
+/// removed (`-fno-finite-loops`).
+const FLAGS: &str = "\
+--driver-mode=g++ -x c++ -std=c++17 -O1 -fPIC -shared
+-gdwarf-4 -gline-tables-only -ffp-contract=off -fno-math-errno -fno-finite-loops
+-fno-exceptions -fno-rtti -nostdinc -nostdinc++ -nostdlib
+-fno-color-diagnostics -fno-caret-diagnostics -ftemplate-depth=200
+-Wall -Wconditional-uninitialized -Wno-unused-function -Wno-unknown-pragmas
+-Wno-sign-compare -D__HIP__=1 -D__HIP_PLATFORM_AMD__=1";
+
 /// Every access calls a function of device/hip.h, a store after a load of the same place too; lanes' stacks are left alone.
-const CHECKED: [&str; 14] = [
-    "-fsanitize=kernel-address,array-bounds,integer-divide-by-zero",
-    "-fsanitize-recover=all",
-    "-mllvm",
-    "-asan-instrumentation-with-call-threshold=0",
-    "-mllvm",
-    "-asan-opt=0",
-    "-mllvm",
-    "-asan-stack=0",
-    "-mllvm",
-    "-asan-globals=0",
-    "-mllvm",
-    "-asan-kernel-mem-intrinsic-prefix=1",
-    "-fno-optimize-sibling-calls",
-    "-fno-gnu-inline-asm",
-];
+const CHECKED: &str = "\
+-fsanitize=kernel-address,array-bounds,integer-divide-by-zero -fsanitize-recover=all
+-mllvm -asan-instrumentation-with-call-threshold=0 -mllvm -asan-opt=0
+-mllvm -asan-stack=0 -mllvm -asan-globals=0
+-mllvm -asan-kernel-mem-intrinsic-prefix=1
+-fno-optimize-sibling-calls -fno-gnu-inline-asm";
 
 /// A kernel for this machine; its file goes with it.
 #[derive(Debug)]
@@ -75,47 +75,8 @@ pub fn compile(
     let output = Command::new("/bin/sh")
         .args(["-c", limits, "sh"])
         .arg(&toolchain.compiler)
-        .args([
-            "--driver-mode=g++",
-            "-x",
-            "c++",
-            "-std=c++17",
-            "-O1",
-            "-fPIC",
-            "-shared",
-        ])
-        .args([
-            "-gdwarf-4",
-            "-gline-tables-only",
-            "-ffp-contract=off",
-            "-fno-math-errno",
-            // A loop that never ends is to be seen, not removed.
-            "-fno-finite-loops",
-        ])
-        .args([
-            "-fno-exceptions",
-            "-fno-rtti",
-            "-nostdinc",
-            "-nostdinc++",
-            "-nostdlib",
-        ])
-        .args([
-            "-fno-color-diagnostics",
-            "-fno-caret-diagnostics",
-            "-ftemplate-depth=200",
-        ])
-        .args([
-            "-Wall",
-            "-Wconditional-uninitialized",
-            "-Wno-unused-function",
-            "-Wno-unknown-pragmas",
-        ])
-        .args([
-            "-Wno-sign-compare",
-            "-D__HIP__=1",
-            "-D__HIP_PLATFORM_AMD__=1",
-        ])
-        .args(CHECKED)
+        .args(FLAGS.split_whitespace())
+        .args(CHECKED.split_whitespace())
         .arg("-isystem")
         .arg(&toolchain.headers)
         .arg("-I")
@@ -153,14 +114,11 @@ fn module_text(exercise: &Exercise, text: &str) -> String {
     let mut kernels = String::new();
     for launch in &exercise.launches {
         let entry = &launch.entry;
-        let types: Vec<&str> = launch
-            .arguments
-            .iter()
-            .filter_map(|name| Some(exercise.argument(name)?.kind.plain()))
-            .collect();
+        let types = launch.arguments.iter();
+        let types = types.filter_map(|name| Some(exercise.argument(name)?.kind.plain()));
+        let types = itertools::join(types, ", ");
         module += &format!(
-            "static_assert(stand_in::same<decltype(stand_in::plain(&{entry})), void (*)({})>, \"signature of {entry}\");\n",
-            types.join(", ")
+            "static_assert(stand_in::same<decltype(stand_in::plain(&{entry})), void (*)({types})>, \"signature of {entry}\");\n"
         );
         kernels += &format!("STAND_IN_KERNEL({entry}) ");
     }

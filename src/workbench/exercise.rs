@@ -196,16 +196,13 @@ impl Exercise {
             let words = kind.map_or("", ArgumentType::name);
             let reads = kind.is_some_and(ArgumentType::is_buffer) && earlier.contains(&name);
             let is_const = words.starts_with("const");
-            format!(
-                "{}{words}{name}",
-                if reads && !is_const { "const " } else { "" }
-            )
+            let before = if reads && !is_const { "const " } else { "" };
+            format!("{before}{words}{name}")
         };
-        let parameters: Vec<String> = launch.arguments.iter().map(parameter).collect();
+        let parameters = itertools::join(launch.arguments.iter().map(parameter), ", ");
         format!(
-            "extern \"C\" __global__ void {}({})",
-            launch.entry,
-            parameters.join(", ")
+            "extern \"C\" __global__ void {}({parameters})",
+            launch.entry
         )
     }
 }

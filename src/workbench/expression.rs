@@ -1,6 +1,20 @@
 //! Formulas of exercises: `ceil(rows * width / 256)` with the sizes of a case.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use minijinja::{Environment, Error};
 use serde::{Deserialize, Deserializer};
+
+/// The functions that a formula may call.
+static FUNCTIONS: LazyLock<Environment<'_>> = LazyLock::new(|| {
+    let mut functions = Environment::empty();
+    functions.add_function("ceil", f64::ceil);
+    functions.add_function("floor", f64::floor);
+    functions.add_function("min", f64::min);
+    functions.add_function("max", f64::max);
+    functions
+});
 
 /// A formula as it is written; its names are known when it is evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +41,21 @@ impl Expression {
     /// # Errors
     /// What is wrong with the formula, in words.
     pub fn evaluate(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<f64, String> {
-        let mut reader = Reader {
-            rest: &self.0,
-            names,
-        };
-        let value = reader.sum()?;
-        match reader.rest.trim_start() {
-            "" if value.is_finite() => Ok(value),
-            "" => Err(format!("`{}` is no number", self.0)),
-            rest => Err(format!("`{}`: unexpected `{rest}`", self.0)),
+        let said = |error: Error| format!("`{}`: {error}", self.0);
+        let formula = FUNCTIONS.compile_expression(&self.0).map_err(said)?;
+        let mut values = BTreeMap::new();
+        let mut unknown = formula.undeclared_variables(false).into_iter();
+        let unknown = unknown.find(|name| match names(name) {
+            Some(value) => values.insert(name.clone(), value).is_some(),
+            None => FUNCTIONS.globals().all(|(function, _)| function != name),
+        });
+        if let Some(name) = unknown {
+            return Err(format!("`{name}` is no size of this case"));
+        }
+        let value = formula.eval(values).and_then(f64::try_from).map_err(said)?;
+        match value.is_finite() {
+            true => Ok(value),
+            false => Err(format!("`{}` is no number", self.0)),
         }
     }
 
@@ -49,99 +69,6 @@ impl Expression {
             true => Ok(value as usize),
             false => Err(format!("`{}` is {value}, which is no size", self.0)),
         }
-    }
-}
-
-struct Reader<'a> {
-    rest: &'a str,
-    names: &'a dyn Fn(&str) -> Option<f64>,
-}
-
-impl Reader<'_> {
-    fn take(&mut self, symbol: char) -> bool {
-        let rest = self.rest.trim_start().strip_prefix(symbol);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    fn need(&mut self, symbol: char) -> Result<(), String> {
-        match self.take(symbol) {
-            true => Ok(()),
-            false => Err(format!("`{symbol}` is missing before `{}`", self.rest)),
-        }
-    }
-
-    fn sum(&mut self) -> Result<f64, String> {
-        let mut value = self.product()?;
-        loop {
-            if self.take('+') {
-                value += self.product()?;
-            } else if self.take('-') {
-                value -= self.product()?;
-            } else {
-                return Ok(value);
-            }
-        }
-    }
-
-    fn product(&mut self) -> Result<f64, String> {
-        let mut value = self.factor()?;
-        loop {
-            if self.take('*') {
-                value *= self.factor()?;
-            } else if self.take('/') {
-                value /= self.factor()?;
-            } else {
-                return Ok(value);
-            }
-        }
-    }
-
-    fn factor(&mut self) -> Result<f64, String> {
-        if self.take('-') {
-            return Ok(-self.factor()?);
-        }
-        if self.take('(') {
-            let value = self.sum()?;
-            self.need(')')?;
-            return Ok(value);
-        }
-        let text = self.rest.trim_start();
-        let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-        // The sign of an exponent belongs to a number.
-        let mut before = ' ';
-        let end = text
-            .find(|c: char| {
-                let exponent = number && matches!(before, 'e' | 'E') && matches!(c, '-' | '+');
-                before = c;
-                !(c.is_ascii_alphanumeric() || c == '_' || c == '.' || exponent)
-            })
-            .unwrap_or(text.len());
-        let (word, rest) = text.split_at(end);
-        self.rest = rest;
-        if number {
-            return word.parse().map_err(|_| format!("`{word}` is no number"));
-        }
-        if !self.take('(') {
-            return (self.names)(word).ok_or_else(|| format!("`{word}` is no size of this case"));
-        }
-        let first = self.sum()?;
-        let value = match word {
-            "ceil" => first.ceil(),
-            "floor" => first.floor(),
-            "min" | "max" => {
-                self.need(',')?;
-                let second = self.sum()?;
-                if word == "min" {
-                    first.min(second)
-                } else {
-                    first.max(second)
-                }
-            }
-            _ => return Err(format!("`{word}` is no function")),
-        };
-        self.need(')')?;
-        Ok(value)
     }
 }
 
@@ -172,10 +99,11 @@ mod tests {
     fn mistakes_are_said() {
         for (text, words) in [
             ("m", "`m` is no size"),
-            ("ceil(n", "`)` is missing"),
-            ("n n", "unexpected `n`"),
-            ("root(n)", "no function"),
-            ("1 / 0", "is no number"),
+            ("ceil(n", "`ceil(n`: syntax error"),
+            ("n n", "unexpected input"),
+            ("root(n)", "`root` is no size"),
+            ("1 / 0", "unable to calculate"),
+            ("n / 0", "is no number"),
         ] {
             let error = value(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

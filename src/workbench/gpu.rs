@@ -86,11 +86,12 @@ pub(super) fn compile<'a>(
 pub fn source(file: &File) -> String {
     let include = |line: &str| line.trim_start().starts_with("#include");
     let lines = file.text.lines();
-    let text: Vec<&str> = lines
-        .map(|line| if include(line) { "" } else { line })
-        .collect();
+    let text = itertools::join(
+        lines.map(|line| if include(line) { "" } else { line }),
+        "\n",
+    );
     let name = super::compile::SOURCE;
-    format!("{PRELUDE}\n#line 1 \"{name}\"\n{}\n", text.join("\n"))
+    format!("{PRELUDE}\n#line 1 \"{name}\"\n{text}\n")
 }
 
 /// What a driver's error says of the kernel; errors that are not its doing are given back.

@@ -1,6 +1,6 @@
 //! How the lanes of one wavefront meet memory, drawn: a cache line a row for global memory, a bank a column for local memory.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file::File;
@@ -14,7 +14,8 @@ const BANKS: u64 = 32;
 const MOST_ROWS: usize = 8;
 
 /// One load or store of the kernel over the wavefronts that were looked at.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Picture {
     pub line: u32,
     /// `read`, `write` or `update`.
@@ -62,29 +63,11 @@ impl Picture {
         if said["kind"] != "picture" {
             return None;
         }
-        let number = |name: &str| said[name].as_u64().unwrap_or_default();
-        let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
-        let lanes = said["lanes"]
-            .as_array()?
-            .iter()
-            .map(Value::as_u64)
-            .collect();
-        Some(Picture {
-            line: u32::try_from(number("line")).ok()?,
-            access: text("access"),
-            array: text("array"),
-            local: said["local"] == true,
-            width: number("width"),
-            requests: number("requests"),
-            lines: number("lines"),
-            fewest: number("fewest"),
-            sectors: number("sectors"),
-            groups: number("groups"),
-            passes: number("passes"),
-            degree: number("degree"),
-            first: number("first"),
-            lanes,
-        })
+        let mut said = said.clone();
+        if said["array"].is_null() {
+            said["array"] = "".into();
+        }
+        Picture::deserialize(said).ok()
     }
 
     /// `line 12 reads x`.

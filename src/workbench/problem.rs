@@ -1,12 +1,10 @@
 //! One case of an exercise with its numbers: buffers filled, launches sized, and what is expected.
 
-use std::borrow::Cow;
-
 use anyhow::{Result, anyhow, bail};
 use tinyllama_kernels::adamw::{Factors, Hyperparameters};
 use tinyllama_kernels::check::Random;
 
-use super::exercise::{Argument, Exercise, Sizes};
+use super::exercise::{Argument, Exercise, LaunchText, Sizes};
 use super::expression::Expression;
 use super::reference;
 use crate::train::LaunchShape;
@@ -52,6 +50,14 @@ pub enum Passed {
     Word(u32),
 }
 
+/// Of a number as a kernel gets it.
+fn bits(value: f64, float: bool) -> u32 {
+    match float {
+        true => (value as f32).to_bits(),
+        false => (value as i32).cast_unsigned(),
+    }
+}
+
 impl<'a> Problem<'a> {
     /// # Errors
     /// Where the exercise's formulas do not give what they should.
@@ -82,21 +88,15 @@ impl<'a> Problem<'a> {
             }
         }
         for launch in &exercise.launches {
-            let arguments: Result<Vec<Passed>> = launch
-                .arguments
-                .iter()
-                .map(|name| problem.passed(name))
-                .collect();
-            let shared = launch
-                .shared
-                .as_ref()
-                .map_or(Ok(0), |shared| problem.size(shared))?;
+            let arguments = launch.arguments.iter().map(|name| problem.passed(name));
+            let arguments = arguments.collect::<Result<Vec<Passed>>>()?;
+            let (grid, block, shared) = problem.shape_of(launch)?;
             problem.launches.push(Planned {
                 entry: &launch.entry,
-                grid: problem.three(&launch.grid)?,
-                block: problem.three(&launch.block)?,
-                shared: u32::try_from(shared)?,
-                arguments: arguments?,
+                grid,
+                block,
+                shared,
+                arguments,
             });
         }
         Ok(problem)
@@ -127,21 +127,20 @@ impl<'a> Problem<'a> {
         };
         let launch = exercise.launches.first();
         let launch = launch.ok_or_else(|| anyhow!("{}: no launch", exercise.name))?;
-        let shared = launch
-            .shared
-            .as_ref()
-            .map_or(Ok(0), |shared| problem.size(shared))?;
-        let (grid, block) = (problem.three(&launch.grid)?, problem.three(&launch.block)?);
+        problem.shape_of(launch)
+    }
+
+    fn shape_of(&self, launch: &LaunchText) -> Result<LaunchShape> {
+        let shared = launch.shared.as_ref();
+        let shared = shared.map_or(Ok(0), |shared| self.size(shared))?;
+        let (grid, block) = (self.three(&launch.grid)?, self.three(&launch.block)?);
         Ok((grid, block, u32::try_from(shared)?))
     }
 
     /// `rows 4, width 256`.
     pub fn describe(&self) -> String {
-        let sizes = self
-            .sizes
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"));
-        sizes.collect::<Vec<_>>().join(", ")
+        let sizes = self.sizes.iter();
+        itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ")
     }
 
     /// Least bytes and operations of the case.
@@ -186,33 +185,23 @@ impl<'a> Problem<'a> {
     }
 
     pub(super) fn passed(&self, name: &str) -> Result<Passed> {
-        let index = self
-            .buffers
-            .iter()
-            .position(|buffer| buffer.argument.name == name);
-        if let Some(index) = index {
+        let mut buffers = self.buffers.iter();
+        if let Some(index) = buffers.position(|buffer| buffer.argument.name == name) {
             return Ok(Passed::Buffer(index));
         }
         let value = self.number(name)?;
         let argument = self.exercise.argument(name);
-        Ok(Passed::Word(
-            match argument.is_some_and(|one| one.kind.is_float()) {
-                true => (value as f32).to_bits(),
-                false => (value as i32).cast_unsigned(),
-            },
-        ))
+        let is_float = argument.is_some_and(|one| one.kind.is_float());
+        Ok(Passed::Word(bits(value, is_float)))
     }
 
     /// A number among the arguments.
     pub(super) fn number(&self, name: &str) -> Result<f64> {
         let argument = self.exercise.argument(name);
         let formula = argument.and_then(|argument| argument.value.as_ref());
-        let formula = formula.ok_or_else(|| {
-            anyhow!(
-                "{}: `{name}` is no argument with a value",
-                self.exercise.name
-            )
-        })?;
+        let exercise = &self.exercise.name;
+        let none = || anyhow!("{exercise}: `{name}` is no argument with a value");
+        let formula = formula.ok_or_else(none)?;
         let value = formula.evaluate(&|name| self.name(name));
         value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
@@ -224,10 +213,8 @@ impl<'a> Problem<'a> {
         let elements = self.size(size)?;
         let before: usize = self.buffers.iter().map(|buffer| buffer.elements).sum();
         if before.saturating_add(elements) > MOST_ELEMENTS {
-            bail!(
-                "{}: {elements} elements of `{name}` are too many",
-                self.exercise.name
-            );
+            let exercise = &self.exercise.name;
+            bail!("{exercise}: {elements} elements of `{name}` are too many");
         }
         let filled = argument.values.as_deref().zip(seed);
         let words = filled.map(|(values, seed)| {
@@ -248,15 +235,9 @@ impl<'a> Problem<'a> {
         seed: u64,
         float: bool,
     ) -> Result<Vec<u32>, String> {
-        let bits = |value: f64| match float {
-            true => (value as f32).to_bits(),
-            false => (value as i32).cast_unsigned(),
-        };
         let (kind, rest) = text.split_once('(').ok_or("no parentheses")?;
-        let inside = rest
-            .trim_end()
-            .strip_suffix(')')
-            .ok_or("no `)` at the end")?;
+        let inside = rest.trim_end().strip_suffix(')');
+        let inside = inside.ok_or("no `)` at the end")?;
         let value = |text: &str| -> Result<f64, String> {
             let formula: Expression =
                 serde_yaml::from_str(&format!("{text:?}")).map_err(|e| e.to_string())?;
@@ -268,7 +249,7 @@ impl<'a> Problem<'a> {
         };
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
         let filled = |mut one: Box<dyn FnMut(usize) -> f64 + '_>| {
-            (0..elements).map(|i| bits(one(i))).collect()
+            (0..elements).map(|i| bits(one(i), float)).collect()
         };
         Ok(match kind.trim() {
             "uniform" => {
@@ -308,22 +289,17 @@ impl<'a> Problem<'a> {
         })
     }
 
-    fn words(&self, name: &str) -> Cow<'_, [u32]> {
-        let buffer = self
-            .buffers
-            .iter()
-            .find(|buffer| buffer.argument.name == name);
+    fn words(&self, name: &str) -> &[u32] {
+        let mut buffers = self.buffers.iter();
+        let buffer = buffers.find(|buffer| buffer.argument.name == name);
         let words = buffer.and_then(|buffer| buffer.words.as_deref());
-        words.map_or(Cow::Owned(vec![]), Cow::Borrowed)
+        words.unwrap_or_default()
     }
 
     /// The floats that a buffer holds at first; none where nobody wrote it.
     pub(super) fn floats(&self, name: &str) -> Vec<f64> {
-        let words = self.words(name);
-        words
-            .iter()
-            .map(|bits| f64::from(f32::from_bits(*bits)))
-            .collect()
+        let words = self.words(name).iter();
+        words.map(|bits| f64::from(f32::from_bits(*bits))).collect()
     }
 
     pub(super) fn indices(&self, name: &str) -> Vec<usize> {

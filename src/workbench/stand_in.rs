@@ -95,22 +95,14 @@ fn job(problem: &Problem<'_>, pictures: bool) -> Vec<u8> {
         u8::from(pictures)
     );
     for buffer in &problem.buffers {
-        head += &format!(
-            "buffer {} {} {} {}\n",
-            buffer.argument.name,
-            buffer.elements * 4,
-            u8::from(buffer.words.is_some()),
-            u8::from(buffer.argument.output)
-        );
+        let (name, bytes) = (&buffer.argument.name, buffer.elements * 4);
+        let [filled, output] = [buffer.words.is_some(), buffer.argument.output].map(u8::from);
+        head += &format!("buffer {name} {bytes} {filled} {output}\n");
     }
     for launch in &problem.launches {
         let sides = launch.grid.iter().chain(&launch.block).map(u32::to_string);
-        head += &format!(
-            "launch {} {} {}\n",
-            launch.entry,
-            sides.collect::<Vec<_>>().join(" "),
-            launch.shared
-        );
+        let sides = sides.collect::<Vec<_>>().join(" ");
+        head += &format!("launch {} {sides} {}\n", launch.entry, launch.shared);
         for passed in &launch.arguments {
             head += &match passed {
                 Passed::Buffer(index) => format!("b {index}\n"),

@@ -53,11 +53,8 @@ pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
         lines.extend(wrapped.lines().map(str::to_owned));
     }
     if let Some(case) = &finding.case {
-        let waves: Vec<String> = finding.waves.iter().map(u32::to_string).collect();
-        lines.push(format!(
-            "  seen at waves of {}, first with {case}",
-            waves.join(" and ")
-        ));
+        let waves = itertools::join(&finding.waves, " and ");
+        lines.push(format!("  seen at waves of {waves}, first with {case}"));
     }
     lines
 }

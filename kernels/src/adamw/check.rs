@@ -40,12 +40,10 @@ fn check_case(
     stored: bool,
     seed: u64,
 ) -> Result<Vec<Check>, KernelError> {
+    let (parameters, units, vectors) = (LENGTHS.len(), block.units, block.vectors_per_unit);
+    let factors = if stored { "stored" } else { "passed" };
     let case = format!(
-        "{} parameters, {STEPS} steps, {} units of {}, factors {}",
-        LENGTHS.len(),
-        block.units,
-        block.vectors_per_unit,
-        if stored { "stored" } else { "passed" }
+        "{parameters} parameters, {STEPS} steps, {units} units of {vectors}, factors {factors}"
     );
     let hyper = Hyperparameters {
         learning_rate: 1e-2,

@@ -10,8 +10,8 @@ use crate::{
     launch::{Buffer, CubeBlock, check_elements, check_float, check_units, cube_count},
 };
 
-/// More would leave most of a device idle on any parameter.
-const MOST_VECTORS_PER_UNIT: usize = 1024;
+/// A unit holds its vectors of a parameter and of its gradient in registers.
+const MOST_VECTORS_PER_UNIT: usize = 16;
 
 block! {
     /// Block sizes; comptime values of the kernel.
@@ -106,6 +106,7 @@ pub fn step(
     )?;
     for launch in &launches {
         let Launch { vector, cubes, .. } = *launch;
+        let ([first, second], dim) = (moments, CubeDim::new_1d(block.units as u32));
         let mut values = SequenceArg::new();
         let mut gradients = SequenceArg::new();
         let mut copies = SequenceArg::new();
@@ -117,26 +118,9 @@ pub fn step(
             }
         }
         // SAFETY: every buffer holds what its parameter says, and the kernel stays inside the segments.
-        unsafe {
-            adamw_step::launch_unchecked(
-                client,
-                cube_count(client, cubes),
-                CubeDim::new_1d(block.units as u32),
-                vector,
-                values,
-                gradients,
-                copies,
-                moments[0].argument(vector),
-                moments[1].argument(vector),
-                stored.map(|stored| stored.argument(1)).into(),
-                passed.argument(),
-                launch.segments.clone(),
-                block.units,
-                block.vectors_per_unit,
-                dtypes.gradient,
-                dtypes.copy,
-            );
-        }
+        launch!(client, adamw_step[cube_count(client, cubes), dim], vector:
+            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())],
+            launch.segments.clone(), block.units, block.vectors_per_unit, dtypes.gradient, dtypes.copy)?;
     }
     Ok(launches.len())
 }
@@ -168,12 +152,7 @@ fn check_block(client: &Client, dtypes: Dtypes, block: &AdamwBlock) -> Result<()
     check_float(NAME, dtypes.gradient)?;
     check_float(NAME, dtypes.copy)?;
     check_units(NAME, client, block.units)?;
-    let refuse = |reason: String| {
-        Err(KernelError::Block {
-            kernel: NAME,
-            reason,
-        })
-    };
+    let refuse = |reason: String| Err(KernelError::Block(NAME, reason));
     if block.parameters_per_launch == 0 {
         return refuse("parameters_per_launch must be at least 1".to_string());
     }

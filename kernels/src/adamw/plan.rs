@@ -41,13 +41,13 @@ pub(super) fn plan(
         .map(|parameter| 2 + usize::from(parameter.copy.is_some()))
         .collect();
     if buffers.iter().any(|buffers| *buffers > room) {
-        return Err(KernelError::Block {
-            kernel: NAME,
-            reason: format!(
+        return Err(KernelError::Block(
+            NAME,
+            format!(
                 "one parameter needs {} buffers in a launch, this device binds {bindable}",
                 shared + 3
             ),
-        });
+        ));
     }
 
     let mut starts = Vec::with_capacity(parameters.len());

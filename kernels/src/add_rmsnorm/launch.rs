@@ -30,28 +30,9 @@ pub fn forward(
     let team = Team::new(NAME, client, block.team)?;
     let all = [x, residual, weight, sum, y];
     let vector = vector_size(client, dtypes.activation, shape.width, &all);
+    let count = cube_count(client, shape.rows.div_ceil(team.rows));
+    let sum = sum.or_alias(!in_place, 1, vector);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
-    unsafe {
-        add_rmsnorm_forward::launch_unchecked(
-            client,
-            cube_count(client, shape.rows.div_ceil(team.rows)),
-            team.cube_dim(),
-            vector,
-            x.argument(vector),
-            residual.argument(vector),
-            weight.argument(vector),
-            match in_place {
-                false => sum.argument(vector),
-                true => sum.alias(1, vector),
-            },
-            y.argument(vector),
-            shape.rows as u32,
-            epsilon,
-            shape.width / vector,
-            team,
-            dtypes.activation,
-            dtypes.weight,
-        );
-    }
-    Ok(())
+    launch!(client, add_rmsnorm_forward[count, team.cube_dim()], vector: [x residual weight (sum) y],
+        shape.rows as u32, epsilon, shape.width / vector, team, dtypes.activation, dtypes.weight)
 }

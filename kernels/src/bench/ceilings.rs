@@ -46,18 +46,7 @@ impl Flush {
         let from = Buffer::new(NAME, "from", &self.from, COPIED, F32)?;
         let to = Buffer::new(NAME, "to", &self.to, COPIED, F32)?;
         // SAFETY: both buffers hold COPIED floats, and the kernel stops there.
-        unsafe {
-            copy::launch_unchecked(
-                client,
-                cubes,
-                dim,
-                vector,
-                from.argument(vector),
-                to.argument(vector),
-                (COPIED / vector) as u32,
-            );
-        }
-        Ok(())
+        launch!(client, copy[cubes, dim], vector: [from to], (COPIED / vector) as u32)
     }
 }
 
@@ -71,17 +60,7 @@ pub(super) fn measure(
         let (cubes, dim) = linear(client, COMPUTING, default_units(client));
         let results = Buffer::new(NAME, "results", &results, COMPUTING, F32)?;
         // SAFETY: the buffer holds a float for every unit.
-        unsafe {
-            multiply_add::launch_unchecked(
-                client,
-                cubes,
-                dim,
-                results.argument(1),
-                COMPUTING as u32,
-                0.5,
-            );
-        }
-        Ok(())
+        launch!(client, multiply_add[cubes, dim]: [results], COMPUTING as u32, 0.5)
     };
     let copying = repeated(repeats, || {
         device_seconds(client, NAME, || flush.run(client))

@@ -97,7 +97,7 @@ fn device_seconds(
     kernel: &'static str,
     launch: impl FnOnce() -> Result<(), KernelError>,
 ) -> Result<f64, KernelError> {
-    let failed = |reason: String| KernelError::Device { kernel, reason };
+    let failed = |reason: String| KernelError::Device(kernel, reason);
     let window = client
         .profile_start()
         .map_err(|error| failed(format!("{error:?}")))?;

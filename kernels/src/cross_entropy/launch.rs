@@ -45,28 +45,13 @@ pub fn rows(
     let team = Team::new(NAME, client, *block)?;
     let all = [logits, gradient.unwrap_or(logits)];
     let vector = vector_size(client, dtypes.logits, shape.classes, &all);
+    let count = cube_count(client, shape.rows.div_ceil(team.rows));
+    let log_sums = log_sums.map_or_else(|| losses.alias(2, 1), |log_sums| log_sums.argument(1));
+    let gradient = gradient.map_or_else(|| logits.alias(0, vector), |to| to.argument(vector));
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
-    unsafe {
-        kernels::cross_entropy_rows::launch_unchecked(
-            client,
-            cube_count(client, shape.rows.div_ceil(team.rows)),
-            team.cube_dim(),
-            vector,
-            logits.argument(vector),
-            targets.argument(1),
-            losses.argument(1),
-            log_sums.map_or_else(|| losses.alias(2, 1), |log_sums| log_sums.argument(1)),
-            gradient.map_or_else(|| logits.alias(0, vector), |to| to.argument(vector)),
-            shape.rows as u32,
-            scale.unwrap_or(1.0),
-            shape.classes / vector,
-            team,
-            scale.is_some(),
-            dtypes.logits,
-            dtypes.targets,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::cross_entropy_rows[count, team.cube_dim()], vector:
+        [logits (targets.argument(1)) (losses.argument(1)) (log_sums) (gradient)],
+        shape.rows as u32, scale.unwrap_or(1.0), shape.classes / vector, team, scale.is_some(), dtypes.logits, dtypes.targets)
 }
 
 /// The gradient of `upstream · scale · Σ loss`, one launch; `upstream` is one f32, the others are as in [`rows`].
@@ -87,25 +72,9 @@ pub fn backward(
     let vector = vector_size(client, dtypes.logits, shape.classes, &[logits, gradient]);
     let (cubes, dim) = linear(client, elements / vector, default_units(client));
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors.
-    unsafe {
-        kernels::cross_entropy_backward::launch_unchecked(
-            client,
-            cubes,
-            dim,
-            vector,
-            logits.argument(vector),
-            targets.argument(1),
-            log_sums.argument(1),
-            upstream.argument(1),
-            gradient.argument(vector),
-            (elements / vector) as u32,
-            scale,
-            shape.classes / vector,
-            dtypes.logits,
-            dtypes.targets,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::cross_entropy_backward[cubes, dim], vector:
+        [logits (targets.argument(1)) (log_sums.argument(1)) (upstream.argument(1)) gradient],
+        (elements / vector) as u32, scale, shape.classes / vector, dtypes.logits, dtypes.targets)
 }
 
 /// The mean of `count` f32 values into one f32: one launch of one cube.
@@ -118,34 +87,17 @@ pub fn mean(
     check_shape(NAME, &[count], &[])?;
     let values = Buffer::new(NAME, "losses", values, count, F32)?;
     let mean = Buffer::new(NAME, "mean", mean, 1, F32)?;
-    let block = TeamBlock {
-        units_per_row: default_team(client, count),
-        rows_per_cube: 1,
-    };
+    let block = TeamBlock::of(default_team(client, count), 1);
     let team = Team::new(NAME, client, block)?;
     // SAFETY: the buffers hold `count` values and one, and the kernel stays within them.
-    unsafe {
-        kernels::mean_of::launch_unchecked(
-            client,
-            CubeCount::new_single(),
-            team.cube_dim(),
-            values.argument(1),
-            mean.argument(1),
-            count as u32,
-            team,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::mean_of[CubeCount::new_single(), team.cube_dim()]: [values mean], count as u32, team)
 }
 
 impl Shape {
     fn check(&self, dtypes: Dtypes) -> Result<usize, KernelError> {
         if !matches!(dtypes.targets, ElemType::Int(_) | ElemType::UInt(_)) {
             let dtype = format!("{:?} for targets", dtypes.targets);
-            return Err(KernelError::ElementType {
-                kernel: NAME,
-                dtype,
-            });
+            return Err(KernelError::ElementType(NAME, dtype));
         }
         check_shape(NAME, &[self.rows, self.classes], &[dtypes.logits])
     }

@@ -101,13 +101,11 @@ impl Grid {
         let (heads, blocks) = (pass.heads(shape), shape.seq.div_ceil(tile.rows()));
         let limit = client.properties().hardware.max_cube_count;
         if heads > limit.0 as usize || shape.batch > limit.1 as usize || blocks > limit.2 as usize {
-            return Err(KernelError::Shape {
-                kernel: NAME,
-                reason: format!(
-                    "{heads} heads x {} sequences x {blocks} blocks is more than the {limit:?} cubes this device launches at once",
-                    shape.batch
-                ),
-            });
+            let reason = format!(
+                "{heads} heads x {} sequences x {blocks} blocks is more than the {limit:?} cubes this device launches at once",
+                shape.batch
+            );
+            return Err(KernelError::Shape(NAME, reason));
         }
         let tiling = tile.tiling(client, shape.head_dim / size);
         Ok(Grid {
@@ -145,12 +143,8 @@ impl AttentionTile {
     ) -> Result<(), KernelError> {
         let hardware = &client.properties().hardware;
         let units = self.units_x.saturating_mul(self.units_y);
-        let AttentionTile {
-            units_x,
-            units_y,
-            rows_per_unit,
-            columns_per_unit,
-        } = *self;
+        let (units_x, units_y) = (self.units_x, self.units_y);
+        let (rows_per_unit, columns_per_unit) = (self.rows_per_unit, self.columns_per_unit);
         let reason = if !units_x.is_power_of_two() {
             format!("units_x is {units_x}, not a power of two")
         } else if units_y == 0 {
@@ -172,10 +166,7 @@ impl AttentionTile {
                 "{bytes} bytes of shared memory, the device has {most}; use fewer rows or columns"
             )
         };
-        Err(KernelError::Block {
-            kernel: NAME,
-            reason,
-        })
+        Err(KernelError::Block(NAME, reason))
     }
 
     /// Bytes of shared memory a cube takes.
@@ -215,10 +206,9 @@ impl AttentionTile {
                 && tile.rows() <= shape.seq.next_power_of_two()
                 && tile.shared_memory(client, shape, 4, pass) <= comfortable
         };
+        let mut all = candidates(shape.head_dim).into_iter();
         if let Some(rows) = tunables::or_chosen(NAME, None)
-            && let Some(tile) = candidates(shape.head_dim)
-                .into_iter()
-                .find(|tile| tile.rows() == rows)
+            && let Some(tile) = all.find(|tile| tile.rows() == rows)
         {
             return tile;
         }
@@ -245,12 +235,7 @@ pub(super) fn compiled(sizes: &Sizes) -> Vec<(usize, String)> {
 /// Tiles from large to small: `units_x` follows `head_dim`, so that every unit owns whole vectors of an output row. The
 /// last one is for devices with little shared memory.
 fn candidates(head_dim: usize) -> [AttentionTile; 6] {
-    let tile = |units_x, units_y, rows_per_unit, columns_per_unit| AttentionTile {
-        units_x,
-        units_y,
-        rows_per_unit,
-        columns_per_unit,
-    };
+    let tile = AttentionTile::of;
     if head_dim <= 64 {
         [
             tile(8, 16, 4, 4),

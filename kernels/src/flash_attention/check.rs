@@ -45,12 +45,12 @@ fn shapes() -> Vec<Shape> {
 /// Tiles that find mistakes: one row and column a unit, vectors of two and four, more rows than queries, and rows shared
 /// by more units than a plane has, which takes the path for devices without planes. Units across and down, rows and columns
 /// of each.
-const TILES: [(usize, usize, usize, usize); 5] = [
-    (1, 8, 1, 1),
-    (4, 8, 3, 2),
-    (8, 16, 4, 4),
-    (16, 5, 2, 4),
-    (128, 2, 1, 1),
+const TILES: [AttentionTile; 5] = [
+    AttentionTile::of(1, 8, 1, 1),
+    AttentionTile::of(4, 8, 3, 2),
+    AttentionTile::of(8, 16, 4, 4),
+    AttentionTile::of(16, 5, 2, 4),
+    AttentionTile::of(128, 2, 1, 1),
 ];
 
 /// Every shape with the block sizes of this device, and one shape with every tile. The layout changes from shape to
@@ -72,13 +72,7 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
         let inputs = Inputs::new(shape, layout);
         checks.extend(inputs.check(client, None, dtype, seed)?);
     }
-    for (units_x, units_y, rows_per_unit, columns_per_unit) in TILES {
-        let tile = AttentionTile {
-            units_x,
-            units_y,
-            rows_per_unit,
-            columns_per_unit,
-        };
+    for tile in TILES {
         let inputs = Inputs::new(Shape::new(2, 37, 4, 2, 16), Layout::Fused);
         checks.extend(inputs.check(client, Some(tile), dtype, seed)?);
     }
@@ -149,18 +143,11 @@ impl Inputs {
             FlashAttentionBlock::of,
         );
         let tile = block.forward;
+        let [batch, seq, heads, key_heads, head_dim] = shape.sides();
+        let (layout, y, x) = (self.layout, tile.units_y, tile.units_x);
+        let (rows, columns) = (tile.rows_per_unit, tile.columns_per_unit);
         let case = format!(
-            "{}x{} heads {}/{} dim {} {:?}, tile {}x{} units of {}x{}",
-            shape.batch,
-            shape.seq,
-            shape.heads,
-            shape.key_heads,
-            shape.head_dim,
-            self.layout,
-            tile.units_y,
-            tile.units_x,
-            tile.rows_per_unit,
-            tile.columns_per_unit
+            "{batch}x{seq} heads {heads}/{key_heads} dim {head_dim} {layout:?}, tile {y}x{x} units of {rows}x{columns}"
         );
         let mut trial = Trial::new(client, NAME, case, dtype, seed);
         let handles = self.buffers(|tensor, length| {

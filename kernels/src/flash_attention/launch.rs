@@ -16,7 +16,7 @@ use crate::{
 
 /// Launches a kernel: it takes the views that it reads, numbers of each row, the views that it writes, and then where all views
 /// lie.
-macro_rules! launch {
+macro_rules! attend {
     (
         $kernel:ident($($width:ident)?), $client:ident, $grid:ident, $size:ident, $shape:ident, $dtype:ident,
         $($read:ident)* | $($number:ident)* | $($write:ident)*
@@ -69,7 +69,7 @@ pub fn forward(
     let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key, value, output]);
     let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    launch!(flash_attention_forward(columns_per_unit), client, grid, size, shape, dtype,
+    attend!(flash_attention_forward(columns_per_unit), client, grid, size, shape, dtype,
         query key value output | sums |);
     Ok(())
 }
@@ -116,9 +116,9 @@ pub fn backward(
     )?;
     let keys = Grid::new(client, block.key_gradient, shape, size, Pass::KeyGradient)?;
 
-    launch!(flash_attention_query_gradient(columns_per_unit), client, queries, size, shape, dtype,
+    attend!(flash_attention_query_gradient(columns_per_unit), client, queries, size, shape, dtype,
         query key value output output_gradient | sums delta | query_gradient);
-    launch!(flash_attention_key_gradient(columns_per_unit), client, keys, size, shape, dtype,
+    attend!(flash_attention_key_gradient(columns_per_unit), client, keys, size, shape, dtype,
         query key value output_gradient | sums delta | key_gradient value_gradient);
     Ok(())
 }
@@ -142,6 +142,6 @@ pub fn log_sum_exp(
     let sums = Buffer::new(NAME, "log_sum_exp", log_sum_exp, statistics, F32)?;
     let size = common_vector_size(client, dtype, shape.head_dim, &[query, key]);
     let grid = Grid::new(client, block.forward, shape, size, Pass::Forward)?;
-    launch!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
+    attend!(flash_attention_log_sum_exp(), client, grid, size, shape, dtype, query key | sums |);
     Ok(())
 }

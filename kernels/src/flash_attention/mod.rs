@@ -200,10 +200,10 @@ impl Shape {
         let [batch, seq, heads, key_heads, head_dim] = self.sides();
         check_shape(NAME, &[batch, seq, heads, head_dim], &[])?;
         if key_heads == 0 || !heads.is_multiple_of(key_heads) {
-            return Err(KernelError::Shape {
-                kernel: NAME,
-                reason: format!("{heads} query heads cannot share {key_heads} key heads evenly"),
-            });
+            return Err(KernelError::Shape(
+                NAME,
+                format!("{heads} query heads cannot share {key_heads} key heads evenly"),
+            ));
         }
         Ok(self.statistics())
     }

@@ -86,9 +86,11 @@ impl HeadView {
         let extent = self
             .index(last)
             .filter(|last| *last < u32::MAX as usize)
-            .ok_or_else(|| KernelError::Shape {
-                kernel: NAME,
-                reason: format!("`{name}` reaches beyond 32-bit indices; split the batch"),
+            .ok_or_else(|| {
+                KernelError::Shape(
+                    NAME,
+                    format!("`{name}` reaches beyond 32-bit indices; split the batch"),
+                )
             })?;
         Ok(Bound {
             view: self,

@@ -26,12 +26,9 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<Check>, 
     let mut checks = Vec::new();
     let mut case = |shape: Shape, epsilon, passed, weight, block: RmsNormBlock| {
         let Shape { rows, width } = shape;
-        let case = format!(
-            "{rows}x{width}{} units {} rows {}",
-            if passed { " +passed" } else { "" },
-            block.team.units_per_row,
-            block.team.rows_per_cube
-        );
+        let with = if passed { " +passed" } else { "" };
+        let (units, teams) = (block.team.units_per_row, block.team.rows_per_cube);
+        let case = format!("{rows}x{width}{with} units {units} rows {teams}");
         let dtypes = Dtypes {
             activation: dtype,
             weight,

@@ -64,25 +64,10 @@ pub fn forward(
     let y = rows("y", y)?;
     let team = Team::new(NAME, client, block.team)?;
     let vector = vector_size(client, dtypes.activation, shape.width, &[x, weight, y]);
+    let count = cube_count(client, shape.rows.div_ceil(team.rows));
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
-    unsafe {
-        kernels::rmsnorm_forward::launch_unchecked(
-            client,
-            cube_count(client, shape.rows.div_ceil(team.rows)),
-            team.cube_dim(),
-            vector,
-            x.argument(vector),
-            weight.argument(vector),
-            y.argument(vector),
-            shape.rows as u32,
-            epsilon,
-            shape.width / vector,
-            team,
-            dtypes.activation,
-            dtypes.weight,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::rmsnorm_forward[count, team.cube_dim()], vector: [x weight y],
+        shape.rows as u32, epsilon, shape.width / vector, team, dtypes.activation, dtypes.weight)
 }
 
 /// Numbers that [`backward`] needs room for: one row a team.
@@ -123,50 +108,19 @@ pub fn backward(
     let workspace = Buffer::new(NAME, "workspace", workspace, partials, F32)?;
     let all = [x, weight, y_gradient, passed, x_gradient, workspace];
     let vector = vector_size(client, dtypes.activation, shape.width, &all);
+    // Else it is not read, and bound as an alias of y_gradient because every argument needs a buffer.
+    let passed = passed.or_alias(is_passed, 2, vector);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `rows` and `vectors`.
-    unsafe {
-        kernels::rmsnorm_backward::launch_unchecked(
-            client,
-            CubeCount::new_1d(cubes as u32),
-            team.cube_dim(),
-            vector,
-            x.argument(vector),
-            weight.argument(vector),
-            y_gradient.argument(vector),
-            match is_passed {
-                true => passed.argument(vector),
-                // Not read; bound as an alias of y_gradient because every argument needs a buffer.
-                false => passed.alias(2, vector),
-            },
-            x_gradient.argument(vector),
-            workspace.argument(vector),
-            shape.rows as u32,
-            epsilon,
-            shape.width / vector,
-            team,
-            is_passed,
-            dtypes.activation,
-            dtypes.weight,
-        );
-    }
+    launch!(client, kernels::rmsnorm_backward[CubeCount::new_1d(cubes as u32), team.cube_dim()], vector:
+        [x weight y_gradient (passed) x_gradient workspace],
+        shape.rows as u32, epsilon, shape.width / vector, team, is_passed, dtypes.activation, dtypes.weight)?;
     let limit = client.properties().hardware.max_units_per_cube as usize;
     let lanes = 1usize << (limit.min(1024) / SUM_COLUMNS).max(1).ilog2();
+    let dim = CubeDim::new_2d(SUM_COLUMNS as u32, lanes as u32);
+    let count = cube_count(client, shape.width.div_ceil(SUM_COLUMNS));
     // SAFETY: as above; the kernel stays within the rows of the workspace and `width`.
-    unsafe {
-        kernels::column_sums::launch_unchecked(
-            client,
-            cube_count(client, shape.width.div_ceil(SUM_COLUMNS)),
-            CubeDim::new_2d(SUM_COLUMNS as u32, lanes as u32),
-            workspace.argument(1),
-            weight_gradient.argument(1),
-            (cubes * team.rows) as u32,
-            shape.width as u32,
-            SUM_COLUMNS,
-            lanes,
-            dtypes.weight,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::column_sums[count, dim]: [workspace weight_gradient],
+        (cubes * team.rows) as u32, shape.width as u32, SUM_COLUMNS, lanes, dtypes.weight)
 }
 
 impl Shape {

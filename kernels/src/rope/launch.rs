@@ -27,10 +27,10 @@ pub fn turn(
     let table = Buffer::new(NAME, "table", table, angles, F32)?;
     let vector = vector_size(client, dtype, shape.head_dim, &[x, table, y]);
     if vector < 2 {
-        return Err(KernelError::Shape {
-            kernel: NAME,
-            reason: "x, y and the table must start at a whole pair".to_string(),
-        });
+        return Err(KernelError::Shape(
+            NAME,
+            "x, y and the table must start at a whole pair".to_string(),
+        ));
     }
     let head = shape.head_dim / vector;
     let (turned, stride, span) = match shape.layout {
@@ -43,31 +43,10 @@ pub fn turn(
     };
     let count = shape.batch * shape.seq * shape.turned * head;
     let (cubes, dim) = block.cubes(NAME, client, count)?;
+    let y = y.or_alias(!in_place, 0, vector);
     // SAFETY: the buffers hold what the shape says; `count` vectors spread by `turned` and `stride` stay within them.
-    unsafe {
-        rope_turn::launch_unchecked(
-            client,
-            cubes,
-            dim,
-            vector,
-            x.argument(vector),
-            table.argument(vector),
-            match in_place {
-                false => y.argument(vector),
-                true => y.alias(0, vector),
-            },
-            count as u32,
-            shape.seq as u32,
-            turned,
-            stride,
-            span,
-            head,
-            vector / 2,
-            inverse,
-            dtype,
-        );
-    }
-    Ok(())
+    launch!(client, rope_turn[cubes, dim], vector: [x table (y)],
+        count as u32, shape.seq as u32, turned, stride, span, head, vector / 2, inverse, dtype)
 }
 
 impl Shape {
@@ -83,9 +62,6 @@ impl Shape {
         } else {
             return Ok(elements);
         };
-        Err(KernelError::Shape {
-            kernel: NAME,
-            reason,
-        })
+        Err(KernelError::Shape(NAME, reason))
     }
 }

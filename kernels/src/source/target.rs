@@ -20,7 +20,7 @@ const MEMORY: u64 = 1 << 40;
 /// An architecture, and how many compute units a device of it has, on which default block sizes depend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    architecture: Arch,
+    pub(super) architecture: Arch,
     compute_units: Option<u32>,
 }
 
@@ -186,10 +186,6 @@ impl Target {
             .plane
             .insert(Plane::NonUniformControlFlow);
         properties
-    }
-
-    pub(super) fn architecture(&self) -> &Arch {
-        &self.architecture
     }
 }
 

@@ -54,7 +54,7 @@ impl Variant {
 
 fn fitting<T>(recorded: Result<T, SourceError>) -> Result<Option<T>, SourceError> {
     match recorded {
-        Err(SourceError::Kernel(KernelError::Block { .. })) => Ok(None),
+        Err(SourceError::Kernel(KernelError::Block(..))) => Ok(None),
         recorded => recorded.map(Some),
     }
 }

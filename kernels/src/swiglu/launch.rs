@@ -27,23 +27,8 @@ pub fn forward(
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors of each.
-    unsafe {
-        kernels::swiglu_forward::launch_unchecked(
-            client,
-            cubes,
-            dim,
-            vector,
-            gate,
-            up,
-            y.argument(vector),
-            (elements / vector) as u32,
-            vectors,
-            stride,
-            shift,
-            dtype,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::swiglu_forward[cubes, dim], vector: [(gate) (up) y],
+        (elements / vector) as u32, vectors, stride, shift, dtype)
 }
 
 /// Gradients of gate and up, into `gradient` in the form of `gate_up`, one launch; without it over gate and up.
@@ -62,11 +47,11 @@ pub fn backward(
     let gate_up = bind(gate_up, elements, dtype)?;
     let y_gradient = Buffer::new(NAME, "y_gradient", y_gradient, elements, dtype)?;
     if gradient.len() != gate_up.len() {
-        return Err(KernelError::Shape {
-            kernel: NAME,
-            reason: "gate and up are packed and their gradients separate, or the other way round"
+        return Err(KernelError::Shape(
+            NAME,
+            "gate and up are packed and their gradients separate, or the other way round"
                 .to_string(),
-        });
+        ));
     }
     let all = [&gate_up[..], &gradient, &[y_gradient]].concat();
     let vector = vector_size(client, dtype, shape.hidden, &all);
@@ -80,25 +65,9 @@ pub fn backward(
     let vectors = shape.hidden / vector;
     let (stride, shift) = rows(&gate_up, vectors);
     // SAFETY: the buffers hold what the shape says, and the kernel stays within `count` vectors of each.
-    unsafe {
-        kernels::swiglu_backward::launch_unchecked(
-            client,
-            cubes,
-            dim,
-            vector,
-            gate,
-            up,
-            y_gradient.argument(vector),
-            gate_gradient,
-            up_gradient,
-            (elements / vector) as u32,
-            vectors,
-            stride,
-            shift,
-            dtype,
-        );
-    }
-    Ok(())
+    launch!(client, kernels::swiglu_backward[cubes, dim], vector:
+        [(gate) (up) y_gradient (gate_gradient) (up_gradient)],
+        (elements / vector) as u32, vectors, stride, shift, dtype)
 }
 
 /// Gate and up in one buffer or in two.
@@ -119,13 +88,13 @@ fn bind(
             Buffer::new(NAME, "gate", gate, elements, dtype)?,
             Buffer::new(NAME, "up", up, elements, dtype)?,
         ]),
-        other => Err(KernelError::Shape {
-            kernel: NAME,
-            reason: format!(
+        other => Err(KernelError::Shape(
+            NAME,
+            format!(
                 "gate and up lie in one buffer or in two, not in {}",
                 other.len()
             ),
-        }),
+        )),
     }
 }
 

@@ -34,22 +34,6 @@ pub fn forward(
     let y = buffer("y", y, [rows, hidden])?;
     let (cubes, dim) = block.cubes(NAME, client, rows * hidden)?;
     // SAFETY: the buffers hold what the shape says, and the kernel stays within it.
-    unsafe {
-        swiglu_naive_forward::launch_unchecked(
-            client,
-            cubes,
-            dim,
-            x.argument(1),
-            gate_weight.argument(1),
-            up_weight.argument(1),
-            gate.argument(1),
-            up.argument(1),
-            y.argument(1),
-            (rows * hidden) as u32,
-            width as u32,
-            hidden as u32,
-            dtype,
-        );
-    }
-    Ok(())
+    launch!(client, swiglu_naive_forward[cubes, dim]: [x gate_weight up_weight gate up y],
+        (rows * hidden) as u32, width as u32, hidden as u32, dtype)
 }

@@ -98,13 +98,8 @@ fn phases(parts: &Parts, median: impl Fn(Metric) -> Option<f64>) -> Vec<Point> {
                 of_phase().map(|part| part.flops).sum(),
                 of_phase().map(|part| part.bytes).sum(),
             );
-            Point::new(
-                name,
-                Grain::Phase,
-                name != "optimizer",
-                work,
-                median(metric)?,
-            )
+            let (products, ms) = (name != "optimizer", median(metric)?);
+            Point::new(name, Grain::Phase, products, work, ms)
         })
         .collect()
 }
@@ -192,10 +187,7 @@ impl Group<'_> {
         // Each kernel is launched once a run of the pass, but the update may go over the parameters in several launches.
         let runs = match &*self.name {
             UPDATE => 1.0,
-            _ => launches
-                .iter()
-                .map(|(_, launches)| *launches)
-                .fold(0.0, f64::max),
+            _ => launches.iter().map(|(_, runs)| *runs).fold(0.0, f64::max),
         };
         Some((runs * work.flops, runs * work.bytes))
     }
@@ -216,18 +208,12 @@ impl Group<'_> {
             name if name.starts_with(UPDATE) || name.ends_with(self.pass()) => name.to_string(),
             name => format!("{name} {}", self.pass()),
         };
-        let ms = self
-            .kernels
-            .iter()
-            .filter_map(|kernel| kernel.device_ms_per_step)
-            .sum();
+        let times = self.kernels.iter();
+        let ms = times.filter_map(|kernel| kernel.device_ms_per_step).sum();
         let work = self.work(run, works, &launches)?;
         Some(Point {
             launches: Some(launches.iter().map(|(_, launches)| launches).sum()),
-            kernels: launches
-                .iter()
-                .map(|(name, _)| (*name).to_string())
-                .collect(),
+            kernels: launches.iter().map(|(name, _)| name.to_string()).collect(),
             ..Point::new(name, Grain::Kernel, is_product(&self.name), work, ms)?
         })
     }

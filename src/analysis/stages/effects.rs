@@ -115,12 +115,8 @@ impl Stages<'_> {
         metric: Metric,
         what: &str,
     ) -> Effect {
-        let time = RelativeTime::in_rounds(
-            &self.series(slow, metric),
-            &self.series(fast, metric),
-            self.confidence,
-            USUAL_MARGIN,
-        );
+        let [a, b] = [slow, fast].map(|target| self.series(target, metric));
+        let time = RelativeTime::in_rounds(&a, &b, self.confidence, USUAL_MARGIN);
         let text = |factor: &str| format!("{what} {factor} that of {fast}");
         relative(id, time, text)
     }
@@ -161,13 +157,10 @@ impl Stages<'_> {
             "the forward pass with the naive kernel takes",
         );
         let share = self.of("stage4").last().and_then(|run| {
-            Some(forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
+            Some(100.0 * forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
         });
         if let Some(share) = share {
-            effect.text += &format!(
-                "; the kernel takes {:.0} % of its device time",
-                100.0 * share
-            );
+            effect.text += &format!("; the kernel takes {share:.0} % of its device time");
         }
         effect
     }
@@ -189,11 +182,9 @@ impl Stages<'_> {
             .filter_map(|run| Some((run.measurements.series(Metric::TotalMs)?, part_sums(run)?)))
             .unzip();
         let time = RelativeTime::in_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
-        let shares = middle(&sums)
-            .zip(middle(&total))
-            .map(|(sum, total)| sum / total);
+        let shares = middle(&sums).zip(middle(&total));
         let text = |_: &str| {
-            let share = 100.0 * shares.unwrap_or_default();
+            let share = shares.map_or(0.0, |(sum, total)| 100.0 * (sum / total));
             format!("forward, backward and optimizer of stage3 add up to {share:.0} % of its step")
         };
         let mut effect = relative(EffectId::MissingTime, time, text);
@@ -216,11 +207,8 @@ impl Stages<'_> {
                 format!("; its loss goes from {first:.3} to {last:.3}")
             });
             let text = format!("{with} of {tensors} parameters of stage6 have a gradient{loss}");
-            Some((
-                tensors as f64 / with.max(1) as f64,
-                with * 2 < tensors,
-                text,
-            ))
+            let ratio = tensors as f64 / with.max(1) as f64;
+            Some((ratio, with * 2 < tensors, text))
         });
         exact(EffectId::NoGradients, judged)
     }

@@ -65,16 +65,9 @@ impl TunedTarget {
 
     /// How much faster the block sizes alone made it; none where another flag had a share in it.
     fn speedup_text(&self) -> Option<String> {
-        let [value, low, high] = self.speedup?;
+        let [value, low, high] = self.speedup?.map(factor);
         let alone = self.flags.iter().all(|flag| flag.starts_with(BLOCK_SIZE));
-        alone.then(|| {
-            format!(
-                ", which made a step {}x ({} to {}) as fast",
-                factor(value),
-                factor(low),
-                factor(high)
-            )
-        })
+        alone.then(|| format!(", which made a step {value}x ({low} to {high}) as fast"))
     }
 }
 
@@ -127,10 +120,8 @@ impl Tuned {
         if block_sizes.is_empty() {
             return None;
         }
-        let list: Vec<String> = block_sizes
-            .iter()
-            .map(|(kernel, size)| format!("{kernel}={size}"))
-            .collect();
+        let list = block_sizes.iter();
+        let list = itertools::join(list.map(|(kernel, size)| format!("{kernel}={size}")), ", ");
         let speedup = tuned
             .speedup_text()
             .filter(|_| block_sizes.len() == all)
@@ -138,8 +129,7 @@ impl Tuned {
         Some(TakenOver {
             block_sizes,
             note: format!(
-                "block sizes that `tune` found on this device: {}{speedup}; TINYLLAMA_TUNING=off takes the usual ones",
-                list.join(", ")
+                "block sizes that `tune` found on this device: {list}{speedup}; TINYLLAMA_TUNING=off takes the usual ones"
             ),
         })
     }

@@ -79,10 +79,8 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
         };
         measured.iter().find(|cell| cell.size == size)
     };
-    let lengths: BTreeSet<usize> = measured
-        .iter()
-        .map(|cell| cell.size.sequence_length)
-        .collect();
+    let lengths = measured.iter().map(|cell| cell.size.sequence_length);
+    let lengths: BTreeSet<usize> = lengths.collect();
     let mut found = Vec::new();
     for length in lengths {
         let stated = FIGURES.growth.time_by_batch.iter();
@@ -94,13 +92,8 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<Confronted> {
         {
             let what = format!("time from batch {small} to {large}, S {length}");
             let claimed = format!("{}x", factor(claimed_large / claimed_small));
-            found.push(times(
-                what,
-                scale,
-                claimed,
-                "A.2.2",
-                to.step_ms / from.step_ms,
-            ));
+            let ratio = to.step_ms / from.step_ms;
+            found.push(times(what, scale, claimed, "A.2.2", ratio));
         }
     }
     found
@@ -113,21 +106,13 @@ fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<Confronted> {
     };
     let slow = baseline.measured();
     let beside = |cell: &Measured| {
-        let Size {
-            sequence_length,
-            batch_size,
-        } = cell.size;
+        let (length, batch) = (cell.size.sequence_length, cell.size.batch_size);
         let slow = slow.iter().find(|slow| slow.size == cell.size)?;
         let mut stated = FIGURES.growth.v4_by_length.iter();
-        let (_, claimed) = stated.find(|(longest, _)| sequence_length <= *longest)?;
-        let what = format!("speed-up over v1, S {sequence_length}, batch {batch_size}");
-        Some(times(
-            what,
-            ultra,
-            claimed.clone(),
-            "V4 document",
-            slow.step_ms / cell.step_ms,
-        ))
+        let (_, claimed) = stated.find(|(longest, _)| length <= *longest)?;
+        let what = format!("speed-up over v1, S {length}, batch {batch}");
+        let ratio = slow.step_ms / cell.step_ms;
+        Some(times(what, ultra, claimed.clone(), "V4 document", ratio))
     };
     ultra.measured().into_iter().filter_map(beside).collect()
 }

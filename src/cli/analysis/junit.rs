@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::Result;
+use itertools::Itertools;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::analysis::regression::{Outcome, Verdict};
@@ -15,19 +16,11 @@ use crate::analysis::regression::{Outcome, Verdict};
 /// When the file cannot be written.
 pub fn write(path: &Path, outcomes: &[Outcome], strict: bool) -> Result<()> {
     let mut report = Report::new("tinyllama-tutor regress");
-    let mut targets: Vec<&str> = Vec::new();
-    for outcome in outcomes {
-        if !targets.contains(&outcome.target.as_str()) {
-            targets.push(&outcome.target);
-        }
-    }
-    for target in targets {
+    for target in outcomes.iter().map(|outcome| &outcome.target).unique() {
         let mut suite = TestSuite::new(target);
-        let cases = outcomes
-            .iter()
-            .filter(|outcome| outcome.target == target)
-            .map(|outcome| TestCase::new(outcome.figure.name(), status(outcome, strict)));
-        suite.add_test_cases(cases);
+        let cases = outcomes.iter().filter(|outcome| outcome.target == *target);
+        let case = |it: &Outcome| TestCase::new(it.figure.name(), status(it, strict));
+        suite.add_test_cases(cases.map(case));
         report.add_test_suite(suite);
     }
     report.serialize(BufWriter::new(File::create(path)?))?;

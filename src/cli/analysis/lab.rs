@@ -61,11 +61,7 @@ impl Lab {
     pub fn places(&self) -> Option<String> {
         let mut nodes: Vec<&str> = self.places.iter().map(|(node, _)| node.as_str()).collect();
         nodes.dedup();
-        let devices: BTreeSet<&str> = self
-            .places
-            .iter()
-            .map(|(_, device)| device.as_str())
-            .collect();
+        let devices: BTreeSet<&str> = self.places.iter().map(|(_, device)| &**device).collect();
         let devices: Vec<&str> = devices.into_iter().collect();
         (nodes.len() > 1).then(|| {
             let what = match &devices[..] {

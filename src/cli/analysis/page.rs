@@ -68,9 +68,10 @@ pub fn bar(share: f64, width: usize, glyph: char) -> String {
 
 /// `1 round`, `3 rounds`.
 pub fn range(values: &[f64]) -> Option<String> {
+    let values = values.iter().copied();
     let (least, most) = (
-        values.iter().copied().reduce(f64::min)?,
-        values.iter().copied().reduce(f64::max)?,
+        values.clone().reduce(f64::min)?,
+        values.clone().reduce(f64::max)?,
     );
     (values.len() > 1).then(|| format!("{least:.3} to {most:.3}"))
 }

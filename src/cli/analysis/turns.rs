@@ -33,11 +33,8 @@ impl Lab {
         let mut left_out = vec![false; variants.len()];
         let of = variants.len() * rounds;
         let turn = |run: usize| (run / variants.len() + run % variants.len()) % variants.len();
-        self.make_ahead(
-            &(0..of)
-                .map(|run| variants[turn(run)].clone())
-                .collect::<Vec<_>>(),
-        )?;
+        let ahead: Vec<Variant> = (0..of).map(|run| variants[turn(run)].clone()).collect();
+        self.make_ahead(&ahead)?;
         for run in 0..of {
             let at = turn(run);
             if left_out[at] {

@@ -1,13 +1,13 @@
 //! `benchmark gemm`: V4's products by the library it takes and by burn's own.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::analysis::relative::factor;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::cli::analysis::{Analysis, Answer, Page};
-use crate::device::{self, Backend, BackendChoice, CacheSettings, Tuning};
+use crate::device::{self, BackendChoice, CacheSettings, Tuning};
 use crate::run::spec::TrainingArgs;
 use crate::targets::v4::products::{ProductTable, ProductTimes};
 use crate::targets::v4::{self, products};
@@ -31,14 +31,10 @@ impl Analysis for GemmArgs {
         let burn = device::open(training.on.backend, training.on.device.as_deref())?;
         burn.require_dtype(options.operand_dtype)?;
         // The device burn has opened, not whatever V4 would choose.
-        let backend = match burn.backend {
-            Backend::Rocm => BackendChoice::Rocm,
-            Backend::Cuda => BackendChoice::Cuda,
-            Backend::Vulkan => BackendChoice::Vulkan,
-            Backend::Cpu => BackendChoice::Cpu,
-        };
+        let mut choices = BackendChoice::value_variants().iter().copied();
+        let same = choices.find(|choice| choice.backend() == Some(burn.backend));
         let options = Options {
-            backend,
+            backend: same.unwrap_or(options.backend),
             gemm: Gemm::Vendor,
             ..options
         };

@@ -143,10 +143,9 @@ fn markdown(page: &mut Page, table: &TextTable) {
     page.line(format_args!("| {} |", names.join(" | ")));
     page.line(format_args!("|{}", "---|".repeat(names.len())));
     for row in &table.rows {
-        let (launch, figures) = row
-            .split_first()
-            .map_or(("", &[][..]), |(first, rest)| (first, rest));
-        page.line(format_args!("| `{launch}` | {} |", figures.join(" | ")));
+        if let Some((launch, figures)) = row.split_first() {
+            page.line(format_args!("| `{launch}` | {} |", figures.join(" | ")));
+        }
     }
 }
 

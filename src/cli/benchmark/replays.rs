@@ -9,7 +9,7 @@ use crate::cli::analysis::{Analysis, Answer, Page, positive};
 use crate::model::Weights;
 use crate::run::spec::TrainingArgs;
 use crate::targets::v4::{self, Replays, Reshapes};
-use crate::train::{Data, EngineDevice, MatrixProducts, Options};
+use crate::train::{Data, EngineDevice, MatrixProducts};
 
 /// What may change on a device that others use as well: less than one captured step takes.
 const TOLERATED: u64 = 8 << 20;
@@ -44,21 +44,15 @@ impl Analysis for ReplaysArgs {
         let driver = device.driver("replaying a graph")?;
         let weights = Weights::small(&options.config, options.seed);
         let trainer = |capture: bool| {
-            let options = Options {
-                capture,
-                ..options.clone()
-            };
+            let mut options = options.clone();
+            options.capture = capture;
             device.trainer(&options, &weights)
         };
         let batch = Data::synthetic(&options.config, options.seed).next_batch();
         let mut replayed = trainer(true)?;
-        let replays = v4::replays(
-            &mut replayed,
-            &mut trainer(false)?,
-            (&batch.tokens, &batch.targets),
-            self.steps,
-            &mut announce("step", self.steps, 2000),
-        )?;
+        let (mut other, tokens) = (trainer(false)?, (&batch.tokens[..], &batch.targets[..]));
+        let mut progress = announce("step", self.steps, 2000);
+        let replays = v4::replays(&mut replayed, &mut other, tokens, self.steps, &mut progress)?;
         let free = || driver.device_memory().ok().map(|memory| memory.free);
         let mut progress = announce("shape", self.shapes, 10);
         let shapes = v4::reshapes(&mut replayed, self.shapes, true, &free, &mut progress)?;

@@ -68,12 +68,9 @@ impl Peer {
         let value: Value = serde_json::from_str(line).ok()?;
         let number = |name: &str| value.get(name).and_then(Value::as_f64);
         let words = ["peer", "cfg", "variant", "dtype"];
-        let name: Vec<&str> = words
-            .iter()
-            .filter_map(|word| value.get(*word)?.as_str())
-            .collect();
+        let name = words.iter().filter_map(|word| value.get(*word)?.as_str());
         Some(Peer {
-            name: name.join(" "),
+            name: itertools::join(name, " "),
             step_ms: number("step_ms").filter(|ms| ms.is_finite() && *ms > 0.0)?,
             samples_per_s: number("samples_s"),
             launches_per_step: number("kernels"),

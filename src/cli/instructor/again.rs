@@ -42,12 +42,9 @@ impl Instructor<'_> {
             let rates = runs.iter().filter_map(|run| run.summary.samples_per_s);
             median(&rates.collect::<Vec<_>>())
         };
-        let again = runs.iter().map(|runs| rate(runs));
-        let mut again: Vec<(&Rung, f64)> = rungs
-            .into_iter()
-            .zip(again)
-            .filter_map(|(rung, rate)| Some((rung, rate?)))
-            .collect();
+        let again = rungs.into_iter().zip(&runs);
+        let again = again.filter_map(|(rung, runs)| Some((rung, rate(runs)?)));
+        let mut again: Vec<(&Rung, f64)> = again.collect();
         again.sort_by(|a, b| b.1.total_cmp(&a.1));
         let text = (1..).zip(&again).map(|(place, (rung, rate))| {
             format!(
@@ -56,14 +53,10 @@ impl Instructor<'_> {
             )
         });
         let text: String = text.chain(lab.places()).collect();
-        let rows = again.iter();
-        let rows: Vec<_> = rows
-            .map(|(rung, rate)| json!({ "learner": rung.learner, "samples_per_s": rate, "rung": rung }))
-            .collect();
-        self.print(
-            &json!({ "complete": complete, "again": rows }),
-            text.trim_end(),
-        )?;
+        let row = |(rung, rate): &(&Rung, f64)| json!({ "learner": rung.learner, "samples_per_s": rate, "rung": rung });
+        let rows: Vec<_> = again.iter().map(row).collect();
+        let document = json!({ "complete": complete, "again": rows });
+        self.print(&document, text.trim_end())?;
         Ok(Exit::of(complete))
     }
 }

@@ -99,18 +99,13 @@ impl Instructor<'_> {
 }
 
 fn line(view: &LearnerView) -> String {
-    let position = view.position.as_ref();
-    format!(
-        "{:<16} {:<34} {:>7} {:>6} {:>5} {:>5.0} {:>9}  {}",
-        view.name,
-        position.map_or("not begun".into(), ToString::to_string),
-        format!("{}/{}", view.steps_finished, view.steps),
-        view.attempts,
-        view.hints,
-        view.minutes,
-        view.last_seen(),
-        view.remarks(true)
-    )
-    .trim_end()
-    .to_string()
+    let at = view.position.as_ref();
+    let at = at.map_or("not begun".into(), ToString::to_string);
+    let steps = format!("{}/{}", view.steps_finished, view.steps);
+    let (name, tries, hints, minutes) = (&view.name, view.attempts, view.hints, view.minutes);
+    let (last, remarks) = (view.last_seen(), view.remarks(true));
+    let line = format!(
+        "{name:<16} {at:<34} {steps:>7} {tries:>6} {hints:>5} {minutes:>5.0} {last:>9}  {remarks}"
+    );
+    line.trim_end().to_string()
 }

@@ -92,11 +92,8 @@ impl Instructor<'_> {
 
     fn by(&self) -> String {
         let user = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-        self.args
-            .by
-            .clone()
-            .or_else(|| user().ok())
-            .unwrap_or_else(|| "your instructor".into())
+        let by = self.args.by.clone().or_else(|| user().ok());
+        by.unwrap_or_else(|| "your instructor".into())
     }
 
     fn print(&self, value: &serde_json::Value, text: &str) -> Result<Exit> {
@@ -124,10 +121,8 @@ impl Instructor<'_> {
             return Ok(Exit::Usage);
         };
         let action = solve::solve(at, step, &mut |step| {
-            eprintln!(
-                "step {} of {}, loss {:.3}, {:.1} ms",
-                step.n, step.of, step.loss, step.total_ms
-            );
+            let (n, of, loss, ms) = (step.n, step.of, step.loss, step.total_ms);
+            eprintln!("step {n} of {of}, loss {loss:.3}, {ms:.1} ms");
         })?;
         self.order(learner, action)
     }

@@ -42,12 +42,8 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
             }
         }
     }
-    writeln!(
-        io::stdout(),
-        "{} code objects in {}",
-        written.len(),
-        folder.display()
-    )?;
+    let (count, folder) = (written.len(), folder.display());
+    writeln!(io::stdout(), "{count} code objects in {folder}")?;
     Ok(Exit::Ok)
 }
 

@@ -25,10 +25,9 @@ pub(super) fn show(args: &ArchArgs, targets: &[Target], selection: &Selection<'_
     for target in targets {
         refuse_cuda(target)?;
     }
-    let mut facts = if args.compile {
-        compile(targets, args.all)?
-    } else {
-        recorded(targets)?
+    let mut facts = match args.compile {
+        true => compile(targets, args.all)?,
+        false => recorded(targets)?,
     };
     if let Some(path) = &args.record {
         let text = serde_json::to_string_pretty(&facts)? + "\n";
@@ -63,20 +62,16 @@ fn recorded(targets: &[Target]) -> Result<Facts> {
     let mut facts = facts::recorded()?;
     let names: Vec<String> = targets.iter().map(Target::to_string).collect();
     for name in &names {
-        if !facts
-            .kernels
-            .iter()
-            .any(|kernel| kernel.architecture == *name)
-        {
+        let mut kernels = facts.kernels.iter();
+        if kernels.all(|kernel| kernel.architecture != *name) {
             bail!(UsageError(format!(
                 "no figures are recorded for {name}, only for {}; with clang installed, --compile finds them out",
                 ARCHITECTURES.join(", ")
             )));
         }
     }
-    facts
-        .kernels
-        .retain(|kernel| names.contains(&kernel.architecture));
+    let is_wanted = |kernel: &KernelFacts| names.contains(&kernel.architecture);
+    facts.kernels.retain(is_wanted);
     Ok(facts)
 }
 
@@ -90,10 +85,8 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
         let done = || {
             let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
             if progress {
-                eprint!(
-                    "\rcompiling for {target}: {finished} of {}",
-                    candidates.len()
-                );
+                let all = candidates.len();
+                eprint!("\rcompiling for {target}: {finished} of {all}");
             }
         };
         kernels.extend(facts::compile(&compiler, target, &candidates, &done)?);
@@ -102,7 +95,7 @@ fn compile(targets: &[Target], all: bool) -> Result<Facts> {
         }
     }
     Ok(Facts {
-        compiler: compiler.version().to_owned(),
+        compiler: compiler.version.to_owned(),
         kernels,
     })
 }

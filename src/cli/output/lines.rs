@@ -9,7 +9,7 @@ use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
 use crate::base::units::{grouped, human_bytes};
 use crate::train::EventSink;
-use crate::train::event::{Body, Event, Hello, Step};
+use crate::train::event::{Body, DataSource, Event, Hello, Step};
 
 /// None where nobody looks: a spinner in a log file is noise.
 pub fn spinner() -> Option<ProgressBar> {
@@ -61,10 +61,8 @@ impl<W: Write + Send> EventSink for Lines<W> {
         match &event.body {
             Body::Hello(hello) => self.print(&hello_text(hello)),
             Body::Phase(phase) => {
-                let eta = phase
-                    .eta_s
-                    .map(|s| format!(", about {s:.0} s left"))
-                    .unwrap_or_default();
+                let eta = phase.eta_s.map(|s| format!(", about {s:.0} s left"));
+                let eta = eta.unwrap_or_default();
                 self.progress.set_message(format!("{}{eta}", phase.message));
                 self.progress.tick();
                 self.home()
@@ -108,18 +106,14 @@ impl<W: Write + Send> EventSink for Lines<W> {
 
 fn hello_text(hello: &Hello) -> String {
     let config = &hello.config;
+    let (hidden, layers, ffn, vocabulary) =
+        (config.hidden, config.layers, config.ffn, config.vocabulary);
+    let (heads, kv_heads) = (config.heads, config.kv_heads);
+    let (parameters, tensors) = (grouped(hello.parameters), hello.parameter_tensors);
     let mut lines = vec![
         format!("{} on {} ({})", hello.target, hello.device, hello.backend),
         format!(
-            "  {} hidden, {} layers, {} heads, {} kv heads, ffn {}, vocabulary {}\n  {} parameters in {} tensors",
-            config.hidden,
-            config.layers,
-            config.heads,
-            config.kv_heads,
-            config.ffn,
-            config.vocabulary,
-            grouped(hello.parameters),
-            hello.parameter_tensors,
+            "  {hidden} hidden, {layers} layers, {heads} heads, {kv_heads} kv heads, ffn {ffn}, vocabulary {vocabulary}\n  {parameters} parameters in {tensors} tensors"
         ),
         format!(
             "  batch {} x {} tokens, {} steps to warm up (w) + {}, seed {}",
@@ -141,10 +135,10 @@ fn hello_text(hello: &Hello) -> String {
         )
     }));
     lines.push(match &hello.data {
-        crate::train::event::DataSource::Synthetic => {
+        DataSource::Synthetic => {
             "  data: one batch of random tokens, repeated: it can only be memorised".into()
         }
-        crate::train::event::DataSource::Text {
+        DataSource::Text {
             path,
             bytes,
             order_0_entropy,
@@ -171,10 +165,8 @@ fn columns(step: &Step) -> Vec<(&'static str, usize, String)> {
     }
     let launches = step.launches.map(|launches| launches.to_string());
     columns.extend(launches.map(|text| ("launches", 8, text)));
-    columns.extend(
-        step.bytes_in_use
-            .map(|bytes| ("memory", 10, human_bytes(bytes))),
-    );
+    let memory = step.bytes_in_use.map(human_bytes);
+    columns.extend(memory.map(|text| ("memory", 10, text)));
     columns
 }
 
@@ -187,13 +179,9 @@ fn step_header(step: &Step) -> String {
 }
 
 fn step_text(step: &Step) -> String {
-    let mut line = format!(
-        "{}{:>9} {:>8.4} {:>9.2}",
-        if step.measured { " " } else { "w" },
-        format!("{}/{}", step.n, step.of),
-        step.loss,
-        step.total_ms
-    );
+    let warmup = if step.measured { " " } else { "w" };
+    let (at, loss, ms) = (format!("{}/{}", step.n, step.of), step.loss, step.total_ms);
+    let mut line = format!("{warmup}{at:>9} {loss:>8.4} {ms:>9.2}");
     for (_, width, text) in columns(step) {
         line += &format!(" {text:>width$}");
     }

@@ -20,6 +20,8 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     let launches = number(summary.launches_per_step, "", 0);
     let losses = [summary.first_loss, summary.final_loss].map(|loss| number(loss, "", 4));
     let with_gradient = number(summary.parameters_with_gradient.map(|n| n as f64), "", 0);
+    let with_gradient = format!("{with_gradient} of {} tensors", summary.parameter_tensors);
+    let first_step = number(summary.first_step_ms, " ms, compiling included", 1);
     let steps = format!("{} counted of {}", summary.measured_steps, summary.steps);
     let rows = [
         ("steps", steps),
@@ -30,10 +32,7 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         ("forward", spread(summary.forward_ms)),
         ("backward", spread(summary.backward_ms)),
         ("optimizer", spread(summary.optimizer_ms)),
-        (
-            "first step",
-            number(summary.first_step_ms, " ms, compiling included", 1),
-        ),
+        ("first step", first_step),
         (
             "launches/step",
             match summary.captured_per_step.filter(|captured| *captured > 0.0) {
@@ -45,27 +44,22 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         ),
         ("most memory", most_memory(summary)),
         ("loss", losses.join(" to ")),
-        (
-            "with a gradient",
-            format!("{with_gradient} of {} tensors", summary.parameter_tensors),
-        ),
+        ("with a gradient", with_gradient),
     ];
     let repeatability = summary.repeatability.as_ref().map(|repeat| {
         let differ = format!(
             "differ by up to {:.1e} in the loss and {:.1e} in a gradient",
             repeat.loss_difference, repeat.gradient_difference
         );
-        let found = if repeat.identical {
-            "agree in every bit"
-        } else {
-            &differ
+        let found = match repeat.identical {
+            true => "agree in every bit",
+            false => &differ,
         };
         format!("{} repeats of a step {found}", repeat.repeats)
     });
-    let title = if summary.complete {
-        "\nSummary"
-    } else {
-        "\nSummary of what was done before the run ended"
+    let title = match summary.complete {
+        true => "\nSummary",
+        false => "\nSummary of what was done before the run ended",
     };
     let row = |(name, value): (&str, String)| format!("  {name:<18} {value}");
     let mut lines = vec![title.to_string()];
@@ -97,14 +91,9 @@ pub(super) fn summary_text(summary: &Summary) -> String {
 /// What is missing when a clock did not wait for the device.
 fn unsynchronised_text(summary: &Summary) -> String {
     let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
-    let parts: Option<f64> = [
-        summary.forward_ms,
-        summary.backward_ms,
-        summary.optimizer_ms,
-    ]
-    .into_iter()
-    .map(median)
-    .sum();
+    let (forward, backward) = (summary.forward_ms, summary.backward_ms);
+    let phases = [forward, backward, summary.optimizer_ms].map(median);
+    let parts: Option<f64> = phases.into_iter().sum();
     match (parts, median(summary.total_ms)) {
         (Some(parts), Some(total)) if parts < 0.9 * total => format!(
             "  the parts add up to {parts:.2} of {total:.2} ms: {:.2} ms ({:.0} %) of the step are in none of them,\n  \
@@ -120,11 +109,8 @@ fn unsynchronised_text(summary: &Summary) -> String {
 fn most_memory(summary: &Summary) -> String {
     match (summary.peak_bytes_in_use, summary.peak_bytes_reserved) {
         (Some(in_use), Some(reserved)) => {
-            format!(
-                "{} in use between phases, {} taken from the device",
-                human_bytes(in_use),
-                human_bytes(reserved)
-            )
+            let [in_use, reserved] = [in_use, reserved].map(human_bytes);
+            format!("{in_use} in use between phases, {reserved} taken from the device")
         }
         (Some(in_use), None) => format!("{} in use", human_bytes(in_use)),
         _ => match summary.process_peak_bytes {

@@ -12,13 +12,11 @@ const KERNELS_SHOWN: usize = 15;
 
 pub(super) fn kernels_text(kernels: &Kernels) -> String {
     let time = |ms| number_or_not(ms, 3);
+    let (steps, launches) = (kernels.steps, kernels.launches_per_step);
+    let [device, span] = [kernels.device_ms_per_step, kernels.span_ms_per_step].map(time);
     let mut lines = vec![
         format!(
-            "\nKernels, per step over {} profiled step(s): {:.0} launches,\n{} ms of device time, {} ms from first to last",
-            kernels.steps,
-            kernels.launches_per_step,
-            time(kernels.device_ms_per_step),
-            time(kernels.span_ms_per_step)
+            "\nKernels, per step over {steps} profiled step(s): {launches:.0} launches,\n{device} ms of device time, {span} ms from first to last"
         ),
         format!("  {:>12} {:>9}  {:<20} kernel", "ms", "launches", "part"),
     ];
@@ -26,33 +24,28 @@ pub(super) fn kernels_text(kernels: &Kernels) -> String {
         let fused = kernel.fused_operations.filter(|count| *count > 1.0);
         let fused = fused.map_or(String::new(), |count| format!(" ({count:.0} operations)"));
         // Both ends of a name tell kernels apart; the event stream has all of it.
-        let room = NAME.saturating_sub(fused.len());
+        let name = shortened(&kernel.name, NAME.saturating_sub(fused.len()));
+        let (ms, part) = (time(kernel.device_ms_per_step), &kernel.part);
+        let launches = kernel.launches_per_step;
         lines.push(format!(
-            "  {:>12} {:>9.1}  {:<20} {}{fused}",
-            time(kernel.device_ms_per_step),
-            kernel.launches_per_step,
-            kernel.part,
-            shortened(&kernel.name, room),
+            "  {ms:>12} {launches:>9.1}  {part:<20} {name}{fused}"
         ));
     }
-    if kernels.kernels.len() > KERNELS_SHOWN {
-        lines.push(format!(
-            "  … and {} more",
-            kernels.kernels.len() - KERNELS_SHOWN
-        ));
+    let more = kernels.kernels.len().saturating_sub(KERNELS_SHOWN);
+    if more > 0 {
+        lines.push(format!("  … and {more} more"));
     }
     lines.join("\n")
 }
 
 pub(super) fn parts_text(parts: &Parts) -> String {
     let achieved = parts.achieved_flops_per_s;
+    let achieved = or_not_reported(achieved.map(|rate| format!("{:.1} GFLOP/s", rate / 1e9)));
+    let (flops, bytes) = (parts.flops_per_step / 1e9, parts.bytes_per_step / 1e9);
     let mut lines = vec![
         format!(
-            "\nWork per step, {}:\n{:.3} GFLOP, {:.3} GB at least; achieved {}",
-            parts.source,
-            parts.flops_per_step / 1e9,
-            parts.bytes_per_step / 1e9,
-            or_not_reported(achieved.map(|rate| format!("{:.1} GFLOP/s", rate / 1e9))),
+            "\nWork per step, {}:\n{flops:.3} GFLOP, {bytes:.3} GB at least; achieved {achieved}",
+            parts.source
         ),
         format!(
             "  {:<20} {:>12} {:>12} {:>14} {:>12}",
@@ -60,13 +53,10 @@ pub(super) fn parts_text(parts: &Parts) -> String {
         ),
     ];
     for part in &parts.parts {
+        let (name, ms) = (&part.part, number_or_not(part.device_ms, 3));
+        let (flops, bytes, ratio) = (part.flops / 1e9, part.bytes / 1e9, part.flops / part.bytes);
         lines.push(format!(
-            "  {:<20} {:>12.4} {:>12.4} {:>14.1} {:>12}",
-            part.part,
-            part.flops / 1e9,
-            part.bytes / 1e9,
-            part.flops / part.bytes,
-            number_or_not(part.device_ms, 3),
+            "  {name:<20} {flops:>12.4} {bytes:>12.4} {ratio:>14.1} {ms:>12}"
         ));
     }
     lines.join("\n")

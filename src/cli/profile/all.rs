@@ -127,13 +127,8 @@ fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Res
     let mut text = String::new();
     for entry in index {
         let field = |name: &str| entry[name].as_str().unwrap_or_default();
-        writeln!(
-            text,
-            "{:<14} {:<10} {}",
-            field("state"),
-            field("name"),
-            field("shows")
-        )?;
+        let (state, name, shows) = (field("state"), field("name"), field("shows"));
+        writeln!(text, "{state:<14} {name:<10} {shows}")?;
         for remedy in entry["remedies"].as_array().into_iter().flatten() {
             let words = format!(
                 "{} {}",

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{Exit, ExportFormat, ViewArgs, print};
+use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::export;
 use crate::profiler::read::{Import, import as read};
@@ -18,15 +18,12 @@ use crate::profiler::show::report::report;
 use crate::run::finished::EVENTS;
 use crate::run::{FinishedRun, UsageError};
 
-pub fn import(
-    path: &Path,
-    view: &ViewArgs,
-    export: Option<(ExportFormat, PathBuf)>,
-) -> anyhow::Result<Exit> {
-    let parts = view.parts(&[path])?;
-    let import = read(path)?;
-    if let Some((format, to)) = &export {
-        write_export(&import, *format, to, view, &parts)?;
+pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
+    let view = &args.view;
+    let parts = view.parts(&[&args.path])?;
+    let import = read(&args.path)?;
+    if let Some((format, to)) = args.export.zip(args.to.as_ref()) {
+        write_export(&import, format, to, view, &parts)?;
     }
     match view.json {
         true => print::say(true, &document(&import, view, &parts), "")?,
@@ -96,13 +93,8 @@ const FILES_LISTED: usize = 40;
 pub fn text(import: &Import, view: &ViewArgs, parts: &Parts) -> anyhow::Result<String> {
     let mut text = String::new();
     for taken in import.taken.iter().take(FILES_LISTED) {
-        writeln!(
-            text,
-            "read  {}: {}, {} rows",
-            taken.path.display(),
-            taken.format,
-            taken.rows
-        )?;
+        let (path, format, rows) = (taken.path.display(), taken.format, taken.rows);
+        writeln!(text, "read  {path}: {format}, {rows} rows")?;
     }
     for passed in import.passed_over.iter().take(FILES_LISTED) {
         writeln!(text, "left  {}: {}", passed.path.display(), passed.reason)?;
@@ -165,7 +157,8 @@ fn write_export(
     Ok(())
 }
 
-pub fn compare(before: &Path, after: &Path, view: &ViewArgs) -> anyhow::Result<Exit> {
+pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let (before, after, view) = (args.before.as_path(), args.after.as_path(), &args.view);
     let parts = view.parts(&[before, after])?;
     let imports = [read(before)?, read(after)?];
     let [before, after] = &imports;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::outcome::outcome;
-use super::{Exit, LaunchArgs, print, tools};
+use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
 use crate::base::table::push_wrapped;
 use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
@@ -39,12 +39,8 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
 }
 
 /// Tables of a workload that is already there.
-pub fn analyze(
-    task: Task,
-    workload: PathBuf,
-    print_only: bool,
-    as_json: bool,
-) -> anyhow::Result<Exit> {
+pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
+    let (workload, as_json) = (&args.workload, args.json);
     if !workload.is_dir() {
         let problem = format!(
             "{} is no folder; name the workload that `profile rocprof-compute` made",
@@ -52,17 +48,22 @@ pub fn analyze(
         );
         return Err(UsageError(problem).into());
     }
+    let task = match args.dispatch {
+        Some(number) => Task::Dispatch(number),
+        None if args.list_stats => Task::ListStats,
+        None => Task::Analyze,
+    };
     let (installed, is_installed) = find_or_assume(Tool::RocprofCompute);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
         launcher: Vec::new(),
-        folder: workload,
+        folder: workload.clone(),
         name: String::new(),
         architecture: None,
     };
     let line = build(&request, &installed);
-    if print_only {
+    if args.print {
         return show(&line, &task, as_json);
     }
     if !is_installed {

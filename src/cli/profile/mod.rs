@@ -56,51 +56,57 @@ enum ProfileCommand {
         launch: LaunchArgs,
     },
     /// Tables of a workload folder that rocprof-compute made.
-    Analyze {
-        workload: PathBuf,
-        /// Only the kernels with their numbers.
-        #[arg(long)]
-        list_stats: bool,
-        /// Only this dispatch, by its number from --list-stats.
-        #[arg(long, conflicts_with = "list_stats")]
-        dispatch: Option<u64>,
-        #[arg(long)]
-        print: bool,
-        #[arg(long)]
-        json: bool,
-    },
+    Analyze(AnalyzeArgs),
     /// Why rocprof is gone, and what to say instead.
     Rocprof,
     /// Why rocprofv2 is gone, and what to say instead.
     Rocprofv2,
     /// Everything that is installed, one after the other, into one folder with an index.
-    All {
-        #[command(flatten)]
-        launch: LaunchArgs,
-    },
+    All(LaunchArgs),
     /// Reads a file or folder that a profiler wrote, here or elsewhere.
-    Import {
-        path: PathBuf,
-        #[command(flatten)]
-        view: ViewArgs,
-        /// Writes the profile for other programs, into the folder or file --to.
-        #[arg(long, value_enum, requires = "to")]
-        export: Option<ExportFormat>,
-        #[arg(long, value_name = "PATH", requires = "export")]
-        to: Option<PathBuf>,
-    },
+    Import(ImportArgs),
     /// Two profiles side by side: which kernels vanished, appeared or changed.
-    Compare {
-        before: PathBuf,
-        after: PathBuf,
-        #[command(flatten)]
-        view: ViewArgs,
-    },
+    Compare(CompareArgs),
     /// Which profilers are installed, and their versions.
     Tools {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+struct AnalyzeArgs {
+    workload: PathBuf,
+    /// Only the kernels with their numbers.
+    #[arg(long)]
+    list_stats: bool,
+    /// Only this dispatch, by its number from --list-stats.
+    #[arg(long, conflicts_with = "list_stats")]
+    dispatch: Option<u64>,
+    #[arg(long)]
+    print: bool,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ImportArgs {
+    path: PathBuf,
+    #[command(flatten)]
+    view: ViewArgs,
+    /// Writes the profile for other programs, into the folder or file --to.
+    #[arg(long, value_enum, requires = "to")]
+    export: Option<ExportFormat>,
+    #[arg(long, value_name = "PATH", requires = "export")]
+    to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct CompareArgs {
+    before: PathBuf,
+    after: PathBuf,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// How to run a target under a profiler.
@@ -178,8 +184,8 @@ enum ExportFormat {
     Perfetto,
 }
 
-pub fn run(args: ProfileArgs) -> anyhow::Result<Exit> {
-    match args.command {
+pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
+    match &args.command {
         ProfileCommand::Rocprofv3 {
             kind,
             counters,
@@ -187,41 +193,19 @@ pub fn run(args: ProfileArgs) -> anyhow::Result<Exit> {
             launch,
         } => {
             let task = match (kind, input) {
-                (Task::InputFile(_), Some(path)) => Task::InputFile(path),
-                (Task::Counters(_) | Task::InputFile(_), _) => Task::Counters(counters),
-                (task, _) => task,
+                (Task::InputFile(_), Some(path)) => Task::InputFile(path.clone()),
+                (Task::Counters(_) | Task::InputFile(_), _) => Task::Counters(counters.clone()),
+                (task, _) => task.clone(),
             };
-            launch::profile(task, &launch)
+            launch::profile(task, launch)
         }
         ProfileCommand::RocprofSys { kind, launch }
-        | ProfileCommand::RocprofCompute { kind, launch } => launch::profile(kind, &launch),
-        ProfileCommand::Analyze {
-            workload,
-            list_stats,
-            dispatch,
-            print,
-            json,
-        } => {
-            let task = match dispatch {
-                Some(number) => Task::Dispatch(number),
-                None if list_stats => Task::ListStats,
-                None => Task::Analyze,
-            };
-            launch::analyze(task, workload, print, json)
-        }
+        | ProfileCommand::RocprofCompute { kind, launch } => launch::profile(kind.clone(), launch),
+        ProfileCommand::Analyze(args) => launch::analyze(args),
         ProfileCommand::Rocprof | ProfileCommand::Rocprofv2 => tools::legacy(),
-        ProfileCommand::All { launch } => all::all(&launch),
-        ProfileCommand::Import {
-            path,
-            view,
-            export,
-            to,
-        } => import::import(&path, &view, export.zip(to)),
-        ProfileCommand::Compare {
-            before,
-            after,
-            view,
-        } => import::compare(&before, &after, &view),
-        ProfileCommand::Tools { json } => tools::list(json),
+        ProfileCommand::All(launch) => all::all(launch),
+        ProfileCommand::Import(args) => import::import(args),
+        ProfileCommand::Compare(args) => import::compare(args),
+        ProfileCommand::Tools { json } => tools::list(*json),
     }
 }

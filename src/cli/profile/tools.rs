@@ -61,9 +61,10 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
 pub fn legacy() -> anyhow::Result<Exit> {
     let mut text = String::new();
     push_wrapped(&mut text, WHY, print::width());
-    for step in MOVES {
-        writeln!(text, "\n  {}\n  {}", step.old, step.new)?;
-        push_wrapped(&mut text, step.differs, print::width());
+    for step in MOVES.lines() {
+        let columns: Vec<&str> = step.split(" | ").collect();
+        writeln!(text, "\n  {}", columns[..2].join("\n  "))?;
+        push_wrapped(&mut text, columns.get(2).unwrap_or(&""), print::width());
     }
     print::say(false, &json!(null), &text)
 }

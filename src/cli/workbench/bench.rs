@@ -12,7 +12,7 @@ use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, within};
 use crate::analysis::calibration::Calibration;
 use crate::base::device_facts::DeviceFacts;
 use crate::base::table::{Columns, TextTable};
-use crate::device::ceilings::{self, Level};
+use crate::device::ceilings::{self, Level, Measured};
 use crate::device::driver::Driver;
 use crate::run::{UsageError, folder};
 use crate::session::Event;
@@ -93,11 +93,8 @@ fn rivals(exercise: &Exercise, file: &File) -> Result<Vec<(String, File)>> {
     let others = [("naive", "naive.hip"), ("a solution", "solution.hip")];
     for (what, name) in others {
         if let Ok(text) = exercise.file(name) {
-            let file = File {
-                path: name.into(),
-                text: text.to_owned(),
-            };
-            files.push((what.to_owned(), file));
+            let (path, text) = (name.into(), text.to_owned());
+            files.push((what.to_owned(), File { path, text }));
         }
     }
     Ok(files)
@@ -108,73 +105,52 @@ fn reached(asked: &BenchArgs, driver: &Driver) -> Result<Option<Reached>> {
     let facts = DeviceFacts::from(driver.properties());
     let kept = folder::state_folder()
         .and_then(|root| Calibration::load(&root, &facts.backend, &facts.device));
+    let both = |reached: &Measured| {
+        Some(Reached {
+            bytes_per_s: reached.bytes_per_s(Level::Cold)?,
+            flops_per_s: reached.flops_per_s("f32", None)?,
+        })
+    };
     if let Ok(Some(kept)) = kept
-        && let (Some(bytes_per_s), Some(flops_per_s)) =
-            (kept.bytes_per_s(Level::Cold), kept.flops_per_s("f32", None))
+        && let Some(reached) = both(&kept)
     {
-        return Ok(Some(Reached {
-            bytes_per_s,
-            flops_per_s,
-        }));
+        return Ok(Some(reached));
     }
     eprintln!("measuring what this device reaches; `calibrate` keeps it ...");
-    let measured = ceilings::measure(
-        asked.device.backend,
-        asked.device.device.as_deref(),
-        &mut |_| {},
-    )?;
-    let copies = measured
-        .bandwidth
-        .iter()
-        .filter(|one| one.level == Level::Cold);
-    let bytes_per_s = copies.map(|one| one.bytes_per_s.median).reduce(f64::max);
-    let products = measured.compute.iter().filter(|one| one.dtype == "f32");
-    let flops_per_s = products.map(|one| one.flops_per_s.median).reduce(f64::max);
-    Ok(bytes_per_s
-        .zip(flops_per_s)
-        .map(|(bytes_per_s, flops_per_s)| Reached {
-            bytes_per_s,
-            flops_per_s,
-        }))
+    let (backend, device) = (asked.device.backend, asked.device.device.as_deref());
+    let measured = ceilings::measure(backend, device, &mut |_| {})?;
+    Ok(both(&measured))
 }
 
 fn show(exercise: &Exercise, device: &str, timed: &[Timed], notes: &[String]) {
-    let sizes: Vec<String> = exercise
-        .bench
-        .iter()
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    let mut table = Columns::of(
-        format!("{} on {device}, {}", exercise.name, sizes.join(", ")),
-        timed,
-    )
-    .left("kernel", |one| one.what.clone())
-    .right("ms", |one| format!("{:.4}", one.milliseconds))
-    .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
-    .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
-    .right("of ceiling", |one| {
-        one.of_ceiling.map_or("not reported".to_owned(), |share| {
-            format!("{:.0} %", share * 100.0)
+    let sizes = exercise.bench.iter();
+    let sizes = itertools::join(sizes.map(|(name, value)| format!("{name} {value}")), ", ");
+    let title = format!("{} on {device}, {sizes}", exercise.name);
+    let mut table = Columns::of(title, timed)
+        .left("kernel", |one| one.what.clone())
+        .right("ms", |one| format!("{:.4}", one.milliseconds))
+        .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
+        .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
+        .right("of ceiling", |one| {
+            one.of_ceiling.map_or("not reported".to_owned(), |share| {
+                format!("{:.0} %", share * 100.0)
+            })
         })
-    })
-    .right("registers", |one| {
-        one.registers.map(|count| count.to_string())
-    })
-    .left("yours is", |one| match (&one.ratio, one.finding) {
-        (Some(ratio), Some(finding)) => format!(
-            "{finding}, {:.2}x [{:.2}, {:.2}]",
-            ratio.value, ratio.low, ratio.high
-        ),
-        _ => String::new(),
-    })
-    .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
+        .right("registers", |one| {
+            one.registers.map(|count| count.to_string())
+        })
+        .left("yours is", |one| match (&one.ratio, one.finding) {
+            (Some(ratio), Some(finding)) => format!(
+                "{finding}, {:.2}x [{:.2}, {:.2}]",
+                ratio.value, ratio.low, ratio.high
+            ),
+            _ => String::new(),
+        })
+        .note("Time of yours over the other's, with its 95 % interval; kernels took turns.");
     for note in notes {
         table = table.note(note.clone());
     }
     print!("{}", TextTable::from(table).render(80));
-    println!(
-        "\n{}\n\n{}",
-        exercise.question.trim(),
-        exercise.answer.trim()
-    );
+    let (question, answer) = (exercise.question.trim(), exercise.answer.trim());
+    println!("\n{question}\n\n{answer}");
 }

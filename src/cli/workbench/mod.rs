@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::say::print_json;
+use super::say::{print_json, say_text};
 use super::session::SessionPlace;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
@@ -151,9 +151,8 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
     let session = args.place.find()?;
     match &args.command {
         WorkbenchCommand::List => {
-            let state = store::read_only(&session)
-                .map(|(state, _)| state)
-                .unwrap_or_default();
+            let state = store::read_only(&session).map(|(state, _)| state);
+            let state = state.unwrap_or_default();
             print::list(exercises()?, &state, args.json)
         }
         WorkbenchCommand::Start { exercise, to } => {
@@ -196,15 +195,9 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let exercise = find(exercise)?;
             let path = place::of(exercise, &session.workbench());
             let kept = place::reset(exercise, &path)?;
-            match args.json {
-                true => print_json(&json!({ "file": path, "kept": kept }))?,
-                false => println!(
-                    "{} begins anew; what it was is {}",
-                    path.display(),
-                    kept.display()
-                ),
-            }
-            Ok(Exit::Ok)
+            let (file, was) = (path.display(), kept.display());
+            let text = format!("{file} begins anew; what it was is {was}");
+            say_text(args.json, &json!({ "file": path, "kept": kept }), &text)
         }
     }
 }
@@ -216,11 +209,8 @@ impl WorkbenchArgs {
         let folder = self.place.find()?.workbench();
         let path = file.map_or_else(|| place::of(exercise, &folder), Path::to_owned);
         if !path.exists() {
-            let why = format!(
-                "{} is not there; `workbench start {}` writes it",
-                path.display(),
-                exercise.name
-            );
+            let (path, name) = (path.display(), &exercise.name);
+            let why = format!("{path} is not there; `workbench start {name}` writes it");
             return Err(UsageError(why).into());
         }
         Ok((exercise, path))
@@ -228,13 +218,10 @@ impl WorkbenchArgs {
 
     /// Keeps what happened in the learner's history, where the session is free.
     fn record(&self, event: Event) -> Option<String> {
-        let kept = self
-            .place
-            .find()
-            .and_then(Session::open)
-            .and_then(|mut session| session.record(event));
-        kept.err()
-            .map(|error| format!("not kept in the history: {error}"))
+        let session = self.place.find().and_then(Session::open);
+        let kept = session.and_then(|mut session| session.record(event));
+        let error = kept.err()?;
+        Some(format!("not kept in the history: {error}"))
     }
 }
 
@@ -269,10 +256,10 @@ fn check_once(
             print::facts(&mut out, facts.as_deref())?;
         }
         if checked.passed {
+            let name = &exercise.name;
             writeln!(
                 out,
-                "\nTo be answered by measuring (`workbench bench {}`):",
-                exercise.name
+                "\nTo be answered by measuring (`workbench bench {name}`):"
             )?;
             let mut wrapped = String::new();
             push_wrapped(&mut wrapped, &exercise.question, 80);
@@ -304,10 +291,8 @@ fn tried(
                 gpu::check(&driver, exercise, file)
             });
         }
-        let wave = asked
-            .wave
-            .as_ref()
-            .and_then(|wave| wave.parse::<u32>().ok());
+        let wave = asked.wave.as_ref();
+        let wave = wave.and_then(|wave| wave.parse::<u32>().ok());
         let waves = wave.map_or(WAVES.to_vec(), |wave| vec![wave]);
         check::check(exercise, file, &waves, &mut |words| {
             if !args.json {
@@ -358,12 +343,8 @@ fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
 
 /// How an exercise stands: attempts, and whether a check passed.
 fn standing(state: &State, exercise: &Exercise) -> (usize, bool, Option<f64>) {
-    let mine = || {
-        state
-            .kernels
-            .iter()
-            .filter(|attempt| attempt.exercise == exercise.name)
-    };
+    let all = || state.kernels.iter();
+    let mine = || all().filter(|attempt| attempt.exercise == exercise.name);
     let passed =
         mine().any(|attempt| matches!(attempt.did, KernelDid::Checked { passed: true, .. }));
     let times = mine().filter_map(|attempt| match attempt.did {

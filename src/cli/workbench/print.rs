@@ -7,9 +7,10 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::say::print_json;
+use super::super::say::{print_json, say_text};
 use super::standing;
 use crate::base::table::{Columns, TextTable, wrapped};
+use crate::base::units::number_or_not;
 use crate::compiled::facts::KernelFacts;
 use crate::session::State;
 use crate::workbench::Exercise;
@@ -53,20 +54,16 @@ pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit
 /// The task, and where the file is.
 pub fn start(exercise: &Exercise, path: &Path, is_new: bool) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{}. {}\n{}\n",
-        exercise.number, exercise.title, exercise.learns
-    )?;
+    let (number, title) = (exercise.number, &exercise.title);
+    writeln!(out, "{number}. {title}\n{}\n", exercise.learns)?;
     writeln!(out, "{}", exercise.text.trim_end())?;
     for launch in &exercise.launches {
         let head = wrapped(&exercise.signature(launch), 70).join("\n        ");
         writeln!(out, "\n    {head}")?;
     }
-    let state = if is_new {
-        "written"
-    } else {
-        "there already, left as it is"
+    let state = match is_new {
+        true => "written",
+        false => "there already, left as it is",
     };
     writeln!(out, "\nYour file ({state}): {}", path.display())?;
     writeln!(
@@ -104,11 +101,9 @@ pub fn hint(
             eprintln!("{}: {error}", counter.display());
         }
     }
-    match as_json {
-        true => print_json(&json!({ "number": number, "of": of, "hint": hint }))?,
-        false => println!("Hint {number} of {of}: {}", hint.trim()),
-    }
-    Ok(Exit::Ok)
+    let document = json!({ "number": number, "of": of, "hint": hint });
+    let text = format!("Hint {number} of {of}: {}", hint.trim());
+    say_text(as_json, &document, &text)
 }
 
 /// What a compiler says the kernels take.
@@ -127,9 +122,7 @@ pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> Result<()> 
         .right("SGPRs", |kernel| kernel.resources.sgprs.to_string())
         .right("LDS", |kernel| kernel.lds_bytes.to_string())
         .right("waves/SIMD", |kernel| {
-            kernel
-                .waves_per_simd()
-                .map_or("not reported".to_owned(), |waves| format!("{waves:.0}"))
+            number_or_not(kernel.waves_per_simd(), 0)
         })
         .right("spills", |kernel| kernel.resources.vgpr_spills.to_string());
     write!(out, "\n{}", TextTable::from(table).render(WIDTH))?;

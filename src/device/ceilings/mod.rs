@@ -17,7 +17,7 @@ use crate::base::named::named;
 use crate::base::statistics::Series;
 
 /// Everything measured on one device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     pub facts: DeviceFacts,
     pub compute: Vec<ComputeCeiling>,
@@ -144,6 +144,31 @@ pub fn measure(
 }
 
 impl Measured {
+    /// FLOP/s that `dtype` was seen to reach, by the faster of vector and matrix units unless one is asked for.
+    pub fn flops_per_s(&self, dtype: &str, unit: Option<Unit>) -> Option<f64> {
+        self.compute
+            .iter()
+            .filter(|ceiling| ceiling.dtype == dtype)
+            .filter(|ceiling| unit.is_none_or(|unit| ceiling.unit == unit))
+            .map(|ceiling| ceiling.flops_per_s.median)
+            .max_by(f64::total_cmp)
+    }
+
+    pub fn bytes_per_s(&self, level: Level) -> Option<f64> {
+        self.bandwidth
+            .iter()
+            .filter(|ceiling| ceiling.level == level)
+            .map(|ceiling| ceiling.bytes_per_s.median)
+            .max_by(f64::total_cmp)
+    }
+
+    /// Microseconds to hand over a kernel.
+    pub fn launch_us(&self) -> Option<f64> {
+        self.launch
+            .as_ref()
+            .map(|latency| latency.microseconds.median)
+    }
+
     fn new(facts: DeviceFacts) -> Self {
         Measured {
             facts,

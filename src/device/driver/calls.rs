@@ -1,17 +1,18 @@
 //! The driver's functions, the device they are for, and their failures by name.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
+use std::ops::Deref;
 use std::ptr;
 
 use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
-use super::loader::{self, SharedLibrary, call, check};
+use super::loader::{self, Function, SharedLibrary, Statuses};
 use super::{DriverError, Refusal, Result, Vendor};
 use crate::device::kfd;
 
 /// A vendor's driver, initialised.
 pub(super) struct Calls {
     pub vendor: Vendor,
-    pub common: DriverInterface,
+    common: DriverInterface,
     pub own: OwnInterface,
     /// What times a part of a graph, where the driver can.
     pub graph_clock: Option<GraphClock>,
@@ -24,6 +25,28 @@ pub(super) enum OwnInterface {
     Hip(HipInterface),
 }
 
+/// What both drivers have.
+impl Deref for Calls {
+    type Target = DriverInterface;
+
+    fn deref(&self) -> &DriverInterface {
+        &self.common
+    }
+}
+
+fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
+    type NameOf = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+    // SAFETY: as `cuda.h` has it. It gives a constant string, or null for a code it does not know.
+    unsafe {
+        let name_of: Function<NameOf> = library.function(&["cuGetErrorName"])?;
+        Ok(Statuses::new(Vendor::Nvidia, move |code| {
+            let mut name = ptr::null();
+            (name_of.call)(code, &mut name);
+            loader::text(name)
+        }))
+    }
+}
+
 impl Calls {
     /// Loads the driver of `vendor` and asks for its devices.
     pub fn load(vendor: Vendor) -> Result<Self> {
@@ -32,16 +55,20 @@ impl Calls {
             Vendor::Amd => &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
         };
         let library = SharedLibrary::load(vendor, names)?;
+        let statuses = match vendor {
+            Vendor::Nvidia => cuda_statuses(&library)?,
+            Vendor::Amd => Statuses::by(&library, &["hipGetErrorName"])?,
+        };
         let mut calls = Calls {
             vendor,
-            common: DriverInterface::load(vendor, &library)?,
-            graph_clock: GraphClock::load(vendor, &library).ok(),
+            common: DriverInterface::load(&library, &statuses)?,
+            graph_clock: GraphClock::load(&library, &statuses).ok(),
             own: match vendor {
                 Vendor::Nvidia => OwnInterface::Cuda(
-                    CudaInterface::load(vendor, &library)?,
-                    ExtendedLaunch::load(vendor, &library).ok(),
+                    CudaInterface::load(&library, &statuses)?,
+                    ExtendedLaunch::load(&library, &statuses).ok(),
                 ),
-                Vendor::Amd => OwnInterface::Hip(HipInterface::load(vendor, &library)?),
+                Vendor::Amd => OwnInterface::Hip(HipInterface::load(&library, &statuses)?),
             },
             count: 0,
         };
@@ -49,28 +76,13 @@ impl Calls {
         Ok(calls)
     }
 
-    pub fn check(&self, call: &'static str, code: c_int) -> Result<()> {
-        // SAFETY: both return a constant string, or null for a code they do not know.
-        check(self.vendor, call, code, |code| unsafe {
-            match &self.own {
-                OwnInterface::Cuda(cuda, _) => {
-                    let mut name = ptr::null();
-                    (cuda.error_name.call)(code, &mut name);
-                    loader::text(name)
-                }
-                OwnInterface::Hip(hip) => loader::text((hip.error_name.call)(code)),
-            }
-        })
-    }
-
     fn count_devices(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: a place for the answer.
-        let counted = unsafe {
-            call!(self, common.initialise(0))
-                .and_then(|()| call!(self, common.device_count(&mut count)))
-        };
-        match counted {
+        match unsafe {
+            self.initialise(0)
+                .and_then(|()| self.device_count(&mut count))
+        } {
             // Without a device both drivers fail here and do not count to zero.
             Err(error) if error.refusal() == Refusal::NoDevice => {}
             other => other?,
@@ -89,7 +101,7 @@ impl Calls {
             }),
             Ok(ordinal) if index < count => {
                 // SAFETY: a place for the answer.
-                unsafe { call!(self, common.device(&mut device, ordinal))? };
+                unsafe { self.common.device(&mut device, ordinal)? };
                 Ok(device)
             }
             _ => Err(DriverError::NoSuchDevice {
@@ -107,10 +119,10 @@ impl Calls {
             match &self.own {
                 OwnInterface::Cuda(cuda, _) => {
                     let mut context = ptr::null_mut();
-                    call!(self => cuda, retain_context(&mut context, device))?;
-                    call!(self => cuda, set_context(context))
+                    cuda.retain_context(&mut context, device)?;
+                    cuda.set_context(context)
                 }
-                OwnInterface::Hip(hip) => call!(self => hip, set_device(device)),
+                OwnInterface::Hip(hip) => hip.set_device(device),
             }
         }
     }

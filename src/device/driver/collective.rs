@@ -1,13 +1,13 @@
 //! NCCL and RCCL, which have one interface and the same names: sums over the GPUs of several processes.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
 use std::rc::Rc;
 
 use super::handle::{Shared, Work};
 use super::interface::Opaque;
-use super::loader::{self, SharedLibrary, call, check, interface};
+use super::loader::{SharedLibrary, Statuses, interface};
 use super::{Driver, Precision, Result, Slice, Stream, Vendor};
 
 interface! {
@@ -21,7 +21,6 @@ interface! {
         all_reduce(*const c_void, *mut c_void, usize, c_int, c_int, Opaque, Opaque) = "ncclAllReduce";
         start_group() = "ncclGroupStart";
         end_group() = "ncclGroupEnd";
-        error(c_int) -> *const c_char = "ncclGetErrorString";
     }
 }
 
@@ -51,38 +50,20 @@ impl UniqueId {
     }
 }
 
-/// The library, loaded.
-struct CollectiveLibrary {
-    vendor: Vendor,
-    interface: CollectiveInterface,
-}
-
 /// One rank's place among all. It belongs to the device that it was made with.
 pub struct Communicator {
-    library: CollectiveLibrary,
+    library: CollectiveInterface,
     handle: Opaque,
     shared: Rc<Shared>,
 }
 
-impl CollectiveLibrary {
-    fn load(vendor: Vendor) -> Result<Self> {
-        let names: &[&str] = match vendor {
-            Vendor::Nvidia => &["libnccl.so.2", "libnccl.so"],
-            Vendor::Amd => &["librccl.so.1", "librccl.so"],
-        };
-        let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
-        Ok(CollectiveLibrary {
-            vendor,
-            interface: CollectiveInterface::load(vendor, &library)?,
-        })
-    }
-
-    fn check(&self, call: &'static str, code: c_int) -> Result<()> {
-        // SAFETY: a constant string.
-        check(self.vendor, call, code, |code| unsafe {
-            loader::text((self.interface.error.call)(code))
-        })
-    }
+fn load(vendor: Vendor) -> Result<CollectiveInterface> {
+    let names: &[&str] = match vendor {
+        Vendor::Nvidia => &["libnccl.so.2", "libnccl.so"],
+        Vendor::Amd => &["librccl.so.1", "librccl.so"],
+    };
+    let library = SharedLibrary::load_also_from(vendor, names, &folders(vendor))?;
+    CollectiveInterface::load(&library, &Statuses::by(&library, &["ncclGetErrorString"])?)
 }
 
 /// Where it is beside toolkits and the loader's path: where `NCCL_PATH` or `RCCL_PATH` says, and where Python's package
@@ -125,10 +106,10 @@ impl Driver {
     /// # Errors
     /// That the library is missing, and where it was looked for; what it reports.
     pub fn unique_id(&self) -> Result<UniqueId> {
-        let library = CollectiveLibrary::load(self.properties().vendor)?;
+        let library = load(self.properties().vendor)?;
         let mut id = UniqueId([0; UniqueId::BYTES]);
         // SAFETY: a place for the answer.
-        unsafe { call!(library, interface.unique_id(&mut id))? };
+        unsafe { library.unique_id(&mut id)? };
         Ok(id)
     }
 
@@ -137,16 +118,11 @@ impl Driver {
     /// # Errors
     /// As for [`unique_id`](Self::unique_id).
     pub fn communicator(&self, id: &UniqueId, rank: usize, ranks: usize) -> Result<Communicator> {
-        let library = CollectiveLibrary::load(self.properties().vendor)?;
+        let library = load(self.properties().vendor)?;
         let number = |of: usize| c_int::try_from(of).unwrap_or(c_int::MAX);
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the handle; this device is the thread's current one.
-        unsafe {
-            call!(
-                library,
-                interface.join(&mut handle, number(ranks), *id, number(rank))
-            )?
-        };
+        unsafe { library.join(&mut handle, number(ranks), *id, number(rank))? };
         Ok(Communicator {
             library,
             handle,
@@ -169,16 +145,13 @@ impl Communicator {
         };
         // SAFETY: the ranges are as long as said; the rest is the caller's promise. A group that was begun is ended.
         let summed = unsafe {
-            call!(library, interface.start_group())?;
+            library.start_group()?;
             let summed = parts.iter().try_for_each(|part| {
                 let (place, count) = (part.address().0 as *mut c_void, part.bytes() / size);
-                let (comm, stream) = (self.handle, stream.handle());
-                call!(
-                    library,
-                    interface.all_reduce(place, place, count, kind, SUM, comm, stream)
-                )
+                let (comm, stream) = (self.handle, stream.handle);
+                library.all_reduce(place, place, count, kind, SUM, comm, stream)
             });
-            summed.and(call!(library, interface.end_group()))
+            summed.and(library.end_group())
         };
         stream.counted(Work::Transfer, summed)
     }
@@ -190,10 +163,10 @@ impl Communicator {
     pub fn check_late(&self) -> Result<()> {
         let mut late = 0;
         // SAFETY: a place for the answer.
-        unsafe { call!(self.library, interface.late_error(self.handle, &mut late))? };
+        unsafe { self.library.late_error(self.handle, &mut late)? };
         match late {
             0 | IN_PROGRESS => Ok(()),
-            late => self.library.check("ncclAllReduce", late),
+            late => self.library.statuses.check("ncclAllReduce", late),
         }
     }
 }
@@ -201,14 +174,14 @@ impl Communicator {
 impl Drop for Communicator {
     fn drop(&mut self) {
         // Where something went wrong the others may be gone, for whom leaving in order would wait.
-        let interface = &self.library.interface;
-        let leave = match self.check_late() {
-            Ok(()) => interface.leave,
-            Err(_) => interface.abort,
-        };
         // SAFETY: joined once and left only here.
-        let left = unsafe { (leave.call)(self.handle) };
-        self.shared.note(self.library.check(leave.name, left));
+        let left = unsafe {
+            match self.check_late() {
+                Ok(()) => self.library.leave(self.handle),
+                Err(_) => self.library.abort(self.handle),
+            }
+        };
+        self.shared.note(left);
     }
 }
 

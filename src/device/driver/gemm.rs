@@ -9,15 +9,18 @@ use std::rc::Rc;
 use super::handle::{Shared, Work};
 use super::matrices::Product;
 use super::{Address, Driver, DriverError, GraphContents, Result, Stream};
+use crate::base::named::named;
 
-/// In what the operands are stored and multiplied. Sums are f32 in all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Precision {
-    F32,
-    /// f32 in memory, rounded for the tensor cores to NVIDIA's TF32 or AMD's XF32 (10 bits of mantissa).
-    Tf32,
-    /// bf16 operands.
-    Bf16,
+named! {
+    /// In what the operands are stored and multiplied. Sums are f32 in all of them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Precision {
+        F32 = "f32",
+        /// f32 in memory, rounded for the tensor cores to NVIDIA's TF32 or AMD's XF32 (10 bits of mantissa).
+        Tf32 = "tf32",
+        /// bf16 operands.
+        Bf16 = "bf16",
+    }
 }
 
 /// In what `c` and `d` are stored.
@@ -177,29 +180,14 @@ impl OutputType {
     }
 }
 
-impl fmt::Display for Precision {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Precision::F32 => "f32",
-            Precision::Tf32 => "tf32",
-            Precision::Bf16 => "bf16",
-        })
-    }
-}
-
 impl fmt::Display for GemmSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = |operand: Operand| if operand.transposed { "T" } else { "" };
-        write!(
-            formatter,
-            "{} {}x{}x{} (a{} b{}",
-            self.precision,
-            self.m,
-            self.n,
-            self.k,
-            mark(self.a),
-            mark(self.b)
-        )?;
+        let (a, b) = (mark(self.a), mark(self.b));
+        let GemmSpec {
+            precision, m, n, k, ..
+        } = self;
+        write!(formatter, "{precision} {m}x{n}x{k} (a{a} b{b}")?;
         if self.batch > 1 {
             write!(formatter, ", {} times", self.batch)?;
         }
@@ -233,10 +221,12 @@ pub enum Selection {
 
 /// A matrix multiplication with its algorithm.
 pub struct GemmPlan {
-    spec: GemmSpec,
+    pub spec: GemmSpec,
     product: Product,
-    contents: GraphContents,
-    microseconds: Option<f32>,
+    /// What one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
+    pub contents: GraphContents,
+    /// The time of one run when the algorithm was chosen, operands in cache; `None` where nothing was measured.
+    pub measured_microseconds: Option<f32>,
     shared: Rc<Shared>,
 }
 
@@ -289,31 +279,17 @@ impl GemmPlan {
             spec,
             product,
             contents: GraphContents::default(),
-            microseconds: None,
+            measured_microseconds: None,
             shared: Rc::clone(&driver.shared),
         }
     }
 
-    pub(super) fn tried(self, contents: GraphContents, microseconds: Option<f32>) -> Self {
+    pub(super) fn tried(self, contents: GraphContents, measured_microseconds: Option<f32>) -> Self {
         GemmPlan {
             contents,
-            microseconds,
+            measured_microseconds,
             ..self
         }
-    }
-
-    pub fn spec(&self) -> &GemmSpec {
-        &self.spec
-    }
-
-    /// What one run puts into the stream: a kernel, and with a split sum (split-k) a second one or a fill.
-    pub fn contents(&self) -> GraphContents {
-        self.contents
-    }
-
-    /// The time of one run when the algorithm was chosen, operands in cache; `None` where nothing was measured.
-    pub fn measured_microseconds(&self) -> Option<f32> {
-        self.microseconds
     }
 
     /// Puts the multiplication into `stream`: `d = alpha * op(a) op(b) + beta * c`, where `c` may be `d`. A residual or a

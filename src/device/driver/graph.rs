@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use super::handle::{Shared, Work};
 use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
-use super::loader::call;
 use super::{DriverError, Result, Stream};
 
 /// Captured work, ready to be launched.
 pub struct Graph {
     executable: Opaque,
-    contents: GraphContents,
+    /// What one launch executes.
+    pub contents: GraphContents,
     shared: Rc<Shared>,
 }
 
@@ -52,18 +52,13 @@ impl Stream {
         self.refuse_while_capturing("a capture")?;
         let calls = &self.shared.calls;
         // SAFETY: the handle is ours.
-        unsafe {
-            call!(
-                calls,
-                common.begin_capture(self.handle(), CAPTURE_THIS_THREAD)
-            )?
-        };
+        unsafe { calls.begin_capture(self.handle, CAPTURE_THIS_THREAD)? };
         // Ends the capture on every way out, a panic in `work` included.
         let mut capture = Capturing {
             stream: self,
             running: true,
         };
-        self.capturing().set(true);
+        self.capturing.set(true);
         let done = work();
         let captured = capture.end();
         // The reason `work` gives is the better one: ending a broken capture only says that it was broken.
@@ -80,16 +75,11 @@ struct Capturing<'a> {
 impl Capturing<'_> {
     fn end(&mut self) -> Result<Captured> {
         self.running = false;
-        self.stream.capturing().set(false);
-        let shared = &self.stream.shared;
+        let (stream, shared) = (self.stream, &self.stream.shared);
+        stream.capturing.set(false);
         let mut handle: Opaque = ptr::null_mut();
         // SAFETY: this stream is being captured.
-        unsafe {
-            call!(
-                shared.calls,
-                common.end_capture(self.stream.handle(), &mut handle)
-            )?;
-        }
+        unsafe { shared.calls.end_capture(stream.handle, &mut handle)? };
         if handle.is_null() {
             return Err(DriverError::Invalid("a capture that gave no graph".into()));
         }
@@ -110,15 +100,10 @@ impl Drop for Capturing<'_> {
 
 impl Captured {
     fn executable(&self) -> Result<Graph> {
-        let contents = self.contents()?;
+        let (contents, calls) = (self.contents()?, &self.shared.calls);
         let mut executable: Opaque = ptr::null_mut();
         // SAFETY: the graph is ours and alive.
-        unsafe {
-            call!(
-                self.shared.calls,
-                common.instantiate(&mut executable, self.handle, 0)
-            )?
-        };
+        unsafe { calls.instantiate(&mut executable, self.handle, 0)? };
         Ok(Graph {
             executable,
             contents,
@@ -131,16 +116,10 @@ impl Captured {
         let mut count = 0;
         // SAFETY: the graph is ours and alive; first asked for the count only, then given room for as many.
         let nodes = unsafe {
-            call!(
-                calls,
-                common.graph_nodes(self.handle, ptr::null_mut(), &mut count)
-            )?;
+            calls.graph_nodes(self.handle, ptr::null_mut(), &mut count)?;
             let mut nodes: Vec<Opaque> = vec![ptr::null_mut(); count];
             if count > 0 {
-                call!(
-                    calls,
-                    common.graph_nodes(self.handle, nodes.as_mut_ptr(), &mut count)
-                )?;
+                calls.graph_nodes(self.handle, nodes.as_mut_ptr(), &mut count)?;
             }
             nodes.truncate(count);
             nodes
@@ -149,7 +128,7 @@ impl Captured {
         for node in nodes {
             let mut kind = -1;
             // SAFETY: a node of the graph, and a place for the answer.
-            unsafe { call!(calls, common.node_type(node, &mut kind))? };
+            unsafe { calls.node_type(node, &mut kind)? };
             match kind {
                 node_type::KERNEL => contents.kernels += 1,
                 node_type::COPY | node_type::FILL => contents.transfers += 1,
@@ -163,26 +142,21 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         // SAFETY: captured by this driver and destroyed only here; an executable made from it does not need it.
-        let destroyed = unsafe { call!(self.shared.calls, common.destroy_graph(self.handle)) };
+        let destroyed = unsafe { self.shared.calls.destroy_graph(self.handle) };
         self.shared.note(destroyed);
     }
 }
 
 impl Graph {
-    /// What one launch executes.
-    pub fn contents(&self) -> GraphContents {
-        self.contents
-    }
-
     /// Puts the graph into `stream`, as one launch.
     ///
     /// # Safety
     /// Everything its work uses is still alive.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
         stream.refuse_while_capturing("a graph within a graph")?;
-        let (calls, handle) = (&self.shared.calls, stream.handle());
+        let (calls, handle) = (&self.shared.calls, stream.handle);
         // SAFETY: the handles are ours; what the work uses is the caller's promise.
-        let launched = unsafe { call!(calls, common.launch_graph(self.executable, handle)) };
+        let launched = unsafe { calls.launch_graph(self.executable, handle) };
         stream.counted(Work::Graph, launched)
     }
 }
@@ -190,12 +164,7 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: instantiated by this driver and destroyed only here; drivers wait for a running launch by themselves.
-        let destroyed = unsafe {
-            call!(
-                self.shared.calls,
-                common.destroy_executable(self.executable)
-            )
-        };
+        let destroyed = unsafe { self.shared.calls.destroy_executable(self.executable) };
         self.shared.note(destroyed);
     }
 }

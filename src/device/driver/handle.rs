@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::cache::ModuleCache;
 use super::calls::Calls;
-use super::loader::call;
 use super::matrices::MatrixLibrary;
 use super::rtc::Compiler;
 use super::{DriverError, Properties, Result, Vendor};
@@ -134,7 +133,7 @@ impl Driver {
     pub fn device_memory(&self) -> Result<DeviceMemory> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: places for the answers.
-        unsafe { call!(self.shared.calls, common.memory(&mut free, &mut total))? };
+        unsafe { self.shared.calls.memory(&mut free, &mut total)? };
         Ok(DeviceMemory {
             free: free as u64,
             total: total as u64,

@@ -70,7 +70,6 @@ interface! {
         retain_context(*mut Opaque, c_int) = "cuDevicePrimaryCtxRetain";
         release_context(c_int) = "cuDevicePrimaryCtxRelease_v2";
         set_context(Opaque) = "cuCtxSetCurrent";
-        error_name(c_int, *mut *const c_char) = "cuGetErrorName";
         set_function_attribute(Opaque, c_int, c_int) = "cuFuncSetAttribute";
     }
 }
@@ -93,7 +92,6 @@ interface! {
     /// What only HIP has, or has with another signature.
     HipInterface {
         set_device(c_int) = "hipSetDevice";
-        error_name(c_int) -> *const c_char = "hipGetErrorName";
         device_properties(*mut HipProperties, c_int) = "hipGetDevicePropertiesR0600";
     }
 }

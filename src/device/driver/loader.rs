@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use libloading::Library;
 
@@ -12,6 +13,7 @@ use super::{DriverError, Result, Vendor};
 ///
 /// It is never unloaded: threads of the vendors' own may still be in it.
 pub(super) struct SharedLibrary {
+    vendor: Vendor,
     library: ManuallyDrop<Library>,
     pub found_as: PathBuf,
 }
@@ -46,6 +48,7 @@ impl SharedLibrary {
             match unsafe { Library::new(&candidate) } {
                 Ok(found) => {
                     return Ok(SharedLibrary {
+                        vendor,
                         library: ManuallyDrop::new(found),
                         found_as: candidate,
                     });
@@ -86,12 +89,8 @@ impl SharedLibrary {
     ///
     /// # Safety
     /// `F` is the function pointer type the library declares for it.
-    pub unsafe fn function<F: Copy>(
-        &self,
-        vendor: Vendor,
-        names: &[&'static str],
-    ) -> Result<Function<F>> {
-        let name = names[(vendor as usize).min(names.len() - 1)];
+    pub unsafe fn function<F: Copy>(&self, names: &[&'static str]) -> Result<Function<F>> {
+        let name = names[(self.vendor as usize).min(names.len() - 1)];
         // SAFETY: the type is the caller's promise. The pointer stays valid because the library is never unloaded.
         match unsafe { self.library.get::<F>(name.as_bytes()) } {
             Ok(symbol) => Ok(Function {
@@ -163,64 +162,90 @@ pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
     })
 }
 
+/// What a library's statuses mean.
+#[derive(Clone)]
+pub(super) struct Statuses {
+    vendor: Vendor,
+    name: Rc<dyn Fn(c_int) -> Option<String>>,
+}
+
+impl Statuses {
+    /// Those that `name` gives the library's own name of.
+    pub fn new(vendor: Vendor, name: impl Fn(c_int) -> Option<String> + 'static) -> Self {
+        let name = Rc::new(name);
+        Statuses { vendor, name }
+    }
+
+    /// Those that a function of `library`'s gives the text of, by its names as for [`SharedLibrary::function`].
+    pub fn by(library: &SharedLibrary, names: &[&'static str]) -> Result<Self> {
+        // SAFETY: all of them take a status and return a constant string, or null for a status they do not know.
+        unsafe {
+            let name: Function<unsafe extern "C" fn(c_int) -> *const c_char> =
+                library.function(names)?;
+            Ok(Statuses::new(library.vendor, move |code| {
+                text((name.call)(code))
+            }))
+        }
+    }
+
+    /// What `call` returned, as a result.
+    pub fn check(&self, call: &'static str, code: c_int) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        Err(DriverError::Call {
+            vendor: self.vendor,
+            call,
+            code,
+            name: (self.name)(code).unwrap_or_else(|| "unknown error".into()),
+            detail: None,
+        })
+    }
+}
+
 /// Declares a table of functions by their names: `"cuda" | "hip"` where both vendors have one of the same signature, one
-/// name where the library is of one vendor only. They return a status unless an arrow says otherwise.
+/// name where the library is of one vendor only. All return a status, which a method of the same name turns into a result.
 macro_rules! interface {
-    (@returned) => { std::ffi::c_int };
-    (@returned $result:ty) => { $result };
+    (@method $function:ident [$($name:ident: $type:ty,)*] [$($unused:ident)*]) => {
+        #[allow(dead_code, clippy::too_many_arguments, reason = "some are called by their pointer, and as the library has them")]
+        pub unsafe fn $function(&self, $($name: $type),*) -> $crate::device::driver::Result<()> {
+            // SAFETY: the caller's promise.
+            let status = unsafe { (self.$function.call)($($name),*) };
+            self.statuses.check(self.$function.name, status)
+        }
+    };
+    (@method $function:ident [$($named:tt)*] [$name:ident $($unused:ident)*] $type:ty $(, $types:ty)*) => {
+        $crate::device::driver::loader::interface!(
+            @method $function [$($named)* $name: $type,] [$($unused)*] $($types),*
+        );
+    };
     ($(#[$doc:meta])* $table:ident {
-        $($field:ident($($argument:ty),* $(,)?) $(-> $result:ty)? = $name:literal $(| $hip:literal)?;)+
+        $($function:ident($($argument:ty),* $(,)?) = $name:literal $(| $hip:literal)?;)+
     }) => {
         $(#[$doc])*
         pub(super) struct $table {
-            $(pub $field: $crate::device::driver::loader::Function<
-                unsafe extern "C" fn($($argument),*) -> $crate::device::driver::loader::interface!(@returned $($result)?)>,)+
+            pub statuses: $crate::device::driver::loader::Statuses,
+            $(pub $function: $crate::device::driver::loader::Function<
+                unsafe extern "C" fn($($argument),*) -> std::ffi::c_int>,)+
         }
 
         impl $table {
             pub fn load(
-                vendor: $crate::device::driver::Vendor,
                 library: &$crate::device::driver::loader::SharedLibrary,
+                statuses: &$crate::device::driver::loader::Statuses,
             ) -> $crate::device::driver::Result<Self> {
+                let statuses = statuses.clone();
                 // SAFETY: the signatures are those of the vendors' headers, which are named at the table.
-                unsafe { Ok($table { $($field: library.function(vendor, &[$name $(, $hip)?])?,)+ }) }
+                unsafe { Ok($table { statuses, $($function: library.function(&[$name $(, $hip)?])?,)+ }) }
             }
+
+            $($crate::device::driver::loader::interface!(
+                @method $function [] [a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc] $($argument),*
+            );)+
         }
     };
 }
 pub(super) use interface;
-
-/// Calls a function of a table and lets `owner` turn the status into a result. The table is a field of the owner's, or is
-/// named before the comma.
-macro_rules! call {
-    ($owner:expr, $table:ident.$function:ident($($argument:expr),* $(,)?)) => {
-        $crate::device::driver::loader::call!($owner => $owner.$table, $function($($argument),*))
-    };
-    ($owner:expr => $table:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        let function = $table.$function;
-        $owner.check(function.name, (function.call)($($argument),*))
-    }};
-}
-pub(super) use call;
-
-/// A status as a result. `name` gives the library's own name of a code.
-pub(super) fn check(
-    vendor: Vendor,
-    call: &'static str,
-    code: c_int,
-    name: impl FnOnce(c_int) -> Option<String>,
-) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    Err(DriverError::Call {
-        vendor,
-        call,
-        code,
-        name: name(code).unwrap_or_else(|| "unknown error".into()),
-        detail: None,
-    })
-}
 
 #[cfg(test)]
 mod tests {
@@ -246,7 +271,7 @@ mod tests {
         let library = SharedLibrary::load(Vendor::Nvidia, &["libc.so.6"]).unwrap();
         let names = ["cuNothing", "hipNothing"];
         // SAFETY: it is not called.
-        let error = unsafe { library.function::<unsafe extern "C" fn()>(Vendor::Nvidia, &names) };
+        let error = unsafe { library.function::<unsafe extern "C" fn()>(&names) };
         assert_eq!(
             error.err().unwrap().to_string(),
             "libc.so.6 has no function cuNothing: it is too old"

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
 use super::interface::Opaque;
-use super::loader::{Function, SharedLibrary, call, check, interface};
+use super::loader::{Function, SharedLibrary, Statuses, interface};
 use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};
 use super::{DriverError, Properties, Result, Stream, Vendor};
 
@@ -38,10 +38,6 @@ interface! {
 }
 
 interface! {
-    CudaVersion { version() -> usize = "cublasLtGetVersion"; }
-}
-
-interface! {
     HipVersion { version(Opaque, *mut c_int) = "hipblasLtGetVersion"; }
 }
 
@@ -58,7 +54,7 @@ const ALIGNMENT: u32 = 16;
 pub(super) struct LtLibrary {
     pub vendor: Vendor,
     interface: LtInterface,
-    numbers: Numbers,
+    numbers: &'static Numbers,
     name: String,
     /// For asking, and on CUDA for everything.
     handle: Option<LtHandle>,
@@ -101,7 +97,7 @@ macro_rules! create {
     ($library:expr, $create:ident($($argument:expr),*), $destroy:ident) => {{
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the handle.
-        unsafe { call!($library, interface.$create(&mut handle $(, $argument)*)) }.map(|()| Descriptor {
+        unsafe { $library.interface.$create(&mut handle $(, $argument)*) }.map(|()| Descriptor {
             handle,
             destroy: $library.interface.$destroy.call,
         })
@@ -118,13 +114,15 @@ impl LtLibrary {
             Vendor::Amd => &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
         };
         let library = SharedLibrary::load(vendor, names)?;
+        let numbers = match vendor {
+            Vendor::Nvidia => &CUBLAS,
+            Vendor::Amd => &HIPBLAS,
+        };
+        let statuses = Statuses::new(vendor, |status| numbers.status_name(status));
         let mut loaded = LtLibrary {
             vendor,
-            interface: LtInterface::load(vendor, &library)?,
-            numbers: match vendor {
-                Vendor::Nvidia => CUBLAS,
-                Vendor::Amd => HIPBLAS,
-            },
+            interface: LtInterface::load(&library, &statuses)?,
+            numbers,
             name: String::new(),
             handle: None,
         };
@@ -142,9 +140,12 @@ impl LtLibrary {
     fn read_name(&self, library: &SharedLibrary, handle: &LtHandle) -> Result<String> {
         match self.vendor {
             Vendor::Nvidia => {
-                let version = CudaVersion::load(self.vendor, library)?.version;
+                type Version = unsafe extern "C" fn() -> usize;
                 // SAFETY: it takes nothing.
-                let version = unsafe { (version.call)() };
+                let version = unsafe {
+                    let version: Function<Version> = library.function(&["cublasLtGetVersion"])?;
+                    (version.call)()
+                };
                 // Up to version 12 the factor was the smaller one.
                 let (major, rest) = match version {
                     0..100_000 => (version / 1000, version % 1000 * 100),
@@ -153,10 +154,10 @@ impl LtLibrary {
                 Ok(format!("cuBLASLt {major}.{}.{}", rest / 100, rest % 100))
             }
             Vendor::Amd => {
-                let table = HipVersion::load(self.vendor, library)?;
+                let table = HipVersion::load(library, &self.interface.statuses)?;
                 let mut number = 0;
                 // SAFETY: a place for the answer.
-                unsafe { call!(self => table, version(handle.handle, &mut number))? };
+                unsafe { table.version(handle.handle, &mut number)? };
                 let (major, minor, patch) = (number / 100_000, number / 100 % 1000, number % 100);
                 Ok(format!("hipBLASLt {major}.{minor}.{patch}"))
             }
@@ -170,9 +171,8 @@ impl LtLibrary {
 
     /// The library's own state.
     fn own(&self) -> Opaque {
-        self.handle
-            .as_ref()
-            .map_or(ptr::null_mut(), |handle| handle.handle)
+        let own = self.handle.as_ref();
+        own.map_or(ptr::null_mut(), |own| own.handle)
     }
 
     /// Up to `limit` ways to compute `spec` with at most `workspace` bytes, the library's favourite first.
@@ -206,7 +206,7 @@ impl LtLibrary {
         if self.is_unsupported(status) {
             return Ok(vec![]);
         }
-        self.check(algorithms.name, status)?;
+        self.interface.statuses.check(algorithms.name, status)?;
         let found = usize::try_from(found).unwrap_or(0).min(limit);
         let products = super::memory::bytes_of(&results)
             .chunks_exact(self.numbers.result_bytes)
@@ -247,36 +247,29 @@ impl LtLibrary {
                 product.workspace
             )));
         }
-        let Description {
-            product: what,
-            a,
-            b,
-            d,
-        } = &*product.description;
+        let layouts = &product.description;
+        let (a, b, d) = (layouts.a.handle, layouts.b.handle, layouts.d.handle);
         let GemmOperands { alpha, beta, .. } = operands;
         // SAFETY: descriptors and algorithm are alive and made for each other; the rest is the caller's promise. The
         // scalars are read before the call returns. Our operands are exchanged, as the module says.
         unsafe {
-            call!(
-                self,
-                interface.multiply(
-                    state.map_or(self.own(), |state| state.handle),
-                    what.handle,
-                    ptr::from_ref(alpha).cast(),
-                    operands.b.0,
-                    a.handle,
-                    operands.a.0,
-                    b.handle,
-                    ptr::from_ref(beta).cast(),
-                    operands.c.0,
-                    d.handle,
-                    operands.d.0,
-                    d.handle,
-                    product.algorithm.as_ptr().cast(),
-                    workspace,
-                    bytes,
-                    stream.handle(),
-                )
+            self.interface.multiply(
+                state.map_or(self.own(), |state| state.handle),
+                layouts.product.handle,
+                ptr::from_ref(alpha).cast(),
+                operands.b.0,
+                a,
+                operands.a.0,
+                b,
+                ptr::from_ref(beta).cast(),
+                operands.c.0,
+                d,
+                operands.d.0,
+                d,
+                product.algorithm.as_ptr().cast(),
+                workspace,
+                bytes,
+                stream.handle,
             )
         }
     }
@@ -308,10 +301,9 @@ impl LtLibrary {
         which: c_int,
         operand: Operand,
     ) -> Result<()> {
-        let operation = if operand.transposed {
-            self.numbers.operation_transposed
-        } else {
-            self.numbers.operation_plain
+        let operation = match operand.transposed {
+            true => self.numbers.operation_transposed,
+            false => self.numbers.operation_plain,
         };
         self.set(self.interface.set_product, product, which, &operation)
     }
@@ -325,12 +317,10 @@ impl LtLibrary {
         columns: usize,
         batch: usize,
     ) -> Result<Descriptor> {
-        let (stored_rows, stored_columns) = if operand.transposed {
-            (columns, rows)
-        } else {
-            (rows, columns)
+        let (rows, columns) = match operand.transposed {
+            true => (rows as u64, columns as u64),
+            false => (columns as u64, rows as u64),
         };
-        let (rows, columns) = (stored_columns as u64, stored_rows as u64);
         let leading = operand.row_stride as i64;
         let layout = create!(
             self,
@@ -374,7 +364,7 @@ impl LtLibrary {
                 size_of::<T>(),
             )
         };
-        self.check(set.name, status)
+        self.interface.statuses.check(set.name, status)
     }
 
     /// Whether the status says that there is no algorithm, which is an answer and no failure.
@@ -382,11 +372,5 @@ impl LtLibrary {
         self.numbers
             .status_name(status)
             .is_some_and(|name| name.ends_with("NOT_SUPPORTED") || name.ends_with("INVALID_VALUE"))
-    }
-
-    fn check(&self, call: &'static str, status: c_int) -> Result<()> {
-        check(self.vendor, call, status, |status| {
-            self.numbers.status_name(status)
-        })
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Numbers {
     status_names: &'static [(c_int, &'static str)],
 }
 
-pub(super) const CUBLAS: Numbers = Numbers {
+pub(super) static CUBLAS: Numbers = Numbers {
     operation_plain: 0,
     operation_transposed: 1,
     transpose_a: 3,
@@ -38,7 +38,7 @@ pub(super) const CUBLAS: Numbers = Numbers {
     status_names: CUBLAS_NAMES,
 };
 
-pub(super) const HIPBLAS: Numbers = Numbers {
+pub(super) static HIPBLAS: Numbers = Numbers {
     operation_plain: 111,
     operation_transposed: 112,
     transpose_a: 0,

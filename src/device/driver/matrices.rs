@@ -79,7 +79,7 @@ impl MatrixLibrary {
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self, product, stream.matrices()) {
+            match (self, product, &stream.matrices) {
                 (MatrixLibrary::Lt(library), Product::Lt(product), state) => {
                     let own = match state {
                         Some(StreamState::Lt(own)) => Some(own),

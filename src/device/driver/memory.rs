@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::handle::Shared;
 use super::interface::Opaque;
-use super::loader::call;
 use super::{Driver, DriverError, Result};
 
 /// A place in device memory, in bytes.
@@ -67,15 +66,15 @@ impl Slice {
     /// [`DriverError::Invalid`] where the range reaches past the end.
     pub fn slice(&self, offset: usize, bytes: usize) -> Result<Slice> {
         match offset.checked_add(bytes) {
-            Some(end) if end <= self.bytes => Ok(Slice {
-                address: self.address.offset(offset),
-                bytes,
-            }),
-            _ => Err(DriverError::Invalid(format!(
-                "bytes {offset}..{} of a buffer of {} bytes",
-                offset.saturating_add(bytes),
-                self.bytes
-            ))),
+            Some(end) if end <= self.bytes => {
+                let address = self.address.offset(offset);
+                Ok(Slice { address, bytes })
+            }
+            _ => {
+                let (end, all) = (offset.saturating_add(bytes), self.bytes);
+                let what = format!("bytes {offset}..{end} of a buffer of {all} bytes");
+                Err(DriverError::Invalid(what))
+            }
         }
     }
 }
@@ -97,7 +96,7 @@ impl Driver {
         }
         let mut address = 0;
         // SAFETY: a place for the address.
-        unsafe { call!(self.shared.calls, common.allocate(&mut address, bytes)) }
+        unsafe { self.shared.calls.allocate(&mut address, bytes) }
             .map_err(|error| error.during(|| asking_for(bytes)))?;
         let address = Address(address);
         self.shared.accounts.take_memory(bytes);
@@ -115,13 +114,8 @@ impl Driver {
             .ok_or_else(|| DriverError::Invalid(format!("{count} numbers of pinned memory")))?;
         let mut pointer: Opaque = ptr::null_mut();
         // SAFETY: a place for the address.
-        unsafe {
-            call!(
-                self.shared.calls,
-                common.allocate_pinned(&mut pointer, bytes, 0)
-            )
-        }
-        .map_err(|error| error.during(|| asking_for(bytes)))?;
+        unsafe { self.shared.calls.allocate_pinned(&mut pointer, bytes, 0) }
+            .map_err(|error| error.during(|| asking_for(bytes)))?;
         // SAFETY: the driver just gave these bytes to us.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
         self.shared.accounts.take_pinned(bytes);
@@ -160,7 +154,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: allocated by this driver and freed only here.
-        let freed = unsafe { call!(self.shared.calls, common.free(self.slice.address.0)) };
+        let freed = unsafe { self.shared.calls.free(self.slice.address.0) };
         self.shared.note(freed);
         self.shared.accounts.give_memory(self.slice.bytes);
     }
@@ -194,11 +188,9 @@ impl<T: Plain> Pinned<T> {
     /// [`DriverError::Invalid`] where there are more numbers than room.
     pub fn write(&mut self, numbers: &[T]) -> Result<()> {
         if numbers.len() > self.count {
-            return Err(DriverError::Invalid(format!(
-                "{} numbers for {} places of pinned memory",
-                numbers.len(),
-                self.count
-            )));
+            let (given, places) = (numbers.len(), self.count);
+            let what = format!("{given} numbers for {places} places of pinned memory");
+            return Err(DriverError::Invalid(what));
         }
         for (index, number) in numbers.iter().enumerate() {
             // SAFETY: within the count, as just checked.
@@ -215,7 +207,7 @@ impl<T: Plain> Pinned<T> {
 impl<T: Plain> Drop for Pinned<T> {
     fn drop(&mut self) {
         // SAFETY: allocated by this driver and freed only here.
-        let freed = unsafe { call!(self.shared.calls, common.free_pinned(self.pointer.cast())) };
+        let freed = unsafe { self.shared.calls.free_pinned(self.pointer.cast()) };
         self.shared.note(freed);
         self.shared.accounts.give_pinned(self.bytes());
     }

@@ -9,7 +9,6 @@ use super::handle::Shared;
 use super::interface::{
     LaunchAttribute, LaunchConfig, Opaque, PROGRAMMATIC_SERIALIZATION, function_attribute,
 };
-use super::loader::call;
 use super::{Address, Driver, DriverError, Result, Source};
 
 /// Code loaded on the device; unloaded with its last kernel.
@@ -29,7 +28,7 @@ struct Loaded {
 pub struct Kernel {
     function: Opaque,
     name: String,
-    attributes: KernelAttributes,
+    pub attributes: KernelAttributes,
     module: Rc<Loaded>,
 }
 
@@ -161,7 +160,7 @@ impl Driver {
         let mut handle: Opaque = ptr::null_mut();
         let code = code.as_ptr().cast();
         // SAFETY: the driver copies the code, whose length it reads from its header (or, for PTX, its final zero).
-        unsafe { call!(self.shared.calls, common.load_module(&mut handle, code))? };
+        unsafe { self.shared.calls.load_module(&mut handle, code)? };
         Ok(Module {
             loaded: Rc::new(Loaded {
                 handle,
@@ -180,23 +179,12 @@ impl Module {
             .map_err(|_| DriverError::Invalid("a kernel's name with a zero byte".into()))?;
         let mut function: Opaque = ptr::null_mut();
         // SAFETY, here and below: the module is loaded while `self.loaded` lives, which the kernel keeps.
-        unsafe {
-            call!(
-                calls,
-                common.function(&mut function, self.loaded.handle, c_name.as_ptr())
-            )
-        }
-        .map_err(|error| {
-            error.during(|| format!("kernel {name} of module {}", self.loaded.name))
-        })?;
+        unsafe { calls.function(&mut function, self.loaded.handle, c_name.as_ptr()) }.map_err(
+            |error| error.during(|| format!("kernel {name} of module {}", self.loaded.name)),
+        )?;
         let read = |attribute| -> Result<u32> {
             let mut value = 0;
-            unsafe {
-                call!(
-                    calls,
-                    common.function_attribute(&mut value, attribute, function)
-                )?
-            };
+            unsafe { calls.function_attribute(&mut value, attribute, function)? };
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let attributes = KernelAttributes {
@@ -219,18 +207,12 @@ impl Kernel {
         &self.name
     }
 
-    pub fn attributes(&self) -> KernelAttributes {
-        self.attributes
-    }
-
     /// Allows launches with up to `bytes` of dynamic shared memory, where that is more than the 48 KiB of CUDA's default.
     ///
     /// # Errors
     /// [`DriverError::Invalid`] where the device has less, with both figures.
     pub fn allow_shared(&self, bytes: usize) -> Result<()> {
-        let Shared {
-            calls, properties, ..
-        } = &*self.module.shared;
+        let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
         let most = properties.shared_per_block_most;
         let needed = bytes + self.attributes.static_shared_bytes;
         if needed > most {
@@ -246,7 +228,7 @@ impl Kernel {
         let attribute = function_attribute::MAX_DYNAMIC_SHARED;
         let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         // SAFETY: the function lives as long as its module, which we hold.
-        unsafe { call!(calls => cuda, set_function_attribute(self.function, attribute, bytes)) }
+        unsafe { cuda.set_function_attribute(self.function, attribute, bytes) }
     }
 
     /// Puts a launch into a stream.
@@ -259,9 +241,7 @@ impl Kernel {
         stream: Opaque,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        let Shared {
-            calls, properties, ..
-        } = &*self.module.shared;
+        let (calls, properties) = (&self.module.shared.calls, &self.module.shared.properties);
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(Argument::pointer).collect();
         let arguments = pointers.as_mut_ptr();
         let none = ptr::null_mut();
@@ -270,11 +250,8 @@ impl Kernel {
         // SAFETY: the structures live through the call; the rest is the caller's promise.
         unsafe {
             match (launch.mode, &calls.own) {
-                (LaunchMode::Cooperative, _) => call!(
-                    calls,
-                    common.launch_cooperative(
-                        function, gx, gy, gz, bx, by, bz, shared, stream, arguments
-                    )
+                (LaunchMode::Cooperative, _) => calls.launch_cooperative(
+                    function, gx, gy, gz, bx, by, bz, shared, stream, arguments,
                 ),
                 (LaunchMode::Overlapping, OwnInterface::Cuda(_, Some(extended)))
                     if properties.overlapping =>
@@ -292,13 +269,10 @@ impl Kernel {
                         attributes: &attribute,
                         attribute_count: 1,
                     };
-                    call!(calls => extended, launch(&config, function, arguments, none))
+                    extended.launch(&config, function, arguments, none)
                 }
-                (LaunchMode::Ordered | LaunchMode::Overlapping, _) => call!(
-                    calls,
-                    common.launch(
-                        function, gx, gy, gz, bx, by, bz, shared, stream, arguments, none
-                    )
+                (LaunchMode::Ordered | LaunchMode::Overlapping, _) => calls.launch(
+                    function, gx, gy, gz, bx, by, bz, shared, stream, arguments, none,
                 ),
             }
         }
@@ -308,7 +282,7 @@ impl Kernel {
 impl Drop for Loaded {
     fn drop(&mut self) {
         // SAFETY: loaded by this driver; the last of its kernels is gone.
-        let unloaded = unsafe { call!(self.shared.calls, common.unload_module(self.handle)) };
+        let unloaded = unsafe { self.shared.calls.unload_module(self.handle) };
         self.shared.note(unloaded);
     }
 }

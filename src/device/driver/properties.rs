@@ -1,29 +1,21 @@
 //! What a device is: the figures a schedule chooses its block sizes from.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt;
 use std::mem::MaybeUninit;
 
 use super::calls::{Calls, OwnInterface};
 use super::interface::HipProperties;
-use super::loader::call;
 use super::{DriverError, Result};
+use crate::base::named::named;
 
-/// Whose driver it is. Where both vendors' names or numbers stand beside each other, they stand in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Vendor {
-    /// CUDA.
-    Nvidia,
-    /// HIP.
-    Amd,
-}
-
-impl fmt::Display for Vendor {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Vendor::Nvidia => "CUDA",
-            Vendor::Amd => "HIP",
-        })
+named! {
+    /// Whose driver it is. Where both vendors' names or numbers stand beside each other, they stand in this order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Vendor {
+        /// CUDA.
+        Nvidia = "CUDA",
+        /// HIP.
+        Amd = "HIP",
     }
 }
 
@@ -101,12 +93,7 @@ impl Properties {
         let read = |attribute| -> Result<u32> {
             let mut value = 0;
             // SAFETY: a place for the answer.
-            unsafe {
-                call!(
-                    calls,
-                    common.device_attribute(&mut value, attribute, device)
-                )?
-            };
+            unsafe { calls.device_attribute(&mut value, attribute, device)? };
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let needed = |attribute: Attribute| read(attribute[calls.vendor as usize]);
@@ -176,7 +163,7 @@ pub fn inventory(vendor: Vendor) -> Result<Inventory> {
 fn version(calls: &Calls) -> Result<c_int> {
     let mut version = 0;
     // SAFETY: a place for the answer.
-    unsafe { call!(calls, common.version(&mut version))? };
+    unsafe { calls.version(&mut version)? };
     Ok(version)
 }
 
@@ -204,7 +191,7 @@ fn name(calls: &Calls, device: c_int) -> Result<String> {
     let mut name: [c_char; 256] = [0; 256];
     // SAFETY: as many bytes as said, of which the last stays zero.
     unsafe {
-        call!(calls, common.device_name(name.as_mut_ptr(), 255, device))?;
+        calls.device_name(name.as_mut_ptr(), 255, device)?;
         Ok(CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned())
     }
 }
@@ -212,7 +199,7 @@ fn name(calls: &Calls, device: c_int) -> Result<String> {
 fn total_memory(calls: &Calls, device: c_int) -> Result<u64> {
     let mut bytes = 0;
     // SAFETY: a place for the answer.
-    unsafe { call!(calls, common.device_memory(&mut bytes, device))? };
+    unsafe { calls.device_memory(&mut bytes, device)? };
     Ok(bytes as u64)
 }
 
@@ -224,7 +211,7 @@ fn hip_arch(calls: &Calls, device: c_int) -> Result<String> {
     let mut properties = MaybeUninit::<HipProperties>::zeroed();
     // SAFETY: room for more than the structure; all-zero bytes are valid for it.
     let properties = unsafe {
-        call!(calls => hip, device_properties(properties.as_mut_ptr(), device))?;
+        hip.device_properties(properties.as_mut_ptr(), device)?;
         properties.assume_init()
     };
     let arch = String::from_utf8_lossy(&properties.arch);

@@ -1,11 +1,11 @@
 //! rocBLAS, for AMD GPUs that hipBLASLt does not serve. It chooses the algorithm itself and has no TF32.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::gemm::{GemmOperands, GemmSpec, Operand, OutputType, Precision};
 use super::interface::Opaque;
-use super::loader::{self, SharedLibrary, call, check, interface};
+use super::loader::{SharedLibrary, Statuses, interface};
 use super::{DriverError, Result, Stream, Vendor};
 
 interface! {
@@ -15,7 +15,6 @@ interface! {
         destroy(Opaque) = "rocblas_destroy_handle";
         set_stream(Opaque, Opaque) = "rocblas_set_stream";
         set_workspace(Opaque, u64, usize) = "rocblas_set_workspace";
-        status_text(c_int) -> *const c_char = "rocblas_status_to_string";
         multiply(
             Opaque, c_int, c_int, i32, i32, i32,
             *const c_void, u64, c_int, i32, i64, u64, c_int, i32, i64,
@@ -41,13 +40,14 @@ impl RocBlas {
     pub fn load() -> Result<Self> {
         let names = ["librocblas.so", "librocblas.so.5", "librocblas.so.4"];
         let library = SharedLibrary::load(Vendor::Amd, &names)?;
+        let statuses = Statuses::by(&library, &["rocblas_status_to_string"])?;
         let mut blas = RocBlas {
-            interface: RocBlasInterface::load(Vendor::Amd, &library)?,
+            interface: RocBlasInterface::load(&library, &statuses)?,
             handle: ptr::null_mut(),
         };
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the handle.
-        unsafe { call!(blas, interface.create(&mut handle))? };
+        unsafe { blas.interface.create(&mut handle)? };
         blas.handle = handle;
         Ok(blas)
     }
@@ -84,50 +84,40 @@ impl RocBlas {
         let handle = self.handle;
         // SAFETY: the handle is ours; the operands are the caller's promise, exchanged as `gemm` says.
         unsafe {
-            call!(self, interface.set_stream(handle, stream.handle()))?;
-            call!(self, interface.set_workspace(handle, workspace, bytes))?;
-            call!(
-                self,
-                interface.multiply(
-                    handle,
-                    operation(*b),
-                    operation(*a),
-                    n,
-                    m,
-                    k,
-                    alpha,
-                    operands.b.0,
-                    input,
-                    row_b,
-                    batch_b,
-                    operands.a.0,
-                    input,
-                    row_a,
-                    batch_a,
-                    beta,
-                    operands.c.0,
-                    output,
-                    row_d,
-                    batch_d,
-                    operands.d.0,
-                    output,
-                    row_d,
-                    batch_d,
-                    batch,
-                    TYPE_F32,
-                    STANDARD_ALGORITHM,
-                    0,
-                    0,
-                )
+            self.interface.set_stream(handle, stream.handle)?;
+            self.interface.set_workspace(handle, workspace, bytes)?;
+            self.interface.multiply(
+                handle,
+                operation(*b),
+                operation(*a),
+                n,
+                m,
+                k,
+                alpha,
+                operands.b.0,
+                input,
+                row_b,
+                batch_b,
+                operands.a.0,
+                input,
+                row_a,
+                batch_a,
+                beta,
+                operands.c.0,
+                output,
+                row_d,
+                batch_d,
+                operands.d.0,
+                output,
+                row_d,
+                batch_d,
+                batch,
+                TYPE_F32,
+                STANDARD_ALGORITHM,
+                0,
+                0,
             )
         }
-    }
-
-    fn check(&self, call: &'static str, status: c_int) -> Result<()> {
-        // SAFETY: the library returns a constant string for any status.
-        check(Vendor::Amd, call, status, |status| unsafe {
-            loader::text((self.interface.status_text.call)(status))
-        })
     }
 }
 

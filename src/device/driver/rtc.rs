@@ -6,14 +6,13 @@ use std::ptr;
 
 use super::compile::CompileRequest;
 use super::interface::Opaque;
-use super::loader::{self, Function, SharedLibrary, call, check, interface};
+use super::loader::{self, Function, SharedLibrary, Statuses, interface};
 use super::{DriverError, Properties, Result, Vendor};
 
 interface! {
     /// Signatures from `nvrtc.h` 13.5 and `hip/hiprtc.h`.
     CompilerInterface {
         version(*mut c_int, *mut c_int) = "nvrtcVersion" | "hiprtcVersion";
-        error_text(c_int) -> *const c_char = "nvrtcGetErrorString" | "hiprtcGetErrorString";
         create(*mut Opaque, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char)
             = "nvrtcCreateProgram" | "hiprtcCreateProgram";
         destroy(*mut Opaque) = "nvrtcDestroyProgram" | "hiprtcDestroyProgram";
@@ -62,13 +61,15 @@ impl Compiler {
             Vendor::Amd => &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"],
         };
         let library = SharedLibrary::load(vendor, names)?;
-        let interface = CompilerInterface::load(vendor, &library)?;
+        let statuses = ["nvrtcGetErrorString", "hiprtcGetErrorString"];
+        let statuses = Statuses::by(&library, &statuses)?;
+        let interface = CompilerInterface::load(&library, &statuses)?;
         let file = library.file(interface.version);
         Ok(Compiler {
             vendor,
             interface,
             cuda: match vendor {
-                Vendor::Nvidia => Some(CudaCompiler::load(vendor, &library)?),
+                Vendor::Nvidia => Some(CudaCompiler::load(&library, &statuses)?),
                 Vendor::Amd => None,
             },
             include_folders: include_folders(vendor, file.as_deref()),
@@ -79,7 +80,7 @@ impl Compiler {
     pub fn version(&self) -> Result<String> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: two places for two numbers.
-        unsafe { call!(self, interface.version(&mut major, &mut minor))? };
+        unsafe { self.interface.version(&mut major, &mut minor)? };
         let name = match self.vendor {
             Vendor::Nvidia => "nvrtc",
             Vendor::Amd => "hiprtc",
@@ -115,16 +116,11 @@ impl Compiler {
     fn program(&self, request: &CompileRequest) -> Result<Program<'_>> {
         let text = c_string(&request.text, "the source")?;
         let name = c_string(&request.name, "the source's name")?;
-        let (text, name) = (text.as_ptr(), name.as_ptr());
+        let (text, name, interface) = (text.as_ptr(), name.as_ptr(), &self.interface);
         let mut handle = ptr::null_mut();
         let none = ptr::null();
         // SAFETY: both strings live until the call has copied them.
-        unsafe {
-            call!(
-                self,
-                interface.create(&mut handle, text, name, 0, none, none)
-            )?
-        };
+        unsafe { interface.create(&mut handle, text, name, 0, none, none)? };
         Ok(Program {
             handle,
             compiler: self,
@@ -142,9 +138,9 @@ impl Compiler {
         let mut count = 0;
         // SAFETY: a place for a number, then one for each of that many.
         let known = unsafe {
-            call!(self => cuda, arch_count(&mut count))?;
+            cuda.arch_count(&mut count)?;
             let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
-            call!(self => cuda, archs(known.as_mut_ptr()))?;
+            cuda.archs(known.as_mut_ptr())?;
             known
         };
         if known.contains(&wanted) {
@@ -152,13 +148,6 @@ impl Compiler {
         }
         let newest = known.into_iter().filter(|known| *known < wanted).max();
         Ok(newest.map(|arch| format!("compute_{arch}")))
-    }
-
-    fn check(&self, call: &'static str, code: c_int) -> Result<()> {
-        // SAFETY: the library returns a constant string for any code.
-        check(self.vendor, call, code, |code| unsafe {
-            loader::text((self.interface.error_text.call)(code))
-        })
     }
 }
 
@@ -171,14 +160,9 @@ impl Program<'_> {
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(pointers.len())
             .map_err(|_| DriverError::Invalid("too many compiler options".into()))?;
-        let compiler = self.compiler;
+        let interface = &self.compiler.interface;
         // SAFETY: as many pointers as said, each to a string that lives through the call.
-        let compiled = unsafe {
-            call!(
-                compiler,
-                interface.compile(self.handle, count, pointers.as_ptr())
-            )
-        };
+        let compiled = unsafe { interface.compile(self.handle, count, pointers.as_ptr()) };
         let Err(refused) = compiled else {
             return Ok(());
         };
@@ -202,14 +186,14 @@ impl Program<'_> {
 
     /// Bytes that come as a size and then a copy.
     fn read(&self, size: Function<CodeSize>, copy: Function<Code>) -> Result<Vec<u8>> {
-        let compiler = self.compiler;
+        let statuses = &self.compiler.interface.statuses;
         let mut bytes = 0;
         // SAFETY: a place for the size, then as many bytes as it says.
         unsafe {
-            compiler.check(size.name, (size.call)(self.handle, &mut bytes))?;
+            statuses.check(size.name, (size.call)(self.handle, &mut bytes))?;
             let mut buffer = vec![0_u8; bytes];
             let place = buffer.as_mut_ptr().cast();
-            compiler.check(copy.name, (copy.call)(self.handle, place))?;
+            statuses.check(copy.name, (copy.call)(self.handle, place))?;
             Ok(buffer)
         }
     }

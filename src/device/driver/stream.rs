@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use super::handle::{Shared, Work};
 use super::interface::{EACH_REPLAY, MOST_URGENT, NON_BLOCKING, Opaque, WITHOUT_TIMING};
-use super::loader::call;
 use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
 use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
@@ -17,12 +16,12 @@ use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Resul
 /// It owns the scratch memory of the matrix library, because two multiplications at once must not share any.
 /// Dropping it waits for its work.
 pub struct Stream {
-    handle: Opaque,
+    pub(super) handle: Opaque,
     workspace: Option<Buffer>,
     /// The matrix library's own for this stream, where it keeps one.
-    matrices: Option<StreamState>,
+    pub(super) matrices: Option<StreamState>,
     /// Whether work is captured instead of executed. A stream joins a capture by waiting for an event of one.
-    capturing: Rc<Cell<bool>>,
+    pub(super) capturing: Rc<Cell<bool>>,
     joined: RefCell<Option<Rc<Cell<bool>>>>,
     pub(super) shared: Rc<Shared>,
 }
@@ -41,25 +40,15 @@ impl Driver {
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
         let mut handle: Opaque = ptr::null_mut();
         // SAFETY: a place for the handle.
-        unsafe {
-            call!(
-                self.shared.calls,
-                common.create_stream(&mut handle, NON_BLOCKING)
-            )?
-        };
+        unsafe { self.shared.calls.create_stream(&mut handle, NON_BLOCKING)? };
         self.stream_of(handle, workspace)
     }
 
     /// Opens a stream whose kernels take their place before those of others that wait.
     pub fn urgent_stream(&self) -> Result<Stream> {
-        let mut handle: Opaque = ptr::null_mut();
+        let (calls, mut handle) = (&self.shared.calls, ptr::null_mut());
         // SAFETY: a place for the handle.
-        unsafe {
-            call!(
-                self.shared.calls,
-                common.create_urgent_stream(&mut handle, NON_BLOCKING, MOST_URGENT)
-            )?
-        };
+        unsafe { calls.create_urgent_stream(&mut handle, NON_BLOCKING, MOST_URGENT)? };
         self.stream_of(handle, 0)
     }
 
@@ -99,7 +88,7 @@ impl Driver {
         let mut handle: Opaque = ptr::null_mut();
         let flags: c_uint = if timed { 0 } else { WITHOUT_TIMING };
         // SAFETY: a place for the handle.
-        unsafe { call!(self.shared.calls, common.create_event(&mut handle, flags))? };
+        unsafe { self.shared.calls.create_event(&mut handle, flags)? };
         Ok(Event {
             handle,
             capture: Default::default(),
@@ -116,7 +105,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         self.refuse_while_capturing("waiting for a stream")?;
         // SAFETY: the handle is ours.
-        unsafe { call!(self.shared.calls, common.synchronize(self.handle)) }
+        unsafe { self.shared.calls.synchronize(self.handle) }
     }
 
     /// Puts a kernel into the stream.
@@ -130,13 +119,11 @@ impl Stream {
         launch: &Launch,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        let attributes = kernel.attributes();
-        if launch.threads() > u64::from(attributes.max_threads) || launch.threads() == 0 {
+        let (name, most) = (kernel.name(), kernel.attributes.max_threads);
+        let threads = launch.threads();
+        if threads > u64::from(most) || threads == 0 {
             return Err(DriverError::Invalid(format!(
-                "kernel {} with {} threads a block; it can have 1 to {}",
-                kernel.name(),
-                launch.threads(),
-                attributes.max_threads
+                "kernel {name} with {threads} threads a block; it can have 1 to {most}"
             )));
         }
         // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.
@@ -194,7 +181,7 @@ impl Stream {
         let to = to.slice(0, bytes)?.address().0;
         let (calls, stream) = (&self.shared.calls, self.handle);
         // SAFETY: the range is as long as said; the host's is the caller's promise.
-        let put = unsafe { call!(calls, common.copy_to_device(to, from, bytes, stream)) };
+        let put = unsafe { calls.copy_to_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, put)
     }
 
@@ -206,7 +193,7 @@ impl Stream {
         let from = from.slice(0, bytes)?.address().0;
         let (calls, stream) = (&self.shared.calls, self.handle);
         // SAFETY: as above.
-        let got = unsafe { call!(calls, common.copy_to_host(to, from, bytes, stream)) };
+        let got = unsafe { calls.copy_to_host(to, from, bytes, stream) };
         self.counted(Work::Transfer, got)
     }
 
@@ -218,7 +205,7 @@ impl Stream {
         let (to, bytes) = (to.slice(0, from.bytes())?.address().0, from.bytes());
         let (calls, stream, from) = (&self.shared.calls, self.handle, from.address().0);
         // SAFETY: both ranges are as long as said; the rest is the caller's promise.
-        let copied = unsafe { call!(calls, common.copy_on_device(to, from, bytes, stream)) };
+        let copied = unsafe { calls.copy_on_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, copied)
     }
 
@@ -229,7 +216,7 @@ impl Stream {
     pub unsafe fn clear(&self, to: Slice) -> Result<()> {
         let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
         // SAFETY: the range is as long as said; its life is the caller's promise.
-        let cleared = unsafe { call!(calls, common.fill_bytes(place, 0, to.bytes(), stream)) };
+        let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
         self.counted(Work::Transfer, cleared)
     }
 
@@ -239,22 +226,20 @@ impl Stream {
     /// As for [`clear`](Self::clear).
     pub unsafe fn fill(&self, to: Slice, value: f32) -> Result<()> {
         if !to.bytes().is_multiple_of(4) {
-            return Err(DriverError::Invalid(format!(
-                "{} bytes filled with words",
-                to.bytes()
-            )));
+            let what = format!("{} bytes filled with words", to.bytes());
+            return Err(DriverError::Invalid(what));
         }
         let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
         let (bits, words) = (value.to_bits(), to.bytes() / 4);
         // SAFETY: as for `clear`.
-        let filled = unsafe { call!(calls, common.fill_words(place, bits, words, stream)) };
+        let filled = unsafe { calls.fill_words(place, bits, words, stream) };
         self.counted(Work::Transfer, filled)
     }
 
     /// Marks this point of the stream.
     pub fn record(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { call!(self.shared.calls, common.record(event.handle, self.handle))? };
+        unsafe { self.shared.calls.record(event.handle, self.handle)? };
         event.capture.replace(self.capture_token());
         Ok(())
     }
@@ -271,14 +256,14 @@ impl Stream {
             return Ok(false);
         };
         // SAFETY: both handles are ours.
-        unsafe { call!(calls => clock, record(event.handle, self.handle, EACH_REPLAY))? };
+        unsafe { clock.record(event.handle, self.handle, EACH_REPLAY)? };
         Ok(true)
     }
 
     /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { call!(self.shared.calls, common.wait(self.handle, event.handle, 0))? };
+        unsafe { self.shared.calls.wait(self.handle, event.handle, 0)? };
         if !self.capturing.get()
             && let Some(capture) = event.capture.borrow().as_ref()
         {
@@ -300,21 +285,8 @@ impl Stream {
 
     /// Address and bytes of what the matrix library may use in this stream.
     pub(super) fn workspace(&self) -> (u64, usize) {
-        self.workspace
-            .as_ref()
-            .map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
-    }
-
-    pub(super) fn matrices(&self) -> Option<&StreamState> {
-        self.matrices.as_ref()
-    }
-
-    pub(super) fn handle(&self) -> Opaque {
-        self.handle
-    }
-
-    pub(super) fn capturing(&self) -> &Cell<bool> {
-        &self.capturing
+        let workspace = self.workspace.as_ref();
+        workspace.map_or((0, 0), |buffer| (buffer.address().0, buffer.bytes()))
     }
 
     /// Counts `work` where it was handed over.
@@ -324,9 +296,8 @@ impl Stream {
 
     pub(super) fn refuse_while_capturing(&self, what: &str) -> Result<()> {
         if self.is_capturing() {
-            return Err(DriverError::Invalid(format!(
-                "{what} cannot be captured into a graph"
-            )));
+            let what = format!("{what} cannot be captured into a graph");
+            return Err(DriverError::Invalid(what));
         }
         Ok(())
     }
@@ -336,7 +307,7 @@ impl Event {
     /// Waits until the stream has reached this point.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is ours.
-        unsafe { call!(self.shared.calls, common.synchronize_event(self.handle)) }
+        unsafe { self.shared.calls.synchronize_event(self.handle) }
     }
 
     /// Milliseconds from `earlier` to this event; both timed, recorded and reached.
@@ -344,12 +315,7 @@ impl Event {
         let mut milliseconds = 0.0;
         let (from, to) = (earlier.handle, self.handle);
         // SAFETY: a place for the answer; both handles are ours.
-        unsafe {
-            call!(
-                self.shared.calls,
-                common.elapsed(&mut milliseconds, from, to)
-            )?
-        };
+        unsafe { self.shared.calls.elapsed(&mut milliseconds, from, to)? };
         Ok(milliseconds)
     }
 }
@@ -357,7 +323,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: created by this driver and destroyed only here.
-        let destroyed = unsafe { call!(self.shared.calls, common.destroy_event(self.handle)) };
+        let destroyed = unsafe { self.shared.calls.destroy_event(self.handle) };
         self.shared.note(destroyed);
     }
 }
@@ -368,11 +334,9 @@ impl Drop for Stream {
         // The buffers its work uses may be dropped next, the workspace is.
         // SAFETY: created by this driver and destroyed only here.
         unsafe {
-            self.shared
-                .note(call!(calls, common.synchronize(self.handle)));
+            self.shared.note(calls.synchronize(self.handle));
             drop(self.matrices.take());
-            self.shared
-                .note(call!(calls, common.destroy_stream(self.handle)));
+            self.shared.note(calls.destroy_stream(self.handle));
         }
     }
 }

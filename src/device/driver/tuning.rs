@@ -82,7 +82,7 @@ fn time(
     let capture = |runs: usize| -> Result<Graph> {
         unsafe { stream.capture(|| (0..runs).try_for_each(|_| gemm.run(stream, operands))) }
     };
-    let contents = capture(1)?.contents();
+    let contents = capture(1)?.contents;
     if !measured {
         return Ok((0.0, contents));
     }

@@ -233,7 +233,7 @@ fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
             .zip(c)
             .all(|(now, then)| *now == f64::from(*then));
     let time = plan
-        .measured_microseconds()
+        .measured_microseconds
         .map(|time| format!(", {time:.2} us"))
         .unwrap_or_default();
     let wrote = match (kept, unchanged) {
@@ -241,7 +241,7 @@ fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
         (true, false) => "; changed the matrix it adds",
         (true, true) => "",
     };
-    let launches = plan.contents().kernels;
+    let launches = plan.contents.kernels;
     expect(
         difference <= tolerance(spec) && kept && unchanged && launches >= 1,
         format!("differs by {difference:.1e}{time}, launches: {launches}{wrote}"),
@@ -275,7 +275,7 @@ fn captured(bench: &Bench<'_>) -> Result<Outcome> {
         let same = called[inner.clone()] == replayed[inner];
         expect(
             same && called.iter().all(|number| number.is_finite()),
-            format!("launches in the graph: {}", graph.contents().kernels),
+            format!("launches in the graph: {}", graph.contents.kernels),
         )
     }
 }

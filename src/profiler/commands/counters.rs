@@ -32,16 +32,9 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
         // Counters of other GPUs go by other names, and some can count only one at a time.
         return counters;
     }
-    let instructions = [
-        "SQ_INSTS_VALU",
-        "SQ_ACTIVE_INST_VALU",
-        "SQ_THREAD_CYCLES_VALU",
-        "SQ_LDS_BANK_CONFLICT",
-        "SQ_LDS_IDX_ACTIVE",
-        "TCC_HIT_sum",
-        "TCC_MISS_sum",
-    ];
-    counters.extend(instructions.map(str::to_owned));
+    let instructions = "SQ_INSTS_VALU SQ_ACTIVE_INST_VALU SQ_THREAD_CYCLES_VALU SQ_LDS_BANK_CONFLICT SQ_LDS_IDX_ACTIVE";
+    counters.extend(instructions.split(' ').map(str::to_owned));
+    counters.extend(["TCC_HIT_sum", "TCC_MISS_sum"].map(str::to_owned));
     let memory = if is_mi300 { "TCC_EA0" } else { "TCC_EA" };
     for request in ["RDREQ", "RDREQ_32B", "WRREQ", "WRREQ_64B"] {
         counters.push(format!("{memory}_{request}_sum"));

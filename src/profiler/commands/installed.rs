@@ -93,12 +93,10 @@ pub fn find(tool: Tool) -> Option<Installed> {
 
 /// The same, or what a program to come is taken for, and whether it is there.
 pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
-    let found = find(tool);
-    let is_installed = found.is_some();
-    (
-        found.unwrap_or_else(|| Installed::assumed(tool)),
-        is_installed,
-    )
+    match find(tool) {
+        Some(found) => (found, true),
+        None => (Installed::assumed(tool), false),
+    }
 }
 
 /// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
@@ -141,9 +139,8 @@ fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
     let real = std::fs::canonicalize(program).ok()?;
     let root = real.parent()?.parent()?;
     let text = std::fs::read_to_string(root.join(".info/version")).ok()?;
-    text.parse()
-        .ok()
-        .filter(|_| tool.about().has_version_of_rocm)
+    let version = text.parse().ok();
+    version.filter(|_| tool.about().has_version_of_rocm)
 }
 
 #[cfg(test)]

@@ -32,17 +32,13 @@ pub struct CommandLine {
 impl CommandLine {
     /// All words, the program first.
     pub fn words(&self) -> Vec<OsString> {
-        self.parts
-            .iter()
-            .flat_map(|part| part.words.clone())
-            .collect()
+        let parts = self.parts.iter();
+        parts.flat_map(|part| part.words.clone()).collect()
     }
 
     /// The line as a shell takes it.
     pub fn shell(&self) -> String {
-        let words = self.words();
-        let quoted = words.iter().map(|word| quoted(word));
-        quoted.collect::<Vec<_>>().join(" ")
+        itertools::join(self.words().iter().map(|word| quoted(word)), " ")
     }
 
     /// The line as the user changed it; `None` when a quotation mark is left open. Explanations end with the edit.
@@ -61,9 +57,9 @@ impl CommandLine {
     pub fn explained(&self, width: usize) -> String {
         let mut text = format!("{}\n\n", self.shell());
         for part in &self.parts {
-            let words: Vec<String> = part.words.iter().map(|word| quoted(word)).collect();
+            let words = itertools::join(part.words.iter().map(|word| quoted(word)), " ");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", words.join(" "));
+            let _ = writeln!(text, "{words}");
             push_wrapped(&mut text, &part.explanation, width);
         }
         for (path, content) in &self.files {
@@ -147,14 +143,10 @@ impl<'a> Builder<'a> {
     }
 
     pub fn target(&mut self) {
-        self.part(
-            vec!["--".into()],
-            "ends the profiler's own flags; without it the profiler takes the program's name for a value",
-        );
-        self.part(
-            self.request.target.clone(),
-            "the program to profile, with its own flags",
-        );
+        let does = "ends the profiler's own flags; without it the profiler takes the program's name for a value";
+        self.part(vec!["--".into()], does);
+        let does = "the program to profile, with its own flags";
+        self.part(self.request.target.clone(), does);
     }
 
     pub fn finish(self) -> CommandLine {

@@ -59,10 +59,8 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
 fn profile(request: &Request, installed: &Installed) -> CommandLine {
     let is_roofline = request.task == Task::Roofline;
     let mut line = Builder::new(request, installed, &installed.program, WHAT_IT_IS);
-    line.part(
-        vec!["profile".into()],
-        "collects counters by running the program",
-    );
+    let does = "collects counters by running the program";
+    line.part(vec!["profile".into()], does);
     line.flag(&NAME, [&request.name]);
     if !line.flag(&OUTPUT_DIRECTORY, [&request.folder]) {
         line.flag(&PATH, [&request.folder]);
@@ -88,10 +86,8 @@ fn analyze(request: &Request, installed: &Installed, task: &Task) -> CommandLine
     // The help at hand is that of `profile`, not of `analyze`.
     let installed = installed.without_help();
     let mut line = Builder::new(request, &installed, &installed.program, WHAT_IT_IS);
-    line.part(
-        vec!["analyze".into()],
-        "turns a workload folder into tables",
-    );
+    let does = "turns a workload folder into tables";
+    line.part(vec!["analyze".into()], does);
     line.flag(&WORKLOAD, [&request.folder]);
     match task {
         Task::ListStats => drop(line.switch(&LIST_STATS)),

@@ -79,12 +79,8 @@ fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
 }
 
 fn build(request: &Request, installed: &Installed) -> CommandLine {
-    let mut line = Builder::new(
-        request,
-        installed,
-        &installed.program,
-        "ROCm's tracer: follows the program and writes down what it does on the GPU",
-    );
+    let does = "ROCm's tracer: follows the program and writes down what it does on the GPU";
+    let mut line = Builder::new(request, installed, &installed.program, does);
     let mut form = "csv";
     match &request.task {
         Task::Runtime => {
@@ -152,9 +148,8 @@ fn count(line: &mut Builder<'_>, request: &Request, installed: &Installed, count
         }
     } else {
         let path = request.folder.join("counters.txt");
-        let sets = passes
-            .iter()
-            .map(|pass| format!("pmc: {}\n", pass.join(" ")));
+        let sets = passes.iter();
+        let sets = sets.map(|pass| format!("pmc: {}\n", pass.join(" ")));
         line.file(path.clone(), sets.collect());
         line.flag(&INPUT, [path]);
     }

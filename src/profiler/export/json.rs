@@ -1,5 +1,7 @@
 //! The figures of a profile as one JSON document. What is not known is `null`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::profiler::model::Profile;
@@ -15,24 +17,28 @@ use crate::profiler::show::{copies, occupancy, roofline, timeline};
 /// Version of the document; it changes when a reader of the old one would misread the new one.
 pub const VERSION: u32 = 1;
 
+fn list<T>(items: &[T], value: impl Fn(&T) -> Value) -> Vec<Value> {
+    items.iter().map(value).collect()
+}
+
 pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
     let hotspots = hotspots(profile, group, parts);
     json!({
         "version": VERSION,
         "commands": profile.commands,
         "notes": profile.notes,
-        "kernels": hotspots.kernels.iter().map(hotspot).collect::<Vec<_>>(),
+        "kernels": list(&hotspots.kernels, hotspot),
         "kernel_ns": hotspots.total_ns,
         "untimed_launches": hotspots.untimed,
         "devices": devices(profile),
         "launches": launch_overhead(profile),
-        "copies": copies::copies(profile).iter().map(|copies| json!({
+        "copies": list(&copies::copies(profile), |copies| json!({
             "direction": copies.direction,
             "count": copies.count,
             "ns": copies.total_ns,
             "bytes": copies.bytes,
             "bytes_per_s": copies.bandwidth(),
-        })).collect::<Vec<_>>(),
+        })),
         "calls": called(&api_calls(profile)),
         "markers": called(&marked(profile)),
         "metrics": profile.metrics,
@@ -40,25 +46,25 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &Parts) -> Value {
         "counters": counter_values(profile),
         "occupancy": occupancies(profile),
         "roofline": {
-            "ceilings": roofline::measured(profile).iter().map(|ceiling| json!({
+            "ceilings": list(&roofline::measured(profile), |ceiling| json!({
                 "name": ceiling.name,
                 "value": ceiling.value,
                 "unit": ceiling.unit(),
-            })).collect::<Vec<_>>(),
-            "points": roofline::points(profile).iter().map(|point| json!({
+            })),
+            "points": list(&roofline::points(profile), |point| json!({
                 "kernel": point.kernels.first(),
                 "flop": point.flops,
                 "bytes": point.bytes,
                 "flop_per_byte": point.intensity,
                 "gflop_per_s": point.flops_per_s / 1e9,
-            })).collect::<Vec<_>>(),
+            })),
         },
     })
 }
 
 fn called(calls: &[Called]) -> Vec<Value> {
     let call = |(name, (calls, total_ns)): &Called| json!({"name": name, "calls": calls, "total_ns": total_ns});
-    calls.iter().map(call).collect()
+    list(calls, call)
 }
 
 fn hotspot(kernel: &Hotspot) -> Value {
@@ -78,59 +84,45 @@ fn hotspot(kernel: &Hotspot) -> Value {
 }
 
 fn devices(profile: &Profile) -> Vec<Value> {
-    timeline::activity(profile)
-        .iter()
-        .map(|activity| {
-            json!({
-                "device": timeline::device_label(profile, activity.process, activity.agent),
-                "span_ns": activity.span.duration(),
-                "busy_ns": activity.busy_ns,
-                "idle_share": activity.idle_share(),
-                "gaps": activity.gaps.len(),
-                "longest_gap_ns": activity.gaps.first().map(|gap| gap.time.duration()),
-            })
+    list(&timeline::activity(profile), |activity| {
+        json!({
+            "device": timeline::device_label(profile, activity.process, activity.agent),
+            "span_ns": activity.span.duration(),
+            "busy_ns": activity.busy_ns,
+            "idle_share": activity.idle_share(),
+            "gaps": activity.gaps.len(),
+            "longest_gap_ns": activity.gaps.first().map(|gap| gap.time.duration()),
         })
-        .collect()
+    })
 }
 
 fn counter_values(profile: &Profile) -> Vec<Value> {
-    counters(profile)
-        .iter()
-        .map(|kernel| {
-            let derived: serde_json::Map<String, Value> = DERIVED
-                .iter()
-                .filter_map(|metric| Some((metric.name.to_owned(), json!(kernel.derived(metric)?))))
-                .collect();
-            let means: serde_json::Map<String, Value> = kernel
-                .counters
-                .iter()
-                .map(|(name, summary)| (name.clone(), json!(summary.mean)))
-                .collect();
-            json!({
-                "kernel": kernel.kernel,
-                "launches": kernel.launches,
-                "mean_ns": kernel.mean_ns,
-                "derived": derived,
-                "mean": means,
-            })
+    list(&counters(profile), |kernel| {
+        let derived = DERIVED.iter();
+        let derived = derived.filter_map(|metric| Some((metric.name, kernel.derived(metric)?)));
+        let means = kernel.counters.iter();
+        let means = means.map(|(name, summary)| (name, summary.mean));
+        json!({
+            "kernel": kernel.kernel,
+            "launches": kernel.launches,
+            "mean_ns": kernel.mean_ns,
+            "derived": derived.collect::<BTreeMap<_, _>>(),
+            "mean": means.collect::<BTreeMap<_, _>>(),
         })
-        .collect()
+    })
 }
 
 fn occupancies(profile: &Profile) -> Vec<Value> {
-    occupancy::kernels(profile)
-        .iter()
-        .map(|kernel| {
-            json!({
-                "kernel": profile.kernel_name(kernel.variant),
-                "workgroup": profile.variant(kernel.variant).workgroup,
-                "percent": kernel.occupancy.percent(),
-                "limited_by": kernel.occupancy.limiter.to_string(),
-                "waves": kernel.waves,
-                "resident_waves": kernel.resident,
-            })
+    list(&occupancy::kernels(profile), |kernel| {
+        json!({
+            "kernel": profile.kernel_name(kernel.variant),
+            "workgroup": profile.variant(kernel.variant).workgroup,
+            "percent": kernel.occupancy.percent(),
+            "limited_by": kernel.occupancy.limiter.to_string(),
+            "waves": kernel.waves,
+            "resident_waves": kernel.resident,
         })
-        .collect()
+    })
 }
 
 pub fn comparison(comparison: &Comparison) -> Value {
@@ -138,12 +130,12 @@ pub fn comparison(comparison: &Comparison) -> Value {
         "version": VERSION,
         "calls": comparison.calls,
         "total_ns": comparison.total_ns,
-        "kernels": comparison.kernels.iter().map(|kernel| json!({
+        "kernels": list(&comparison.kernels, |kernel| json!({
             "name": kernel.name,
             "change": kernel.change().name(),
             "difference_ns": kernel.difference_ns(),
             "before": kernel.before.as_ref().map(hotspot),
             "after": kernel.after.as_ref().map(hotspot),
-        })).collect::<Vec<_>>(),
+        })),
     })
 }

@@ -12,20 +12,15 @@ use crate::profiler::show::timeline::{Row, device_label, rows};
 pub fn write(profile: &Profile, output: &mut dyn Write) -> io::Result<()> {
     let rows = rows(profile);
     // Perfetto keeps microseconds in a double: from an early origin nanoseconds survive.
-    let origin = rows
-        .values()
-        .filter_map(|spans| spans.first())
-        .map(|span| span.time.start)
-        .min()
-        .unwrap_or(0);
+    let firsts = rows.values().filter_map(|spans| spans.first());
+    let origin = firsts.map(|span| span.time.start).min().unwrap_or(0);
     write!(output, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut separator = "";
     for (track, (row, spans)) in rows.iter().enumerate() {
         let (process, thread) = titles(profile, row);
         // Tracks of a process are put together by its title.
-        let group = rows
-            .keys()
-            .position(|other| titles(profile, other).0 == process);
+        let mut keys = rows.keys();
+        let group = keys.position(|other| titles(profile, other).0 == process);
         let (pid, tid) = (group.unwrap_or(0) + 1, track + 1);
         let metadata = [("process_name", process), ("thread_name", thread)].map(
             |(kind, title)| json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": title}}),
@@ -57,19 +52,15 @@ fn microseconds(ns: u64) -> f64 {
 
 fn titles(profile: &Profile, row: &Row) -> (String, String) {
     match *row {
-        Row::Kernels {
-            process,
-            agent,
-            queue,
-        } => (
+        Row::Kernels(process, agent, queue) => (
             device_label(profile, process, agent),
             queue.map_or("kernels".to_owned(), |queue| format!("queue {queue}")),
         ),
-        Row::Copies { process } => (
+        Row::Copies(process) => (
             format!("copies, {}", profile.process(process).label),
             "copies".to_owned(),
         ),
-        Row::Calls { process, thread } => (
+        Row::Calls(process, thread) => (
             format!("host, {}", profile.process(process).label),
             thread.map_or("calls".to_owned(), |thread| format!("thread {thread}")),
         ),

@@ -27,21 +27,12 @@ impl AmdSmi {
 
 impl Source for AmdSmi {
     fn read(&mut self) -> Vec<GpuStatus> {
-        let words: &[&str] = if self.is_rocm_smi {
-            &[
-                "--showproductname",
-                "--showuse",
-                "--showmeminfo",
-                "vram",
-                "--showtemp",
-                "--showpower",
-                "--json",
-            ]
-        } else {
-            &["metric", "--json"]
+        let words = match self.is_rocm_smi {
+            true => "--showproductname --showuse --showmeminfo vram --showtemp --showpower --json",
+            false => "metric --json",
         };
         let output = Command::new(&self.program)
-            .args(words)
+            .args(words.split(' '))
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output();
@@ -50,19 +41,14 @@ impl Source for AmdSmi {
         let Ok(document) = serde_json::from_slice(&text) else {
             return Vec::new();
         };
-        if self.is_rocm_smi {
-            rocm_smi(&document)
-        } else {
-            amd_smi(&document)
+        match self.is_rocm_smi {
+            true => rocm_smi(&document),
+            false => amd_smi(&document),
         }
     }
 
     fn describe(&self) -> &'static str {
-        if self.is_rocm_smi {
-            "rocm-smi"
-        } else {
-            "amd-smi"
-        }
+        ["amd-smi", "rocm-smi"][usize::from(self.is_rocm_smi)]
     }
 }
 
@@ -86,10 +72,7 @@ fn amd_smi_gpu(gpu: &Value) -> GpuStatus {
         Some((figure(path)? * scale) as u64)
     };
     GpuStatus {
-        id: gpu
-            .get("gpu")
-            .map(|number| number.to_string())
-            .unwrap_or_default(),
+        id: gpu.get("gpu").map(Value::to_string).unwrap_or_default(),
         name: None,
         busy: figure(&["usage", "gfx_activity"]),
         memory_used: bytes(&["mem_usage", "used_vram"]),
@@ -114,14 +97,11 @@ pub fn rocm_smi(document: &Value) -> Vec<GpuStatus> {
 fn rocm_smi_card(key: &str, card: &Value) -> GpuStatus {
     let named = |starts: &[&str]| {
         let fields = card.as_object()?;
-        starts
-            .iter()
-            .find_map(|start| {
-                fields
-                    .iter()
-                    .find(|(name, _)| name.to_lowercase().starts_with(start))
-            })
-            .map(|(_, value)| value)
+        let of = |start: &&str| {
+            let mut fields = fields.iter();
+            fields.find(|(name, _)| name.to_lowercase().starts_with(start))
+        };
+        starts.iter().find_map(of).map(|(_, value)| value)
     };
     let figure = |starts: &[&str]| number(named(starts)?);
     GpuStatus {

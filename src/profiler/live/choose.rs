@@ -13,23 +13,17 @@ pub enum Chosen {
 
 /// The GPU that has the name the run gave its device; the busiest where several have it or none has. None without a GPU.
 pub fn choose<'a>(gpus: &'a [GpuStatus], device: Option<&str>) -> Option<(&'a GpuStatus, Chosen)> {
-    let named: Vec<&GpuStatus> = gpus
-        .iter()
-        .filter(|gpu| match (gpu.name.as_deref(), device) {
-            (Some(name), Some(device)) => device.contains(name) || name.contains(device),
-            _ => false,
-        })
-        .collect();
-    let candidates = if named.is_empty() {
-        gpus.iter().collect()
-    } else {
-        named
+    let is_named = |gpu: &&GpuStatus| match (gpu.name.as_deref(), device) {
+        (Some(name), Some(device)) => device.contains(name) || name.contains(device),
+        _ => false,
     };
+    let mut candidates: Vec<&GpuStatus> = gpus.iter().filter(is_named).collect();
+    if candidates.is_empty() {
+        candidates = gpus.iter().collect();
+    }
     let load = |gpu: &GpuStatus| gpu.busy.unwrap_or(-1.0);
-    let busiest = candidates
-        .iter()
-        .copied()
-        .max_by(|a, b| load(a).total_cmp(&load(b)))?;
+    let all = candidates.iter().copied();
+    let busiest = all.max_by(|a, b| load(a).total_cmp(&load(b)))?;
     Some(match candidates.len() {
         1 => (busiest, Chosen::TheOne),
         several => (busiest, Chosen::BusiestOf(several)),

@@ -1,5 +1,7 @@
 //! Energy of a run from samples of the power.
 
+use crate::base::statistics::half_width;
+
 /// Power at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerSample {
@@ -39,21 +41,17 @@ const FEWEST_SAMPLES: usize = 3;
 /// they count for fewer: for n(1-r)/(1+r), with r the correlation between neighbours. `None` with fewer than three samples
 /// in the interval.
 pub fn energy(samples: &[PowerSample], start: f64, end: f64) -> Option<Energy> {
-    let mut inside: Vec<PowerSample> = samples
-        .iter()
-        .copied()
-        .filter(|sample| sample.watts.is_finite() && sample.watts >= 0.0)
-        .filter(|sample| sample.t >= start && sample.t <= end)
-        .collect();
+    let mut inside = samples.to_vec();
+    inside.retain(|sample| sample.watts.is_finite() && sample.watts >= 0.0);
+    inside.retain(|sample| sample.t >= start && sample.t <= end);
     inside.sort_by(|a, b| a.t.total_cmp(&b.t));
     let (first, last) = (*inside.first()?, *inside.last()?);
     if inside.len() < FEWEST_SAMPLES {
         return None;
     }
-    let between: f64 = inside
-        .windows(2)
-        .map(|pair| (pair[1].t - pair[0].t) * (pair[0].watts + pair[1].watts) / 2.0)
-        .sum();
+    let areas = inside.windows(2);
+    let areas = areas.map(|pair| (pair[1].t - pair[0].t) * (pair[0].watts + pair[1].watts) / 2.0);
+    let between: f64 = areas.sum();
     let joules = between + (first.t - start) * first.watts + (end - last.t) * last.watts;
     let watts: Vec<f64> = inside.iter().map(|sample| sample.watts).collect();
     Some(Energy {
@@ -66,45 +64,18 @@ pub fn energy(samples: &[PowerSample], start: f64, end: f64) -> Option<Energy> {
 fn uncertainty_of_mean(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (count - 1.0);
+    let squares = values.iter().map(|value| (value - mean).powi(2));
+    let variance = squares.sum::<f64>() / (count - 1.0);
     if variance == 0.0 {
         return 0.0;
     }
-    let covariance: f64 = values
-        .windows(2)
-        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
-        .sum::<f64>()
-        / (count - 1.0);
+    let pairs = values.windows(2);
+    let products = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean));
+    let covariance = products.sum::<f64>() / (count - 1.0);
     // A negative correlation would promise more than few samples can keep.
     let correlation = (covariance / variance).clamp(0.0, 0.95);
     let effective = (count * (1.0 - correlation) / (1.0 + correlation)).max(1.0);
-    student_t_95(effective - 1.0) * (variance / effective).sqrt()
-}
-
-/// Two-sided 95 % quantile of Student's t, from its table; between its rows the larger value holds.
-fn student_t_95(degrees: f64) -> f64 {
-    const TABLE: &[(f64, f64)] = &[
-        (1.0, 12.706),
-        (2.0, 4.303),
-        (3.0, 3.182),
-        (4.0, 2.776),
-        (5.0, 2.571),
-        (7.0, 2.365),
-        (10.0, 2.228),
-        (15.0, 2.131),
-        (20.0, 2.086),
-        (30.0, 2.042),
-        (60.0, 2.000),
-    ];
-    TABLE
-        .iter()
-        .rev()
-        .find(|(row, _)| degrees >= *row)
-        .map_or(12.706, |(_, quantile)| *quantile)
+    half_width(0.95, effective - 1.0, (variance / effective).sqrt())
 }
 
 #[cfg(test)]

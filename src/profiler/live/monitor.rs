@@ -1,7 +1,7 @@
 //! Readings once a second, in a thread of its own.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -115,9 +115,7 @@ fn keep(readings: &Mutex<Vec<Reading>>, reading: Reading) {
 }
 
 fn lock(readings: &Mutex<Vec<Reading>>) -> std::sync::MutexGuard<'_, Vec<Reading>> {
-    readings
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    readings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

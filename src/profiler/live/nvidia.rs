@@ -32,24 +32,17 @@ impl Source for Nvidia {
 impl Nvidia {
     fn status(&self, index: u32) -> Option<GpuStatus> {
         let device = self.library.device_by_index(index).ok()?;
-        let memory = device.memory_info().ok();
+        let (memory, busy) = (device.memory_info().ok(), device.utilization_rates().ok());
+        let temperature = device.temperature(TemperatureSensor::Gpu).ok();
+        let milliwatts = device.power_usage().ok().map(f64::from);
         Some(GpuStatus {
             id: device.uuid().unwrap_or_else(|_| index.to_string()),
             name: device.name().ok(),
-            busy: device
-                .utilization_rates()
-                .ok()
-                .map(|rates| f64::from(rates.gpu)),
+            busy: busy.map(|rates| f64::from(rates.gpu)),
             memory_used: memory.as_ref().map(|memory| memory.used),
             memory_total: memory.as_ref().map(|memory| memory.total),
-            temperature: device
-                .temperature(TemperatureSensor::Gpu)
-                .ok()
-                .map(f64::from),
-            power: device
-                .power_usage()
-                .ok()
-                .map(|milliwatts| f64::from(milliwatts) / 1e3),
+            temperature: temperature.map(f64::from),
+            power: milliwatts.map(|milliwatts| milliwatts / 1e3),
         })
     }
 }

@@ -107,10 +107,9 @@ impl Card {
 
     fn power(&self) -> Option<f64> {
         let sensors = self.sensors.as_ref()?;
-        ["power1_average", "power1_input"]
-            .iter()
-            .find_map(|name| text(&sensors.join(name))?.parse::<f64>().ok())
-            .map(|microwatts| microwatts / 1e6)
+        let mut names = ["power1_average", "power1_input"].iter();
+        let microwatts = names.find_map(|name| text(&sensors.join(name))?.parse::<f64>().ok());
+        Some(microwatts? / 1e6)
     }
 }
 
@@ -138,9 +137,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> = paths.collect();
     paths.sort();
     paths
 }

@@ -40,10 +40,8 @@ impl<R: Read> Read for LongestRun<R> {
             None => self.run += count,
         }
         if self.run > LONGEST {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "more than 8 MiB without an end in sight: this is no profile",
-            ));
+            let problem = "more than 8 MiB without an end in sight: this is no profile";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
         Ok(count)
     }
@@ -59,10 +57,10 @@ pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), D
     let lines = LongestRun::new(open(path)?, b'\n').lines();
     Ok((1..).zip(lines).map(move |(number, line)| match line {
         Ok(line) => Ok((number, line)),
-        Err(error) => Err(Damage::new(
-            Place::line(path, number),
-            format!("cannot be read: {error}"),
-        )),
+        Err(error) => {
+            let problem = format!("cannot be read: {error}");
+            Err(Damage::new(Place::line(path, number), problem))
+        }
     }))
 }
 
@@ -74,10 +72,9 @@ pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
             column: Some(error.column() as u64),
             ..Place::line(path, error.line() as u64)
         };
-        let hint = if error.is_eof() {
-            " (the file was cut off: profile again, and let the program end by itself)"
-        } else {
-            ""
+        let hint = match error.is_eof() {
+            true => " (the file was cut off: profile again, and let the program end by itself)",
+            false => "",
         };
         Damage::new(place, format!("{error}{hint}"))
     })

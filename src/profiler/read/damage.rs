@@ -88,12 +88,9 @@ impl DamageLog {
             self.found.push(damage);
             return Ok(());
         }
-        Err(Damage {
-            problem: format!(
-                "{}; the rest of the file is not read after {GIVE_UP_AFTER} damaged records",
-                damage.problem
-            ),
-            ..damage
-        })
+        let Damage { place, problem } = damage;
+        let rest = "the rest of the file is not read after";
+        let problem = format!("{problem}; {rest} {GIVE_UP_AFTER} damaged records");
+        Err(Damage { place, problem })
     }
 }

@@ -76,6 +76,10 @@ impl<'a> Database<'a> {
         })
     }
 
+    fn columns(&self, view: &str) -> rusqlite::Result<Vec<String>> {
+        self.strings("SELECT name FROM pragma_table_info(?1)", view)
+    }
+
     fn strings(&self, query: &str, parameter: &str) -> rusqlite::Result<Vec<String>> {
         let mut statement = self.connection.prepare(query)?;
         let strings = statement.query_map([parameter], |row| row.get(0))?;
@@ -95,8 +99,7 @@ impl<'a> Database<'a> {
             ..Place::file(self.path)
         };
         let sql = |error| Damage::new(place(String::new()), explain(&error));
-        let present = self.strings("SELECT name FROM pragma_table_info(?1)", view);
-        let mut names = present.map_err(sql)?;
+        let mut names = self.columns(view).map_err(sql)?;
         names.retain(|name| fields::is_known(name));
         if names.is_empty() {
             return Ok(0);
@@ -131,9 +134,7 @@ impl Database<'_> {
     /// The first row of a view as texts by column, for facts that are read by people; 0 where there is no such view.
     pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
         let sql = |error| Damage::new(Place::file(self.path), explain(&error));
-        let columns = self
-            .strings("SELECT name FROM pragma_table_info(?1)", view)
-            .map_err(sql)?;
+        let columns = self.columns(view).map_err(sql)?;
         if columns.is_empty() {
             return Ok(0);
         }
@@ -153,10 +154,9 @@ impl Database<'_> {
             match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
                 // Facts of a version that keeps them as a document.
                 Ok(facts) => {
-                    let text = |value: &Value| {
-                        value
-                            .as_str()
-                            .map_or_else(|| value.to_string(), str::to_owned)
+                    let text = |value: &Value| match value {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
                     };
                     into.extend(
                         facts

@@ -78,12 +78,8 @@ pub struct Columns(Vec<Option<usize>>);
 impl Columns {
     pub fn of(names: &[String]) -> Self {
         let place = |known: &&str| names.iter().position(|name| name == known);
-        Columns(
-            NAMES
-                .iter()
-                .map(|known| known.iter().find_map(place))
-                .collect(),
-        )
+        let places = NAMES.iter().map(|known| known.iter().find_map(place));
+        Columns(places.collect())
     }
 
     pub fn at(&self, field: Field) -> Option<usize> {

@@ -52,26 +52,16 @@ fn dispatches_from_counters(profile: &mut Profile) {
 
 /// A counter that is 0 for every kernel was probably not collected at all.
 fn explain_zero_counters(profile: &mut Profile) {
-    let any_value = |counter| {
-        profile
-            .counters
-            .iter()
-            .any(|sample| sample.counter == counter && sample.value != 0.0)
-    };
+    let samples = || profile.counters.iter();
+    let any_value = |counter| samples().any(|it| it.counter == counter && it.value != 0.0);
     let waves = ["SQ_WAVES", "GRBM_COUNT", "GRBM_GUI_ACTIVE"];
-    let zero: Vec<&str> = profile
-        .counters
-        .iter()
-        .map(|sample| sample.counter)
-        .collect::<HashSet<_>>()
-        .into_iter()
-        .filter(|counter| waves.contains(&profile.name(*counter)) && !any_value(*counter))
-        .map(|counter| profile.name(counter))
-        .collect();
+    let seen: HashSet<_> = samples().map(|sample| sample.counter).collect();
+    let zero = seen.into_iter().filter(|counter| !any_value(*counter));
+    let zero = zero.map(|counter| profile.name(counter));
+    let zero = itertools::join(zero.filter(|name| waves.contains(name)), ", ");
     if !zero.is_empty() {
         let note = format!(
-            "{} is 0 for every kernel, which cannot be: the counters were not collected (rocprofv3-avail lists what this GPU offers; with HIP_VISIBLE_DEVICES set, versions before 7.13 collect nothing)",
-            zero.join(", ")
+            "{zero} is 0 for every kernel, which cannot be: the counters were not collected (rocprofv3-avail lists what this GPU offers; with HIP_VISIBLE_DEVICES set, versions before 7.13 collect nothing)"
         );
         profile.notes.push(note);
     }

@@ -100,13 +100,12 @@ impl<'a> Records<'a> {
     }
 
     pub fn call<R: Row>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let domain = row.text(Field::Domain)?.unwrap_or_default();
         let call = ApiCall {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
             correlation: row.whole(Field::Correlation)?,
-            domain: self
-                .profile
-                .name_id(row.text(Field::Domain)?.unwrap_or_default()),
+            domain: self.profile.name_id(domain),
             function: self.profile.name_id(row.needed_text(Field::Function)?),
         };
         self.profile.calls.push(call);

@@ -18,14 +18,8 @@ const BINARIES: &[(&[u8], &str)] = &[
         "compressed with gzip: unpack it with gunzip and import the result",
     ),
     (b"%PDF", "a PDF"),
-    (
-        b"\xff\xfe",
-        "text in UTF-16: save it as UTF-8 and import the result",
-    ),
-    (
-        b"\xfe\xff",
-        "text in UTF-16: save it as UTF-8 and import the result",
-    ),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
     (
         b"\x28\xb5\x2f\xfd",
         "compressed with zstd: unpack it with unzstd and import the result",
@@ -35,6 +29,8 @@ const BINARIES: &[(&[u8], &str)] = &[
         "a zip archive: unpack it and import the result",
     ),
 ];
+
+const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
 
 /// The beginning of a file.
 #[derive(Debug)]
@@ -98,9 +94,7 @@ impl<'a> Sample<'a> {
 
     pub fn has_one_of(&self, columns: &[&str]) -> bool {
         let found = self.columns.get_or_init(|| self.header());
-        columns
-            .iter()
-            .any(|column| found.iter().any(|name| name == column))
+        found.iter().any(|name| columns.contains(&name.as_str()))
     }
 
     pub fn names_kernels(&self) -> bool {
@@ -118,7 +112,7 @@ impl<'a> Sample<'a> {
     fn header(&self) -> Vec<String> {
         let table = self.is_csv().then(|| Table::open(self.path));
         let table = table.and_then(Result::ok);
-        table.map_or_else(Vec::new, |table| table.columns().to_vec())
+        table.map_or_else(Vec::new, |table| table.columns)
     }
 
     /// Why it is not read when no format knows it.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Taken;
+use super::formats::TELL_ALL;
 use crate::profiler::model::{ProcessId, Profile};
 
 /// Folders deeper than this belong to something else.
@@ -36,52 +37,31 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()
 
 /// Databases first, then JSON, then the rest: the fuller form of a run is read, and the others are passed over.
 pub fn in_order(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
-    files.sort_by_key(|path| {
-        let rank = match extension(path).as_str() {
-            "db" => 0,
-            "json" => 1,
-            _ => 2,
-        };
-        (rank, path.clone())
-    });
+    let rank = |path: &Path| match extension(path).as_str() {
+        "db" => 0,
+        "json" => 1,
+        _ => 2,
+    };
+    files.sort_by_key(|path| (rank(path), path.clone()));
     files
 }
 
 fn extension(path: &Path) -> String {
-    path.extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase()
+    let extension = path.extension().unwrap_or_default();
+    extension.to_string_lossy().to_lowercase()
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// What rocprofv3 puts between the name of a run and `_trace` or `_stats`.
-const DOMAINS: &[&str] = &[
-    "_kernel",
-    "_hip_api",
-    "_hsa_api",
-    "_memory_copy",
-    "_memory_allocation",
-    "_scratch_memory",
-    "_marker_api",
-    "_rccl_api",
-    "_domain",
-];
+const DOMAINS: &str = "_kernel _hip_api _hsa_api _memory_copy _memory_allocation _scratch_memory _marker_api _rccl_api _domain";
 
 /// What it puts between the name of a run and the extension of other files.
-const PARTS: &[&str] = &[
-    "_counter_collection",
-    "_agent_info",
-    "_pc_sampling_host_trap",
-    "_pc_sampling_stochastic",
-    "_results",
-];
+const PARTS: &str =
+    "_counter_collection _agent_info _pc_sampling_host_trap _pc_sampling_stochastic _results";
 
 /// Folder and name of the run a file belongs to.
 fn run_of(path: &Path) -> PathBuf {
@@ -91,17 +71,14 @@ fn run_of(path: &Path) -> PathBuf {
 
 /// Bytes of a run's name in that of a file; `None` for names that rocprofv3 does not give.
 fn run_length(stem: &str) -> Option<usize> {
-    let without = |parts: &'static [&str], of: &str| -> Option<usize> {
-        parts
-            .iter()
-            .find_map(|part| Some(of.strip_suffix(part)?.len()))
+    let without = |parts: &str, of: &str| -> Option<usize> {
+        let mut parts = parts.split(' ');
+        parts.find_map(|part| Some(of.strip_suffix(part)?.len()))
     };
-    let table = stem
-        .strip_suffix("_trace")
-        .or_else(|| stem.strip_suffix("_stats"));
-    table
-        .and_then(|table| without(DOMAINS, table))
-        .or_else(|| without(PARTS, stem))
+    let mut ends = ["_trace", "_stats"].into_iter();
+    let table = ends.find_map(|end| stem.strip_suffix(end));
+    let length = table.and_then(|table| without(DOMAINS, table));
+    length.or_else(|| without(PARTS, stem))
 }
 
 /// Whether a file's name says which process it is about.
@@ -112,31 +89,20 @@ pub fn names_process(path: &Path) -> bool {
 /// Why a file need not be read, given those that were.
 pub fn told_already(path: &Path, taken: &[Taken]) -> Option<String> {
     let run = run_of(path);
-    let same_run = taken
-        .iter()
-        .find(|taken| taken.format.tells_all && run_of(&taken.path) == run)?;
-    Some(format!(
-        "tells what {} told",
-        same_run
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-    ))
+    let mut taken = taken.iter();
+    let same_run = taken.find(|one| TELL_ALL.contains(one.format) && run_of(&one.path) == run)?;
+    let told = same_run.path.file_name().unwrap_or_default();
+    Some(format!("tells what {} told", told.to_string_lossy()))
 }
 
 /// The process a file is about, by its name and the folder of its pass.
 pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
-    let pass = path
-        .components()
-        .filter_map(|part| {
-            let part = part.as_os_str().to_str()?;
-            let number = part
-                .strip_prefix("pass_")
-                .or_else(|| part.strip_prefix("pmc_"))?;
-            number.parse::<u32>().ok()
-        })
-        .next_back();
+    let pass = path.iter().rev().find_map(|part| {
+        let part = part.to_str()?;
+        let mut starts = ["pass_", "pmc_"].into_iter();
+        let number = starts.find_map(|start| part.strip_prefix(start))?;
+        number.parse::<u32>().ok()
+    });
     let run = run_of(path);
     let label = run.file_name().unwrap_or_default().to_string_lossy();
     profile.process_id(&label, pass)

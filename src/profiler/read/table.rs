@@ -21,8 +21,9 @@ pub struct Table {
     /// Fields of the current row, one after the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    columns: Vec<String>,
-    headers: Vec<String>,
+    pub columns: Vec<String>,
+    /// Names as the file spells them.
+    pub headers: Vec<String>,
     fields: Columns,
     /// Line the next byte of `input` stands in.
     line: u64,
@@ -51,16 +52,6 @@ impl Table {
         table.fields = Columns::of(&table.columns);
         table.headers = headers;
         Ok(table)
-    }
-
-    /// Names in lower case with `_` for spaces and hyphens.
-    pub fn columns(&self) -> &[String] {
-        &self.columns
-    }
-
-    /// Names as the file spells them.
-    pub fn headers(&self) -> &[String] {
-        &self.headers
     }
 
     /// Whether the rows have a field.
@@ -95,10 +86,8 @@ impl Table {
         let line = self.line;
         let (mut length, mut fields) = (0, 0);
         loop {
-            let input = self
-                .input
-                .fill_buf()
-                .map_err(|error| Damage::io(&self.path, &error))?;
+            let input = self.input.fill_buf();
+            let input = input.map_err(|error| Damage::io(&self.path, &error))?;
             let (result, consumed, written, ended) =
                 self.parser
                     .read_record(input, &mut self.bytes[length..], &mut self.ends[fields..]);
@@ -127,10 +116,8 @@ impl Table {
     /// The parser would skip them too, but then the row's own line would be unknown.
     fn skip_line_ends(&mut self) -> Result<(), Damage> {
         loop {
-            let input = self
-                .input
-                .fill_buf()
-                .map_err(|error| Damage::io(&self.path, &error))?;
+            let input = self.input.fill_buf();
+            let input = input.map_err(|error| Damage::io(&self.path, &error))?;
             match input.first() {
                 Some(b'\n') => self.line += 1,
                 Some(b'\r') => {}
@@ -141,26 +128,22 @@ impl Table {
     }
 
     fn make_room_for_bytes(&mut self, line: u64) -> Result<(), Damage> {
-        if self.bytes.len() >= LONGEST_ROW {
-            return Err(Damage::new(
-                Place::line(&self.path, line),
-                "a row is longer than 4 MiB; a quotation mark was probably left open",
-            ));
-        }
-        self.bytes.resize(self.bytes.len() * 2, 0);
-        Ok(())
+        let problem = "a row is longer than 4 MiB; a quotation mark was probably left open";
+        let place = || Place::line(&self.path, line);
+        make_room(&mut self.bytes, LONGEST_ROW).ok_or_else(|| Damage::new(place(), problem))
     }
 
     fn make_room_for_fields(&mut self, line: u64) -> Result<(), Damage> {
-        if self.ends.len() >= MOST_COLUMNS {
-            return Err(Damage::new(
-                Place::line(&self.path, line),
-                "a row has more than 65536 fields",
-            ));
-        }
-        self.ends.resize(self.ends.len() * 2, 0);
-        Ok(())
+        let place = || Place::line(&self.path, line);
+        let problem = "a row has more than 65536 fields";
+        make_room(&mut self.ends, MOST_COLUMNS).ok_or_else(|| Damage::new(place(), problem))
     }
+}
+
+/// Twice as many places, where that is not too many.
+fn make_room<T: Clone + Default>(places: &mut Vec<T>, most: usize) -> Option<()> {
+    let length = places.len();
+    (length < most).then(|| places.resize(length * 2, T::default()))
 }
 
 fn normalised(header: &str) -> String {
@@ -173,7 +156,7 @@ pub struct Row<'a> {
     line: u64,
     bytes: &'a [u8],
     ends: &'a [usize],
-    columns: &'a [String],
+    pub columns: &'a [String],
     fields: &'a Columns,
 }
 
@@ -187,19 +170,16 @@ impl<'a> Row<'a> {
             column: Some(self.ends.len() as u64),
             ..Place::line(self.path, self.line)
         };
-        let problem = if self.ends.len() < self.columns.len() {
-            "the file was probably cut off here: profile again, and let the program end by itself"
-        } else {
-            "a name with a comma is probably not quoted"
+        let (found, named) = (self.ends.len(), self.columns.len());
+        let problem = match found < named {
+            true => {
+                "the file was probably cut off here: profile again, and let the program end by itself"
+            }
+            false => "a name with a comma is probably not quoted",
         };
-        Err(Damage::new(
-            place,
-            format!(
-                "the row has {} fields where the header names {}; {problem}",
-                self.ends.len(),
-                self.columns.len()
-            ),
-        ))
+        let problem =
+            format!("the row has {found} fields where the header names {named}; {problem}");
+        Err(Damage::new(place, problem))
     }
 
     /// Bytes of a field; empty when the row has no such field.
@@ -230,22 +210,19 @@ impl<'a> Row<'a> {
             return Ok(None);
         }
         if let Some(hex) = text.strip_prefix("0x") {
-            return u64::from_str_radix(hex, 16).map(Some).map_err(|_| {
-                self.damage(
-                    column,
-                    format!("`{}` is no hexadecimal number", shown(text)),
-                )
-            });
+            let problem = |_| format!("`{}` is no hexadecimal number", shown(text));
+            let number = u64::from_str_radix(hex, 16).map(Some).map_err(problem);
+            return number.map_err(|problem| self.damage(column, problem));
         }
         match text.parse::<f64>() {
             // The largest float below 2^63.
             Ok(number) if (0.0..=9.223_372_036_854_775e18).contains(&number) => {
                 Ok(Some(number.round() as u64))
             }
-            _ => Err(self.damage(
-                column,
-                format!("`{}` is no number from 0 to 2^63", shown(text)),
-            )),
+            _ => {
+                let problem = format!("`{}` is no number from 0 to 2^63", shown(text));
+                Err(self.damage(column, problem))
+            }
         }
     }
 
@@ -268,11 +245,6 @@ impl<'a> Row<'a> {
     pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
         let column = self.columns.iter().position(|column| column == name);
         column.map_or(Ok(None), |column| self.whole_at(column))
-    }
-
-    /// Names in lower case with `_` for spaces and hyphens.
-    pub fn columns(&self) -> &'a [String] {
-        self.columns
     }
 
     /// Whether a number was written with an exponent, as spreadsheets do when they round it.
@@ -337,8 +309,7 @@ fn decimal(bytes: &[u8]) -> Option<u64> {
         return None;
     }
     bytes.iter().try_fold(0u64, |number, &byte| {
-        byte.is_ascii_digit()
-            .then(|| number * 10 + u64::from(byte - b'0'))
+        (byte.is_ascii_digit()).then(|| number * 10 + u64::from(byte - b'0'))
     })
 }
 

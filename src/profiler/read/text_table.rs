@@ -3,10 +3,7 @@
 /// The cells of a line of a table; `None` for a rule or any other line.
 pub fn cells(line: &str) -> Option<Vec<&str>> {
     let line = line.trim();
-    let bar = line
-        .chars()
-        .next()
-        .filter(|c| matches!(c, '|' | '│' | '║' | '┃'))?;
+    let bar = line.chars().next().filter(|c| is_bar(*c))?;
     let inner = line.strip_prefix(bar)?.trim_end_matches(is_bar);
     let is_rule = inner
         .chars()

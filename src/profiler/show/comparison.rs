@@ -93,12 +93,9 @@ impl Comparison {
         };
         let calls: fn(&Hotspot) -> String = |side| side.calls.to_string();
         let total: fn(&Hotspot) -> String = |side| time(side.total_ns);
+        let ([before, after], [launches, others]) = (self.total_ns.map(time), self.calls);
         let title = format!(
-            "Kernels before and after: {} in {} launches, {} in {}",
-            time(self.total_ns[0]),
-            self.calls[0],
-            time(self.total_ns[1]),
-            self.calls[1],
+            "Kernels before and after: {before} in {launches} launches, {after} in {others}"
         );
         let columns = Columns::of(title, &self.kernels)
             .first(limit)

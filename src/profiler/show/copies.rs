@@ -36,10 +36,8 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
         });
         sums.count += 1;
         sums.total_ns += copy.time.duration();
-        sums.bytes = sums
-            .bytes
-            .zip(copy.bytes)
-            .map(|(sum, bytes)| sum.saturating_add(bytes));
+        let both = sums.bytes.zip(copy.bytes);
+        sums.bytes = both.map(|(sum, bytes)| sum.saturating_add(bytes));
     }
     let mut copies: Vec<Copies> = by_direction.into_values().collect();
     copies.sort_by_key(|copies| std::cmp::Reverse(copies.total_ns));

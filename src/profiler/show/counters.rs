@@ -18,7 +18,7 @@ pub struct CounterSummary {
 }
 
 /// Counters of all launches of one kernel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounters {
     /// Full name.
     pub kernel: String,
@@ -59,9 +59,7 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
         let kernel = profile.kernel_name(sample.variant);
         let entry = kernels.entry(kernel).or_insert_with(|| KernelCounters {
             kernel: kernel.to_owned(),
-            launches: 0,
-            counters: BTreeMap::new(),
-            mean_ns: None,
+            ..KernelCounters::default()
         });
         let start = sample.time.map(|time| time.start);
         if launches.insert((kernel, sample.lane, sample.dispatch, start)) {
@@ -77,15 +75,11 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
         }
     }
     let times = mean_times(profile);
-    let mut kernels: Vec<KernelCounters> = kernels
-        .into_values()
-        .map(|mut kernel| {
-            kernel.mean_ns = times
-                .get(kernel.kernel.as_str())
-                .map(|(sum, count)| sum / *count as f64);
-            kernel
-        })
-        .collect();
+    let mut kernels: Vec<KernelCounters> = kernels.into_values().collect();
+    for kernel in &mut kernels {
+        let times = times.get(kernel.kernel.as_str());
+        kernel.mean_ns = times.map(|(sum, count)| sum / *count as f64);
+    }
     let total = |kernel: &KernelCounters| kernel.mean_ns.unwrap_or(0.0) * kernel.launches as f64;
     kernels.sort_by(|a, b| total(b).total_cmp(&total(a)));
     kernels
@@ -115,9 +109,8 @@ fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
     let mut times: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
     for dispatch in &profile.dispatches {
         if let Some(time) = dispatch.time {
-            let entry = times
-                .entry(profile.kernel_name(dispatch.variant))
-                .or_default();
+            let name = profile.kernel_name(dispatch.variant);
+            let entry = times.entry(name).or_default();
             entry.0 += time.duration() as f64;
             entry.1 += 1;
         }
@@ -161,20 +154,18 @@ fn table(kernel: &KernelCounters) -> TextTable {
     for (metric, value) in &derived {
         let computed = kernel.computed(metric).filter(|computed| computed > value);
         if let Some(computed) = computed {
+            let (name, computed) = (metric.name, figure(computed));
             table.note(format!(
-                "{}: its counters give {} %, as counters do that were not collected in the same launches",
-                metric.name,
-                figure(computed)
+                "{name}: its counters give {computed} %, as counters do that were not collected in the same launches"
             ));
         }
     }
     let is_one_channel = |name: &str| name.ends_with(']');
-    let plain = kernel
-        .counters
-        .iter()
-        .filter(|(name, _)| !is_one_channel(name))
-        .take(COUNTERS_SHOWN);
-    let rows = plain.map(|(name, summary)| vec![name.clone(), figure(summary.mean), "-".into()]);
+    let plain = kernel.counters.iter();
+    let plain = plain.filter(|(name, _)| !is_one_channel(name));
+    let rows = plain
+        .take(COUNTERS_SHOWN)
+        .map(|(name, summary)| vec![name.clone(), figure(summary.mean), "-".into()]);
     let before = table.rows.len();
     table.rows.extend(rows);
     let left_out = kernel.counters.len() - (table.rows.len() - before);

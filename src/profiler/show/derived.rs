@@ -42,124 +42,58 @@ impl Derived {
     }
 }
 
+/// Metrics: name, unit, which values are good, the formula in words and as it is computed, and the meaning.
+macro_rules! derived {
+    ($($name:literal in $unit:literal, $good:expr, $formula:literal = $value:expr; $meaning:literal)+) => {
+        &[$(Derived { name: $name, unit: $unit, meaning: $meaning, formula: $formula, good: $good, value: $value }),+]
+    };
+}
+
 /// Ranges are rules of thumb for kernels that should be fast, not limits of the hardware: a kernel bound by memory has idle
 /// arithmetic units and is none the worse for it. 0 % or 100 % as the ideal is what AMD's counter descriptions name.
-pub const DERIVED: &[Derived] = &[
-    Derived {
-        name: "Occupancy",
-        unit: "%",
-        meaning: "waves resident on the device, of those it could hold; low values leave nothing to switch to while memory is waited for",
-        formula: "OccupancyPercent",
-        good: Good::AtLeast(50.0),
-        value: |counter| counter("OccupancyPercent"),
-    },
-    Derived {
-        name: "VALU busy",
-        unit: "%",
-        meaning: "time the vector units had an instruction; near 100 the kernel is bound by arithmetic",
-        formula: "VALUBusy",
-        good: Good::Depends,
-        value: |counter| counter("VALUBusy"),
-    },
-    Derived {
-        name: "Active lanes",
-        unit: "%",
-        meaning: "lanes that took part in vector instructions; branches within a wave and workgroups that are no multiple of it lower the share",
-        formula: "100 x SQ_THREAD_CYCLES_VALU / (64 x SQ_ACTIVE_INST_VALU)",
-        good: Good::AtLeast(90.0),
-        value: |counter| {
-            counter("VALUUtilization").or_else(|| {
-                let cycles = counter("SQ_THREAD_CYCLES_VALU")?;
-                percent_of(cycles, 64.0 * counter("SQ_ACTIVE_INST_VALU")?)
-            })
-        },
-    },
-    Derived {
-        name: "L2 hits",
-        unit: "%",
-        meaning: "requests to the L2 cache that it could answer; a stream of data read once cannot do better than its line size allows",
-        formula: "100 x TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)",
-        good: Good::AtLeast(50.0),
-        value: |counter| {
-            counter("L2CacheHit").or_else(|| {
-                let hits = counter("TCC_HIT_sum")?;
-                percent_of(hits, hits + counter("TCC_MISS_sum")?)
-            })
-        },
-    },
-    Derived {
-        name: "Memory unit stalled",
-        unit: "%",
-        meaning: "time the memory units waited; access in larger, neighbouring pieces",
-        formula: "MemUnitStalled",
-        good: Good::AtMost(10.0),
-        value: |counter| counter("MemUnitStalled"),
-    },
-    Derived {
-        name: "Write unit stalled",
-        unit: "%",
-        meaning: "time writes waited to leave; fewer or wider stores help",
-        formula: "WriteUnitStalled",
-        good: Good::AtMost(10.0),
-        value: |counter| counter("WriteUnitStalled"),
-    },
-    Derived {
-        name: "Stalled by LDS",
-        unit: "%",
-        meaning: "time the arithmetic waited for local memory; 0 is ideal",
-        formula: "ALUStalledByLDS",
-        good: Good::AtMost(5.0),
-        value: |counter| counter("ALUStalledByLDS"),
-    },
-    Derived {
-        name: "LDS bank conflicts",
-        unit: "%",
-        meaning: "cycles of local memory lost because lanes of a wave wanted the same bank; pad rows to an odd number of words",
-        formula: "100 x SQ_LDS_BANK_CONFLICT / SQ_LDS_IDX_ACTIVE",
-        good: Good::AtMost(5.0),
-        value: |counter| {
-            percent_of(
-                counter("SQ_LDS_BANK_CONFLICT")?,
-                counter("SQ_LDS_IDX_ACTIVE")?,
-            )
-        },
-    },
-    Derived {
-        name: "GPU busy",
-        unit: "%",
-        meaning: "cycles in which the device had any work while counters ran",
-        formula: "100 x GRBM_GUI_ACTIVE / GRBM_COUNT",
-        good: Good::AtLeast(90.0),
-        value: |counter| {
-            counter("GPUBusy")
-                .or_else(|| percent_of(counter("GRBM_GUI_ACTIVE")?, counter("GRBM_COUNT")?))
-        },
-    },
-    Derived {
-        name: "Vector instructions a wave",
-        unit: "",
-        meaning: "length of the program in vector instructions",
-        formula: "SQ_INSTS_VALU / SQ_WAVES",
-        good: Good::Depends,
-        value: |counter| ratio(counter("SQ_INSTS_VALU")?, counter("SQ_WAVES")?),
-    },
-    Derived {
-        name: "Memory traffic",
-        unit: "bytes",
-        meaning: "bytes between L2 and memory, per launch",
-        formula: "bytes_from_memory + bytes_to_memory",
-        good: Good::Depends,
-        value: memory_bytes,
-    },
-    Derived {
-        name: "Operations",
-        unit: "FLOP",
-        meaning: "floating-point operations as issued, per launch: every lane of a wave counts, also one that is switched off",
-        formula: "64 x (ADD + MUL + TRANS + 2 x FMA) + 512 x MFMA_MOPS, over F16, BF16, F32 and F64",
-        good: Good::Depends,
-        value: operations,
-    },
-];
+pub const DERIVED: &[Derived] = derived! {
+    "Occupancy" in "%", Good::AtLeast(50.0), "OccupancyPercent"
+        = |counter| counter("OccupancyPercent");
+        "waves resident on the device, of those it could hold; low values leave nothing to switch to while memory is waited for"
+    "VALU busy" in "%", Good::Depends, "VALUBusy"
+        = |counter| counter("VALUBusy");
+        "time the vector units had an instruction; near 100 the kernel is bound by arithmetic"
+    "Active lanes" in "%", Good::AtLeast(90.0), "100 x SQ_THREAD_CYCLES_VALU / (64 x SQ_ACTIVE_INST_VALU)"
+        = |counter| counter("VALUUtilization").or_else(|| {
+            percent_of(counter("SQ_THREAD_CYCLES_VALU")?, 64.0 * counter("SQ_ACTIVE_INST_VALU")?)
+        });
+        "lanes that took part in vector instructions; branches within a wave and workgroups that are no multiple of it lower the share"
+    "L2 hits" in "%", Good::AtLeast(50.0), "100 x TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)"
+        = |counter| counter("L2CacheHit").or_else(|| {
+            let hits = counter("TCC_HIT_sum")?;
+            percent_of(hits, hits + counter("TCC_MISS_sum")?)
+        });
+        "requests to the L2 cache that it could answer; a stream of data read once cannot do better than its line size allows"
+    "Memory unit stalled" in "%", Good::AtMost(10.0), "MemUnitStalled"
+        = |counter| counter("MemUnitStalled");
+        "time the memory units waited; access in larger, neighbouring pieces"
+    "Write unit stalled" in "%", Good::AtMost(10.0), "WriteUnitStalled"
+        = |counter| counter("WriteUnitStalled");
+        "time writes waited to leave; fewer or wider stores help"
+    "Stalled by LDS" in "%", Good::AtMost(5.0), "ALUStalledByLDS"
+        = |counter| counter("ALUStalledByLDS");
+        "time the arithmetic waited for local memory; 0 is ideal"
+    "LDS bank conflicts" in "%", Good::AtMost(5.0), "100 x SQ_LDS_BANK_CONFLICT / SQ_LDS_IDX_ACTIVE"
+        = |counter| { percent_of(counter("SQ_LDS_BANK_CONFLICT")?, counter("SQ_LDS_IDX_ACTIVE")?) };
+        "cycles of local memory lost because lanes of a wave wanted the same bank; pad rows to an odd number of words"
+    "GPU busy" in "%", Good::AtLeast(90.0), "100 x GRBM_GUI_ACTIVE / GRBM_COUNT"
+        = |counter| counter("GPUBusy").or_else(|| percent_of(counter("GRBM_GUI_ACTIVE")?, counter("GRBM_COUNT")?));
+        "cycles in which the device had any work while counters ran"
+    "Vector instructions a wave" in "", Good::Depends, "SQ_INSTS_VALU / SQ_WAVES"
+        = |counter| ratio(counter("SQ_INSTS_VALU")?, counter("SQ_WAVES")?);
+        "length of the program in vector instructions"
+    "Memory traffic" in "bytes", Good::Depends, "bytes_from_memory + bytes_to_memory"
+        = memory_bytes;
+        "bytes between L2 and memory, per launch"
+    "Operations" in "FLOP", Good::Depends, "64 x (ADD + MUL + TRANS + 2 x FMA) + 512 x MFMA_MOPS, over F16, BF16, F32 and F64"
+        = operations;
+        "floating-point operations as issued, per launch: every lane of a wave counts, also one that is switched off"
+};
 
 fn ratio(a: f64, b: f64) -> Option<f64> {
     (b > 0.0).then(|| a / b)

@@ -124,43 +124,22 @@ fn has_summary(profile: &Profile) -> bool {
         .any(|statistic| statistic.kind == StatisticKind::Kernel)
 }
 
-/// Sums over one launch shape.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    calls: u64,
-    total: u64,
-    min: u64,
-    max: u64,
-}
-
 fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
-    let mut by_variant: HashMap<VariantId, Sums> = HashMap::new();
+    let mut by_variant: HashMap<VariantId, Hotspot> = HashMap::new();
     let mut untimed = 0;
     for dispatch in &profile.dispatches {
         let Some(time) = dispatch.time else {
             untimed += 1;
             continue;
         };
-        let duration = time.duration();
-        let sums = by_variant.entry(dispatch.variant).or_insert(Sums {
-            min: u64::MAX,
-            ..Sums::default()
-        });
-        sums.calls += 1;
-        sums.total = sums.total.saturating_add(duration);
-        sums.min = sums.min.min(duration);
-        sums.max = sums.max.max(duration);
+        let duration = time.duration() as f64;
+        let sums = by_variant.entry(dispatch.variant).or_default();
+        sums.add(1, duration, Some(duration), Some(duration));
     }
     let mut lines = Lines::new(group);
     for (id, sums) in by_variant {
-        let variant = *profile.variant(id);
-        let line = lines.line(profile.kernel_name(id), Some(variant));
-        line.add(
-            sums.calls,
-            sums.total as f64,
-            Some(sums.min as f64),
-            Some(sums.max as f64),
-        );
+        let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)));
+        line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
         line.variants += 1;
     }
     let timed = profile.dispatches.iter().filter(|row| row.time.is_some());
@@ -254,10 +233,8 @@ fn pick(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f
 impl Hotspots {
     /// The longest `limit` kernels.
     pub fn table(&self, limit: usize) -> TextTable {
-        let title = format!(
-            "Kernels by time on the device ({} in all)",
-            time(self.total_ns)
-        );
+        let total = time(self.total_ns);
+        let title = format!("Kernels by time on the device ({total} in all)");
         let mut columns = Columns::of(title, &self.kernels)
             .first(limit)
             .left("kernel", |kernel| kernel.name.clone())
@@ -267,16 +244,13 @@ impl Hotspots {
             .right("min", |kernel| or_not_reported(kernel.min_ns.map(time)))
             .right("max", |kernel| or_not_reported(kernel.max_ns.map(time)))
             .right("share", |kernel| percent(kernel.percent));
-        if self
-            .kernels
-            .iter()
-            .any(|kernel| kernel.calls_per_step.is_some())
-        {
+        let any = |has: fn(&Hotspot) -> bool| self.kernels.iter().any(has);
+        if any(|kernel| kernel.calls_per_step.is_some()) {
             columns = columns.right("calls a step", |kernel| {
                 or_not_reported(kernel.calls_per_step.map(figure))
             });
         }
-        if self.kernels.iter().any(|kernel| kernel.variant.is_some()) {
+        if any(|kernel| kernel.variant.is_some()) {
             let shape = |kernel: &Hotspot, of: fn(Variant) -> Option<String>| {
                 or_not_reported(kernel.variant.and_then(of))
             };
@@ -291,7 +265,7 @@ impl Hotspots {
                     shape(kernel, |variant| Some(variant.vgpr?.to_string()))
                 });
         }
-        if self.kernels.iter().any(|kernel| kernel.part.is_some()) {
+        if any(|kernel| kernel.part.is_some()) {
             columns = columns.left("part of the model", |kernel| {
                 kernel.part.clone().unwrap_or_default()
             });
@@ -299,17 +273,12 @@ impl Hotspots {
         let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
             let rest = &self.kernels[limit..];
-            let share = rest.iter().map(|kernel| kernel.percent).sum();
-            table.note(format!(
-                "{} more kernels take {}",
-                rest.len(),
-                percent(share)
-            ));
+            let share = percent(rest.iter().map(|kernel| kernel.percent).sum());
+            table.note(format!("{} more kernels take {share}", rest.len()));
         }
-        if self.untimed > 0 {
+        if let untimed @ 1.. = self.untimed {
             table.note(format!(
-                "{} launches have no usable time and are left out",
-                self.untimed
+                "{untimed} launches have no usable time and are left out"
             ));
         }
         for process in &self.summarised {

@@ -23,9 +23,8 @@ impl Durations {
         // The nearest rank: a value that was measured.
         let at = |share: f64| {
             let rank = (share * durations.len() as f64).ceil() as usize;
-            durations
-                .get(rank.saturating_sub(1))
-                .map(|&value| value as f64)
+            let value = durations.get(rank.saturating_sub(1));
+            value.map(|&value| value as f64)
         };
         Some(Durations {
             count: durations.len() as u64,
@@ -80,17 +79,13 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
         .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)))
         .map(|call| (profile.lane(call.lane).process, call.correlation, call.time))
         .collect();
+    let durations = launching.iter().map(|(.., time)| time.duration() as i64);
     LaunchOverhead {
         launches: profile.dispatches.len() as u64,
         gaps,
         overlapping,
         gap_share,
-        calls: Durations::of(
-            launching
-                .iter()
-                .map(|(_, _, time)| time.duration() as i64)
-                .collect(),
-        ),
+        calls: Durations::of(durations.collect()),
         queueing: Durations::of(queueing(profile, &launching)),
     }
 }
@@ -164,10 +159,9 @@ impl LaunchOverhead {
             let share = percent(100.0 * share);
             table.note(format!("the queues stood still for {share} of their time"));
         }
-        if self.overlapping > 0 {
+        if let count @ 1.. = self.overlapping {
             table.note(format!(
-                "{} kernels started before the one ahead had ended",
-                self.overlapping
+                "{count} kernels started before the one ahead had ended"
             ));
         }
         if self.calls.is_none() {

@@ -46,19 +46,16 @@ pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occup
     let simds = architecture.simds_per_compute_unit;
     let max_waves = architecture.max_waves_per_simd * simds;
     let by_waves = |waves_per_simd: u32| waves_per_simd.saturating_mul(simds) / waves_per_workgroup;
-    let barriers = if waves_per_workgroup > 1 {
-        MAX_BARRIERS
-    } else {
-        u32::MAX
+    let slots = by_waves(architecture.max_waves_per_simd);
+    let barriers = match waves_per_workgroup {
+        0 | 1 => u32::MAX,
+        _ => MAX_BARRIERS,
     };
     let vector = waves_by_vector_registers(variant, architecture)?;
     let scalar = waves_by_scalar_registers(variant, architecture);
     let local = workgroups_by_local_memory(variant, architecture);
     let limits = [
-        (
-            Limiter::WaveSlots,
-            by_waves(architecture.max_waves_per_simd),
-        ),
+        (Limiter::WaveSlots, slots),
         (Limiter::VectorRegisters, by_waves(vector)),
         (Limiter::ScalarRegisters, by_waves(scalar)),
         (Limiter::LocalMemory, local),

@@ -14,10 +14,8 @@ pub struct Parts {
 impl Parts {
     /// Names are compared without what a profiler or compiler adds to them.
     pub fn add(&mut self, kernel: &str, part: &str) {
-        let parts = self
-            .by_name
-            .entry(name::short(kernel).to_owned())
-            .or_default();
+        let name = name::short(kernel).to_owned();
+        let parts = self.by_name.entry(name).or_default();
         if !parts.iter().any(|known| known == part) {
             parts.push(part.to_owned());
         }

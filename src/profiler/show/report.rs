@@ -54,15 +54,9 @@ pub type Called<'a> = (&'a str, (u64, f64));
 
 /// API calls by time, from single calls or from the profiler's summary.
 pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
-    let single = profile
-        .calls
-        .iter()
-        .filter(|call| !is_marker(profile, call));
-    let mut sums = by_name(profile, single);
-    let others = profile.only_summarised(
-        StatisticKind::Api,
-        profile.calls.iter().map(|call| call.lane),
-    );
+    let calls = || profile.calls.iter();
+    let mut sums = by_name(profile, calls().filter(|call| !is_marker(profile, call)));
+    let others = profile.only_summarised(StatisticKind::Api, calls().map(|call| call.lane));
     let all = profile.statistics.iter();
     let rows: Vec<&Statistic> = match profile.calls.is_empty() {
         true => all.filter(|row| row.kind == StatisticKind::Api).collect(),
@@ -106,12 +100,8 @@ pub fn calls(profile: &Profile, limit: usize) -> TextTable {
 }
 
 pub fn markers(profile: &Profile, limit: usize) -> TextTable {
-    called(
-        "Ranges that the program marked",
-        "range",
-        &marked(profile),
-        limit,
-    )
+    let title = "Ranges that the program marked";
+    called(title, "range", &marked(profile), limit)
 }
 
 fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {

@@ -91,22 +91,11 @@ pub fn table(profile: &Profile) -> TextTable {
         point.bound.map(|bound| bound.to_string())
     })
     .into();
-    let measured: Vec<String> = measured(profile)
-        .iter()
-        .map(|ceiling| {
-            format!(
-                "{} {} {}",
-                ceiling.name,
-                figure(ceiling.value),
-                ceiling.unit()
-            )
-        })
-        .collect();
+    let measured = measured(profile);
     if !measured.is_empty() {
-        let list = measured.join(", ");
-        table
-            .notes
-            .push(format!("ceilings as rocprof-compute measured them: {list}"));
+        let one = |it: &MeasuredCeiling| format!("{} {} {}", it.name, figure(it.value), it.unit());
+        let list = itertools::join(measured.into_iter().map(one), ", ");
+        table.note(format!("ceilings as rocprof-compute measured them: {list}"));
     }
     table
 }

@@ -17,18 +17,11 @@ pub struct Span {
 /// What a row of the timeline shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
-    Kernels {
-        process: ProcessId,
-        agent: Option<u64>,
-        queue: Option<u64>,
-    },
-    Copies {
-        process: ProcessId,
-    },
-    Calls {
-        process: ProcessId,
-        thread: Option<u64>,
-    },
+    /// Of an agent's queue.
+    Kernels(ProcessId, Option<u64>, Option<u64>),
+    Copies(ProcessId),
+    /// Of a thread.
+    Calls(ProcessId, Option<u64>),
 }
 
 /// Rows of bars, each sorted by start.
@@ -37,34 +30,21 @@ pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
     for dispatch in &profile.dispatches {
         if let Some(time) = dispatch.time {
             let lane = profile.lane(dispatch.lane);
-            let row = Row::Kernels {
-                process: lane.process,
-                agent: lane.agent,
-                queue: lane.queue,
-            };
+            let row = Row::Kernels(lane.process, lane.agent, lane.queue);
             let name = profile.variant(dispatch.variant).kernel;
             rows.entry(row).or_default().push(Span { name, time });
         }
     }
     for copy in &profile.copies {
-        let process = profile.lane(copy.lane).process;
-        let span = Span {
-            name: copy.direction,
-            time: copy.time,
-        };
-        rows.entry(Row::Copies { process }).or_default().push(span);
+        let (name, time) = (copy.direction, copy.time);
+        let row = Row::Copies(profile.lane(copy.lane).process);
+        rows.entry(row).or_default().push(Span { name, time });
     }
     for call in &profile.calls {
         let lane = profile.lane(call.lane);
-        let row = Row::Calls {
-            process: lane.process,
-            thread: lane.thread,
-        };
-        let span = Span {
-            name: call.function,
-            time: call.time,
-        };
-        rows.entry(row).or_default().push(span);
+        let (name, time) = (call.function, call.time);
+        let row = Row::Calls(lane.process, lane.thread);
+        rows.entry(row).or_default().push(Span { name, time });
     }
     for spans in rows.values_mut() {
         spans.sort_by_key(|span| (span.time.start, span.time.end));
@@ -114,14 +94,11 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
     }
     for copy in &profile.copies {
         let process = profile.lane(copy.lane).process;
-        let span = Span {
-            name: copy.direction,
-            time: copy.time,
-        };
+        let (name, time) = (copy.direction, copy.time);
         for agent in [copy.source, copy.destination] {
             // A copy keeps the devices at both ends busy; processors have no kernels and thus no entry.
             if let Some(device) = work.get_mut(&(process, agent)) {
-                device.push(span);
+                device.push(Span { name, time });
             }
         }
     }
@@ -181,16 +158,11 @@ pub fn table(profile: &Profile, gaps_shown: usize) -> TextTable {
         })
         .right("gaps", |device| device.gaps.len().to_string());
     let mut table = TextTable::from(columns);
-    for gap in activity
-        .iter()
-        .flat_map(|device| device.gaps.iter().take(gaps_shown))
-    {
-        table.note(format!(
-            "gap of {} between {} and {}",
-            time(gap.time.duration() as f64),
-            name::short(profile.name(gap.before)),
-            name::short(profile.name(gap.after)),
-        ));
+    let gaps = activity.iter().map(|device| device.gaps.iter());
+    for gap in gaps.flat_map(|gaps| gaps.take(gaps_shown)) {
+        let length = time(gap.time.duration() as f64);
+        let [before, after] = [gap.before, gap.after].map(|name| name::short(profile.name(name)));
+        table.note(format!("gap of {length} between {before} and {after}"));
     }
     table
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::switches::{Switch, Switches};
 use crate::device::BackendChoice;
-use crate::model::{ConfigError, LibraryKernels, ModelConfig, Preset};
+use crate::model::{ConfigError, ModelConfig, Preset};
 use crate::run::UsageError;
 use crate::targets::Target;
 use crate::train::{Options, Synchronize};
@@ -181,7 +181,7 @@ impl TrainingArgs {
             operand_dtype: self.dtype.into(),
             matmul_precision: self.switches.matmul_precision,
             gemm: self.switches.gemm,
-            library: self.switches.tuning.map(LibraryKernels::from),
+            tuning: self.switches.tuning,
             synchronize: self.on.sync.unwrap_or(timing),
             capture: self.switches.ultra.is_on(),
             block: self.switches.block,

@@ -13,7 +13,7 @@ use burn::tensor::{Device, Element, ExecutionError, FloatDType, Int, Tensor, Ten
 
 use super::{EngineKind, Target, Words};
 use crate::base::device_facts::DeviceFacts;
-use crate::device::{self, Backend, CacheSettings, OpenDevice, Tuning, ranges};
+use crate::device::{self, Backend, CacheSettings, OpenDevice, ranges};
 use crate::model::{
     Context, HostRead, LibraryKernels, Llama, ModelConfig, Norm, OperandTypes, Part, Precision,
     Recipe, Weights, part,
@@ -45,7 +45,7 @@ impl EngineKind for Autodiff {
         // Without effect where this process has settled it before.
         device::configure_runtime(CacheSettings {
             fusion: options.recipe.graph_fusion,
-            tuning: Tuning::Full,
+            tuning: options.tuning(),
         });
         let open = device::open(options.backend, options.device.as_deref())?;
         open.require_dtype(options.operand_dtype)?;
@@ -64,9 +64,7 @@ impl EngineKind for Autodiff {
         let of_v4 = match options {
             Options { block: Some(_), .. } => "--block single",
             Options { capture: false, .. } => "--ultra off",
-            Options {
-                matmul_precision, ..
-            } if *matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
+            _ if options.matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
             _ => return Ok(()),
         };
         Err(format!("{of_v4} is v4's: {target} has no such choice"))
@@ -119,14 +117,14 @@ pub fn reference(
 
 /// `weights` on `device`, ready to be trained.
 fn model(context: &Context, weights: &Weights, device: &Device) -> Llama {
-    let Context {
+    let (config, recipe) = (&context.config, &context.recipe);
+    Llama::new(
         config,
+        weights,
         recipe,
-        precision,
-        ..
-    } = context;
-    let device = device.clone().autodiff();
-    Llama::new(config, weights, recipe, *precision, &device)
+        context.precision,
+        &device.clone().autodiff(),
+    )
 }
 
 struct BurnDevice {
@@ -238,9 +236,7 @@ pub fn read<T: Element, const D: usize>(tensor: Tensor<D>) -> Result<Vec<T>, Exe
 
 impl Trainer {
     fn model(&self) -> &Llama {
-        self.model
-            .as_ref()
-            .expect("the model is back after every update")
+        (self.model.as_ref()).expect("the model is back after every update")
     }
 
     fn place(&self, batch: &Batch) -> DeviceBatch {

@@ -59,10 +59,8 @@ impl Engine for ScheduledEngine {
         let step = self.trainer.step(tokens, targets, synchronize)?;
         let loss = f64::from(self.trainer.last_loss()?);
         // The loss is read and with it everything queued has been launched; reading it launches nothing.
-        let observed = self
-            .observed()
-            .zip(before)
-            .map(|(after, before)| after - before);
+        let observed = self.observed().zip(before);
+        let observed = observed.map(|(after, before)| after - before);
         let own = matches!(self.way, Way::Driver(_)).then_some(step.launches);
         Ok(StepResult {
             loss,
@@ -81,9 +79,7 @@ impl Engine for ScheduledEngine {
         let gradients = gradients.into_iter();
         Ok(Evaluation {
             loss,
-            gradients: gradients
-                .map(|(name, values)| (name, Some(values)))
-                .collect(),
+            gradients: gradients.map(|(name, it)| (name, Some(it))).collect(),
         })
     }
 

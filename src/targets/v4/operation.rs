@@ -76,65 +76,57 @@ pub enum Operation {
     Update(Update),
 }
 
-/// `stream[n] = table[tokens[n]]`, and its normalisation as in [`Normalize`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup {
-    pub tokens: Handle,
-    pub table: Handle,
-    pub stream: Handle,
-    pub weight: Handle,
-    pub normed: Handle,
-    pub scale: Handle,
+/// What an operation does with a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+    Change,
 }
 
-/// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Normalize {
-    pub stream: Handle,
-    pub weight: Handle,
-    pub normed: Handle,
-    pub scale: Handle,
+impl Use {
+    pub const ALL: [Use; 3] = [Use::Read, Use::Write, Use::Change];
 }
 
-/// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
-/// is what the backward pass needs to find the weights again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attention {
-    pub qkv: Handle,
-    pub mixed: Handle,
-    pub log_sums: Handle,
+/// Operations that are one kernel on buffers: its name, and what it does with each buffer, in the order of its arguments.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $operation:ident = $kernel:literal { $($buffer:ident: $use:ident),+ })+) => {
+        $($(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $operation { $(pub $buffer: Handle),+ })+
+
+        impl Operation {
+            fn kernel(&self) -> Option<(&'static str, Vec<(Handle, Use)>)> {
+                match self {
+                    $(Operation::$operation(op) => Some(($kernel, vec![$((op.$buffer, Use::$use)),+])),)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttentionBackward {
-    pub qkv: Handle,
-    pub mixed: Handle,
-    pub log_sums: Handle,
-    pub mixed_gradient: Handle,
-    pub qkv_gradient: Handle,
-}
-
-/// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Activate {
-    pub gate_up: Handle,
-    pub activated: Handle,
-}
-
-/// Replaces gate and up by their gradients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActivateBackward {
-    pub gate_up: Handle,
-    pub activated_gradient: Handle,
-}
-
-/// Loss of each token and the gradient of their mean, in one pass over the logits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CrossEntropy {
-    pub logits: Handle,
-    pub targets: Handle,
-    pub losses: Handle,
-    pub logits_gradient: Handle,
+kernels! {
+    /// `stream[n] = table[tokens[n]]`, and its normalisation as in [`Normalize`].
+    Lookup = "lookup_normalize" { tokens: Read, table: Read, stream: Write, weight: Read, normed: Write, scale: Write }
+    /// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
+    Normalize = "normalize" { stream: Read, weight: Read, normed: Write, scale: Write }
+    /// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
+    /// is what the backward pass needs to find the weights again.
+    Attention = "attention" { qkv: Read, mixed: Write, log_sums: Write }
+    AttentionBackward = "attention_backward" { qkv: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
+    /// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
+    Activate = "swiglu" { gate_up: Read, activated: Write }
+    /// Replaces gate and up by their gradients.
+    ActivateBackward = "swiglu_backward" { gate_up: Change, activated_gradient: Read }
+    /// Loss of each token and the gradient of their mean, in one pass over the logits.
+    CrossEntropy = "cross_entropy" { logits: Read, targets: Read, losses: Write, logits_gradient: Write }
+    /// Adds the stream's gradient to the rows of the embedding that were looked up, token by token in order.
+    Scatter = "embedding_gradient" { tokens: Read, stream_gradient: Read, table_gradient: Change }
+    /// Mean of the tokens' losses, into the next place of a ring.
+    FinishLoss = "loss" { losses: Read, ring: Change }
+    /// Counts the update and works out its factors (bias corrections).
+    Advance = "adamw_factors" { factors: Change }
 }
 
 /// Adds the gradient that comes through a norm to that of the stream (`first`: replaces it), and writes a copy for
@@ -160,21 +152,6 @@ pub struct FinishNorms {
     pub gradients: Vec<Handle>,
 }
 
-/// Adds the stream's gradient to the rows of the embedding that were looked up, token by token in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scatter {
-    pub tokens: Handle,
-    pub stream_gradient: Handle,
-    pub table_gradient: Handle,
-}
-
-/// Mean of the tokens' losses, into the next place of a ring.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FinishLoss {
-    pub losses: Handle,
-    pub ring: Handle,
-}
-
 /// Replaces ranges of all gradients by their sums over the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum {
@@ -187,12 +164,6 @@ impl Sum {
     pub fn elements(&self) -> usize {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
-}
-
-/// Counts the update and works out its factors (bias corrections).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advance {
-    pub factors: Handle,
 }
 
 /// AdamW over a range of all parameters, and their copies for matrix products.
@@ -219,51 +190,40 @@ impl Operation {
     /// Where somebody's kernel can take the place of this operation's; of `ranks` ranks.
     pub fn in_place(&self, config: &ModelConfig, ranks: usize) -> Option<InPlace> {
         let rows = ("rows", config.tokens());
-        Some(match self {
-            Operation::Normalize(op) => InPlace {
-                exercise: "rmsnorm",
-                arrays: vec![
-                    ("x", op.stream),
-                    ("weight", op.weight),
-                    ("y", op.normed),
-                    ("scale", op.scale),
-                ],
-                sizes: [rows, ("width", config.hidden)],
-                number: Some(("epsilon", NORM_EPSILON as f32)),
-            },
-            Operation::Activate(op) => InPlace {
-                exercise: "swiglu",
-                arrays: vec![("gate_up", op.gate_up), ("out", op.activated)],
-                sizes: [rows, ("width", config.ffn)],
-                number: None,
-            },
-            Operation::CrossEntropy(op) => InPlace {
-                exercise: "cross-entropy",
-                arrays: vec![
-                    ("logits", op.logits),
-                    ("targets", op.targets),
-                    ("losses", op.losses),
-                    ("gradient", op.logits_gradient),
-                ],
-                sizes: [rows, ("classes", config.vocabulary)],
+        let (exercise, names, sizes, number): (_, &[_], _, _) = match self {
+            Operation::Normalize(_) => (
+                "rmsnorm",
+                &["x", "weight", "y", "scale"],
+                [rows, ("width", config.hidden)],
+                Some(("epsilon", NORM_EPSILON as f32)),
+            ),
+            Operation::Activate(_) => (
+                "swiglu",
+                &["gate_up", "out"],
+                [rows, ("width", config.ffn)],
+                None,
+            ),
+            Operation::CrossEntropy(_) => (
+                "cross-entropy",
+                &["logits", "targets", "losses", "gradient"],
+                [rows, ("classes", config.vocabulary)],
                 // The mean over the whole batch, of which other ranks have the rest.
-                number: Some(("share", 1.0 / (rows.1 * ranks) as f32)),
-            },
-            Operation::Update(op) => InPlace {
-                exercise: "adamw",
-                arrays: vec![],
-                sizes: [("n", op.elements.len()); 2],
-                number: None,
-            },
+                Some(("share", 1.0 / (rows.1 * ranks) as f32)),
+            ),
+            Operation::Update(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
             _ => return None,
+        };
+        Some(InPlace {
+            exercise,
+            arrays: names.iter().copied().zip(self.buffers(&Use::ALL)).collect(),
+            sizes,
+            number,
         })
     }
 
     /// Name of the kernel, as shown to learners.
     pub fn name(&self) -> &'static str {
         match self {
-            Operation::Lookup(_) => "lookup_normalize",
-            Operation::Normalize(_) => "normalize",
             Operation::Product(product) => match (product.a_transposed, product.b_transposed) {
                 (false, false) if product.addend.is_some() => "gemm_residual",
                 (false, false) => "gemm",
@@ -271,18 +231,11 @@ impl Operation {
                 (false, true) => "gemm_transposed",
             },
             Operation::WeightGradients(_) => "gemm_weight_gradients",
-            Operation::Attention(_) => "attention",
-            Operation::AttentionBackward(_) => "attention_backward",
-            Operation::Activate(_) => "swiglu",
-            Operation::ActivateBackward(_) => "swiglu_backward",
-            Operation::CrossEntropy(_) => "cross_entropy",
             Operation::NormalizeBackward(_) => "normalize_backward",
             Operation::FinishNorms(_) => "norm_gradients",
-            Operation::Scatter(_) => "embedding_gradient",
-            Operation::FinishLoss(_) => "loss",
             Operation::Sum(_) => SUM,
-            Operation::Advance(_) => "adamw_factors",
             Operation::Update(_) => "adamw",
+            _ => self.kernel().map_or("", |(name, _)| name),
         }
     }
 
@@ -297,8 +250,6 @@ impl Operation {
 
     pub fn reads(&self) -> Vec<Handle> {
         match self {
-            Operation::Lookup(op) => vec![op.tokens, op.table, op.weight],
-            Operation::Normalize(op) => vec![op.stream, op.weight],
             Operation::Product(_) | Operation::WeightGradients(_) => {
                 let operands =
                     |product: &Product| [Some(product.a), Some(product.b), product.addend];
@@ -308,13 +259,6 @@ impl Operation {
                     .flatten()
                     .collect()
             }
-            Operation::Attention(op) => vec![op.qkv],
-            Operation::AttentionBackward(op) => {
-                vec![op.qkv, op.mixed, op.log_sums, op.mixed_gradient]
-            }
-            Operation::Activate(op) => vec![op.gate_up],
-            Operation::ActivateBackward(op) => vec![op.gate_up, op.activated_gradient],
-            Operation::CrossEntropy(op) => vec![op.logits, op.targets],
             Operation::NormalizeBackward(op) => {
                 let passed = (!op.first).then_some(op.stream_gradient);
                 let mut reads = vec![op.normed_gradient, op.stream, op.scale, op.weight];
@@ -322,37 +266,33 @@ impl Operation {
                 reads
             }
             Operation::FinishNorms(op) => vec![op.partials],
-            Operation::Scatter(op) => vec![op.tokens, op.stream_gradient, op.table_gradient],
-            Operation::FinishLoss(op) => vec![op.losses, op.ring],
             Operation::Sum(op) => op.gradients.clone(),
-            Operation::Advance(op) => vec![op.factors],
             Operation::Update(op) => [&op.gradients[..], &[op.factors]].concat(),
+            _ => self.buffers(&[Use::Read, Use::Change]),
         }
     }
 
     pub fn writes(&self) -> Vec<Handle> {
         match self {
-            Operation::Lookup(op) => vec![op.stream, op.normed, op.scale],
-            Operation::Normalize(op) => vec![op.normed, op.scale],
             Operation::Product(_) | Operation::WeightGradients(_) => {
                 self.products().iter().map(|product| product.out).collect()
             }
-            Operation::Attention(op) => vec![op.mixed, op.log_sums],
-            Operation::AttentionBackward(op) => vec![op.qkv_gradient],
-            Operation::Activate(op) => vec![op.activated],
-            Operation::ActivateBackward(op) => vec![op.gate_up],
-            Operation::CrossEntropy(op) => vec![op.losses, op.logits_gradient],
             Operation::NormalizeBackward(op) => {
                 let mut writes = vec![op.stream_gradient, op.partials];
                 writes.extend(op.copy);
                 writes
             }
             Operation::FinishNorms(op) => op.gradients.clone(),
-            Operation::Scatter(op) => vec![op.table_gradient],
-            Operation::FinishLoss(op) => vec![op.ring],
             Operation::Sum(op) => op.gradients.clone(),
-            Operation::Advance(op) => vec![op.factors],
             Operation::Update(op) => op.weights.clone(),
+            _ => self.buffers(&[Use::Write, Use::Change]),
         }
+    }
+
+    /// The buffers of an operation that is one kernel on buffers, in the order of its arguments, that it uses so.
+    pub fn buffers(&self, wanted: &[Use]) -> Vec<Handle> {
+        let all = self.kernel().into_iter().flat_map(|(_, buffers)| buffers);
+        let wanted = all.filter(|(_, does)| wanted.contains(does));
+        wanted.map(|(handle, _)| handle).collect()
     }
 }

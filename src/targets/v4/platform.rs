@@ -12,7 +12,7 @@ use super::{
 use crate::base::device_facts::DeviceFacts;
 use crate::device::driver::{Driver, GemmSpec, Precision, Selection};
 use crate::device::{
-    self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, cpu_facts,
+    self, Backend, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning, cpu_facts,
     open_driver_of, vulkan,
 };
 use crate::model::{LibraryKernels, Weights};
@@ -29,7 +29,13 @@ use crate::train::{
 pub const CONCURRENCY: Concurrency = Concurrency {
     lanes: 2,
     update_early: true,
+    layers_together: 8,
+};
+
+/// Each layer's gradients as soon as they are there, since sums over the ranks go on beside the backward pass.
+const OVER_RANKS: Concurrency = Concurrency {
     layers_together: 1,
+    ..CONCURRENCY
 };
 
 /// Algorithms of the matrix library that are timed for each product.
@@ -61,7 +67,7 @@ pub fn open(options: &Options) -> Result<Platform> {
     let (choice, gemm) = (options.backend, options.gemm);
     let wanted = options.device.as_deref();
     if gemm == Gemm::Cubek {
-        return open_client(choice, wanted);
+        return open_client(choice, options);
     }
     if choice == BackendChoice::Vulkan && gemm == Gemm::Vendor {
         bail!(DeviceError::NoMatrixLibrary {
@@ -72,10 +78,10 @@ pub fn open(options: &Options) -> Result<Platform> {
         return Ok(of_driver(driver));
     }
     match choice {
-        BackendChoice::Vulkan => open_client(choice, wanted),
+        BackendChoice::Vulkan => open_client(choice, options),
         // Asked before burn is set up for a device that may not be there.
         BackendChoice::Auto if gemm == Gemm::Auto && vulkan::find(wanted).is_ok() => {
-            Ok(open_client(BackendChoice::Vulkan, wanted).unwrap_or_else(|_| host(options)))
+            Ok(open_client(BackendChoice::Vulkan, options).unwrap_or_else(|_| host(options)))
         }
         _ => {
             device::check_cpu(wanted)?;
@@ -96,13 +102,13 @@ fn host(options: &Options) -> Platform {
     }
 }
 
-fn open_client(choice: BackendChoice, wanted: Option<&str>) -> Result<Platform> {
+fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
     // Without effect where this process has settled it before.
     device::configure_runtime(CacheSettings {
         fusion: true,
-        tuning: device::Tuning::Full,
+        tuning: options.tuning(),
     });
-    let open = device::open(choice, wanted)?;
+    let open = device::open(choice, options.device.as_deref())?;
     Ok(Platform {
         facts: open.facts.clone(),
         kind: Kind::Client(open),
@@ -154,7 +160,7 @@ impl Platform {
         let driver = self.driver("--gpus")?;
         let sums = ranks::sums(rank, self.precision(options)?);
         let config = rank.share_of(&options.config);
-        let schedule = Schedule::over_ranks(&config, CONCURRENCY, Some(sums));
+        let schedule = Schedule::over_ranks(&config, OVER_RANKS, Some(sums));
         // Before the schedule's memory: whoever waits for the others waits with little.
         let communicator = ranks::meet(driver, rank)?;
         let executor = self.executor_of(options, schedule)?;
@@ -246,7 +252,7 @@ impl Platform {
     /// What the device reports; element types it has no code for.
     pub fn trainer(&self, options: &Options, weights: &Weights) -> Result<Trainer> {
         let (executor, concurrency): (Box<dyn Executor>, _) = match (&self.kind, &options.ranks) {
-            (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), CONCURRENCY),
+            (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), OVER_RANKS),
             (Kind::Driver { .. }, None) => {
                 let executor = self.device_executor(options, CONCURRENCY)?;
                 (Box::new(executor), CONCURRENCY)
@@ -363,8 +369,7 @@ impl EngineDevice for Platform {
 
 /// Whether f32 operands of products may not be rounded.
 fn keeps_all_bits(options: &Options) -> bool {
-    options.matmul_precision == MatmulPrecision::F32
-        || options.library == Some(LibraryKernels::Plain)
+    options.matmul_precision == MatmulPrecision::F32 || options.tuning == Some(Tuning::Off)
 }
 
 /// All bits are only kept by burn's plainest product: the others may round for the matrix units.

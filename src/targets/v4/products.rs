@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use burn::tensor::{FloatDType, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use serde::Serialize;
+use tinyllama_kernels::binding::product as multiply;
 
 use super::device::{specification, to_bf16};
 use super::operation::Product;
@@ -38,7 +39,7 @@ pub struct ProductTimes {
     pub captured_us: Option<f64>,
     /// V4's library, each product started from the host.
     pub launched_us: f64,
-    /// burn's product, each started from the host; the first ones, which tune it, are not counted.
+    /// burn's product, each started from the host; the first ones, which compile it, are not counted.
     pub burn_us: f64,
 }
 
@@ -48,7 +49,7 @@ pub struct ProductTable {
     pub device: String,
     /// What V4 takes here.
     pub library: String,
-    /// What its operands are rounded to; burn's tuned product chooses by itself for f32.
+    /// What its operands are rounded to; burn's product chooses by itself for f32 where it is tuned.
     pub precision: String,
     pub products: Vec<ProductTimes>,
 }
@@ -91,8 +92,8 @@ fn time(
     ours: &Platform,
     burn: &OpenDevice,
 ) -> Result<ProductTimes> {
-    let mut by_burn = by_burn(product, options.operand_dtype, burn)?;
-    // Compiles and tunes.
+    let mut by_burn = by_burn(product, options, burn)?;
+    // Compiles, and tunes where that was asked for.
     by_burn()?;
     by_burn()?;
     let (mut by_library, captured_us) = match ours.driver_if_any() {
@@ -145,8 +146,10 @@ fn values(count: usize) -> Vec<f32> {
         .collect()
 }
 
-fn by_burn(product: &Product, dtype: FloatDType, open: &OpenDevice) -> Result<Timed> {
-    let device = open.device.clone();
+/// The kernel that versions 1 to 3 take for it.
+fn by_burn(product: &Product, options: &Options, open: &OpenDevice) -> Result<Timed> {
+    let (device, dtype) = (open.device.clone(), options.operand_dtype);
+    let library = options.library_on(open.backend);
     let operand = |rows, columns, transposed| {
         let shape = stored(rows, columns, transposed);
         let data = TensorData::new(values(rows * columns), shape);
@@ -161,7 +164,7 @@ fn by_burn(product: &Product, dtype: FloatDType, open: &OpenDevice) -> Result<Ti
     device.sync()?;
     Ok(Box::new(move || {
         // Kept until the end: what nobody could read need not be computed.
-        let products = (0..IN_A_ROW).map(|_| a.clone().matmul(b.clone()));
+        let products = (0..IN_A_ROW).map(|_| multiply(a.clone(), b.clone(), library));
         let results: Vec<Tensor<2>> = products.collect();
         device.sync()?;
         drop(results);
@@ -187,7 +190,7 @@ fn by_vendor(
     let plan = driver
         .plan_gemm(&stream, spec, candidates)
         .context("the vendor's library has no algorithm")?;
-    let captured = plan.measured_microseconds().map(f64::from);
+    let captured = plan.measured_microseconds.map(f64::from);
     let [a, b, d] = spec.bytes();
     let size = precision.element_bytes();
     let fill = |bytes: usize| -> Result<_> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use crate::lesson::Verdict;
+use crate::session::turns::{self, Turn};
 use crate::session::{Checked, StepRef};
 use crate::tui::panels::messages;
 use crate::tui::{Area, Effects, Model, News, Phase, Reply, Reveal, both};
-use crate::tutor::{Turn, turns};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();

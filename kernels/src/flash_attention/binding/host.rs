@@ -122,15 +122,9 @@ fn split(qkv: Tensor<2>, shape: Shape) -> [Tensor<4>; 3] {
 fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
     let s = q.dims()[2];
     let scale = scale(&q);
-    let mask: Vec<f32> = (0..s * s)
-        .map(|i| {
-            if i % s > i / s {
-                f32::NEG_INFINITY
-            } else {
-                0.0
-            }
-        })
-        .collect();
+    let hidden = f32::NEG_INFINITY;
+    let values = (0..s * s).map(|i| if i % s > i / s { hidden } else { 0.0 });
+    let mask: Vec<f32> = values.collect();
     let mask = Tensor::<4>::from_data(TensorData::new(mask, [1, 1, s, s]), &q.device());
     q.matmul(k.swap_dims(2, 3)) * scale + mask
 }

@@ -13,6 +13,9 @@ use burn::tensor::{DType, Tensor};
 use super::host::{attend, attend_gradient};
 use crate::binding::{Float, LibraryChoice, constant, primitive, record, tensor};
 
+/// What [`LibraryAttention`] returns; its macro has to see the tensors themselves.
+type Attended<B> = (Float<B>, Float<B>, Float<B>, Float<B>, Float<B>);
+
 #[backend_extension(Cube: cfg(gpu), Flex, Autodiff, Fusion: cfg(gpu))]
 pub(crate) trait LibraryAttention: Backend {
     /// The result, the log of each row's sum of exponentials `[batch, heads, sequence]`, and query, key and value as they
@@ -73,13 +76,7 @@ where
         key: Float<Self>,
         value: Float<Self>,
         choice: LibraryChoice,
-    ) -> (
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-    ) {
+    ) -> Attended<Self> {
         let nodes = [query.node(), key.node(), value.node()];
         let [query, key, value] = [query, key, value].map(|tensor| tensor.into_primitive());
         let (output, sums, query, key, value) = B::library_attention(query, key, value, choice);
@@ -99,13 +96,7 @@ impl LibraryAttention for Flex {
         key: Float<Self>,
         value: Float<Self>,
         _choice: LibraryChoice,
-    ) -> (
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-        Float<Self>,
-    ) {
+    ) -> Attended<Self> {
         let inputs = [query.clone(), key.clone(), value.clone()];
         let (output, log_sum_exp) = attend(inputs.map(tensor));
         (primitive(output), primitive(log_sum_exp), query, key, value)
@@ -136,7 +127,7 @@ mod cube {
     use cubek::attention::backward::{BackwardConfig, flash_attention_backward};
     use cubek::attention::forward::definition::AttentionGlobalTypes;
 
-    use super::{LibraryAttention, LibraryAttentionGradient, LibraryChoice};
+    use super::{Attended, LibraryAttention, LibraryAttentionGradient, LibraryChoice};
     use crate::binding::cube::{CubeBackend, CubeTensor, check, element, empty, into_contiguous};
     use crate::flash_attention::launch::log_sum_exp;
     use crate::flash_attention::{FlashAttentionBlock, HeadView, Shape};
@@ -148,7 +139,7 @@ mod cube {
             key: CubeTensor,
             value: CubeTensor,
             choice: LibraryChoice,
-        ) -> (CubeTensor, CubeTensor, CubeTensor, CubeTensor, CubeTensor) {
+        ) -> Attended<Self> {
             let [query, key, value] = [query, key, value].map(into_contiguous);
             let options = AttentionModuleOptions {
                 is_causal: true,

@@ -84,7 +84,7 @@ impl RecordingServer {
         let definition = define_kernel(kernel).map_err(message)?;
         let entry = definition.settings.kernel_name.clone();
         let dim = definition.settings.cube_dim;
-        let compiled = match self.target.architecture() {
+        let compiled = match &self.target.architecture {
             Arch::Hip(_) => CppCompiler::<Hip>::default().compile(definition, &self.options),
             Arch::Cuda(_) => CppCompiler::<Cuda>::default().compile(definition, &self.options),
         }
@@ -125,7 +125,7 @@ impl RecordingServer {
     #[cfg(feature = "rocm")]
     fn lower(&self, kernel: &dyn CubeKernel) -> Result<Option<CodeObject>, String> {
         let wanted = self.recorder.lowered.load(Ordering::Relaxed);
-        match self.target.architecture() {
+        match &self.target.architecture {
             Arch::Hip(name) if wanted => {
                 let definition = define_kernel(kernel).map_err(message)?;
                 lower(definition, short_name(kernel.name()), name, &self.target).map(Some)

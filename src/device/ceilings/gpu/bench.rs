@@ -33,9 +33,8 @@ impl<'a> Bench<'a> {
         recorded?;
         let ms = f64::from(self.end.milliseconds_since(&self.start)?);
         if !(ms.is_finite() && ms > 0.0) {
-            return Err(DriverError::Invalid(format!(
-                "the device's clock says that work took {ms} ms"
-            )));
+            let what = format!("the device's clock says that work took {ms} ms");
+            return Err(DriverError::Invalid(what));
         }
         Ok(ms)
     }

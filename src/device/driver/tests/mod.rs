@@ -28,12 +28,12 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
         let plan = |selection| driver.plan_gemm(&stream, spec, selection).unwrap();
         // The other one splits its sum, which takes two kernels.
         let second = plan(measured);
-        assert_eq!(second.contents().kernels, 2);
-        assert_eq!(second.measured_microseconds(), Some(2000.0));
+        assert_eq!(second.contents.kernels, 2);
+        assert_eq!(second.measured_microseconds, Some(2000.0));
         let first = plan(measured);
-        assert_eq!(first.contents().kernels, 1);
-        assert_eq!(first.measured_microseconds(), Some(1000.0));
-        assert_eq!(plan(Selection::Heuristic).measured_microseconds(), None);
+        assert_eq!(first.contents.kernels, 1);
+        assert_eq!(first.measured_microseconds, Some(1000.0));
+        assert_eq!(plan(Selection::Heuristic).measured_microseconds, None);
 
         let narrow = driver.stream(64).unwrap();
         let operands = {

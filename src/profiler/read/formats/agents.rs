@@ -8,5 +8,4 @@ pub const FORMAT: Format = Format {
         file.has(&["agent_type", "name"]) && file.has_one_of(&["logical_node_id", "node_id"])
     },
     read: |reading| reading.rows(|records, row| records.agent(row, |figure| row.whole_of(figure))),
-    tells_all: false,
 };

@@ -6,5 +6,4 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 allocations (CSV)",
     recognises: |file| file.has(&["operation"]) && file.is_timed(),
     read: |reading| reading.rows(|records, row| records.allocation(row)),
-    tells_all: false,
 };

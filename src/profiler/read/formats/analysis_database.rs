@@ -14,7 +14,6 @@ pub const FORMAT: Format = Format {
     name: "rocprof-compute analysis (SQLite)",
     recognises: |file| file.has_table("compute_metadata"),
     read,
-    tells_all: false,
 };
 
 fn read(reading: &mut Reading<'_>) -> Rows {
@@ -50,6 +49,7 @@ fn figure<R: Row>(row: &R) -> Result<Figure, R::Problem> {
         Some(table) => Some(table),
         None => row.text(Field::Table)?,
     };
+    let (kernel, value) = (row.text(Field::Kernel)?, row.any_number(Field::Value)?);
     Ok(Figure {
         metric: Metric {
             table: table.unwrap_or_default().to_owned(),
@@ -58,15 +58,11 @@ fn figure<R: Row>(row: &R) -> Result<Figure, R::Problem> {
             unit: row.text(Field::Unit)?.unwrap_or_default().to_owned(),
             peak: None,
             percent_of_peak: None,
-            kernel: row
-                .text(Field::Kernel)?
-                .map(|kernel| name::strip_suffix(kernel).to_owned()),
+            kernel: kernel.map(|kernel| name::strip_suffix(kernel).to_owned()),
         },
         name: row.text(Field::Figure)?.unwrap_or_default().to_owned(),
         // A division by zero makes an `inf`, which says nothing.
-        value: row
-            .any_number(Field::Value)?
-            .filter(|value| value.is_finite()),
+        value: value.filter(|value| value.is_finite()),
     })
 }
 
@@ -80,20 +76,13 @@ impl Places {
         let is_peak = lower.starts_with("peak");
         let is_share = lower.starts_with("pct") || lower.starts_with("percent");
         let is_value = ["", "value", "avg"].contains(&lower.as_str());
-        let Figure {
-            mut metric,
-            name,
-            value,
-        } = figure;
+        let (mut metric, name, value) = (figure.metric, figure.name, figure.value);
         if !(is_peak || is_share || is_value) {
             metric.name = format!("{} ({name})", metric.name);
         }
         let unit = metric.unit.clone();
-        let key = (
-            metric.table.clone(),
-            metric.name.clone(),
-            metric.kernel.clone(),
-        );
+        let (table, kernel) = (metric.table.clone(), metric.kernel.clone());
+        let key = (table, metric.name.clone(), kernel);
         let place = *self.0.entry(key).or_insert_with(|| {
             metrics.push(metric);
             metrics.len() - 1

@@ -14,7 +14,6 @@ pub const FORMAT: Format = Format {
         is_drawn && (file.says(&["Metric_ID"]) || file.says(&["0.1 Top Kernels"]))
     },
     read,
-    tells_all: false,
 };
 
 /// Reads the top kernels and every table of metrics.
@@ -67,9 +66,8 @@ impl Tables {
 
     fn row(&mut self, line: u64, cells: &[&str]) {
         let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
-        let is_header = ["Metric_ID", "Metric", "Kernel_Name"]
-            .iter()
-            .any(|name| cells.iter().any(|cell| cell == name));
+        let names = ["Metric_ID", "Metric", "Kernel_Name"];
+        let is_header = cells.iter().any(|cell| names.contains(&cell.as_str()));
         if is_header {
             self.header = cells;
         } else if !self.header.is_empty() {
@@ -98,20 +96,15 @@ impl Tables {
 
 impl TableRow {
     fn cell(&self, names: &[&str]) -> Option<&str> {
-        let column = self
-            .header
-            .iter()
-            .position(|header| names.iter().any(|name| header.eq_ignore_ascii_case(name)))?;
+        let is = |header: &String| names.iter().any(|name| header.eq_ignore_ascii_case(name));
+        let column = self.header.iter().position(is)?;
         self.cells.get(column).map(String::as_str)
     }
 
     /// A figure; `None` for `N/A` and for an empty cell.
     fn number(&self, names: &[&str]) -> Result<Option<f64>, String> {
-        let text = self
-            .cell(names)
-            .unwrap_or_default()
-            .trim_end_matches('%')
-            .trim();
+        let text = self.cell(names).unwrap_or_default();
+        let text = text.trim_end_matches('%').trim();
         if text.is_empty() || text.eq_ignore_ascii_case("n/a") {
             return Ok(None);
         }
@@ -125,10 +118,9 @@ impl TableRow {
     /// Whether the row is of a kind that is kept.
     fn add(&self, profile: &mut Profile) -> Result<bool, String> {
         if self.cells.len() != self.header.len() {
+            let (cells, columns) = (self.cells.len(), self.header.len());
             return Err(format!(
-                "the row has {} cells where the table has {} columns; the output was probably cut off",
-                self.cells.len(),
-                self.header.len()
+                "the row has {cells} cells where the table has {columns} columns; the output was probably cut off"
             ));
         }
         if let Some(kernel) = self.cell(&["Kernel_Name"]) {
@@ -151,6 +143,7 @@ impl TableRow {
         let Some(name) = self.cell(&["Metric"]) else {
             return Ok(false);
         };
+        let shares = ["Pct of Peak", "Percent of Peak", "PoP"];
         let metric = Metric {
             table: self.title.clone(),
             name: name.to_owned(),
@@ -158,9 +151,7 @@ impl TableRow {
             value: self.number(&["Avg", "Value", "Mean"]).unwrap_or(None),
             unit: self.cell(&["Unit"]).unwrap_or_default().to_owned(),
             peak: self.number(&["Peak"]).unwrap_or(None),
-            percent_of_peak: self
-                .number(&["Pct of Peak", "Percent of Peak", "PoP"])
-                .unwrap_or(None),
+            percent_of_peak: self.number(&shares).unwrap_or(None),
             kernel: None,
         };
         profile.metrics.push(metric);

@@ -6,5 +6,4 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 API trace (CSV)",
     recognises: |file| file.has(&["domain", "function"]) && file.is_timed(),
     read: |reading| reading.rows(|records, row| records.call(row)),
-    tells_all: false,
 };

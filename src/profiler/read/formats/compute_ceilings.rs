@@ -8,7 +8,6 @@ pub const FORMAT: Format = Format {
     name: "rocprof-compute measured ceilings (CSV)",
     recognises: |file| file.has_one_of(DEVICE) && file.has(&["hbmbw"]),
     read,
-    tells_all: false,
 };
 
 const DEVICE: &[&str] = &["device", "devid"];
@@ -16,31 +15,22 @@ const DEVICE: &[&str] = &["device", "devid"];
 fn read(reading: &mut Reading<'_>) -> Rows {
     let table = reading.table()?;
     let device = DEVICE.iter().find_map(|name| table.find(name)).unwrap_or(0);
-    let is_ceiling = |name: &str| {
-        ["bw", "flops", "ops"]
-            .iter()
-            .any(|unit| name.ends_with(unit))
-    };
-    let columns: Vec<(usize, &String)> = table
-        .headers()
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| is_ceiling(&table.columns()[*at]))
-        .collect();
+    let units = ["bw", "flops", "ops"];
+    let is_ceiling = |at: usize| units.iter().any(|unit| table.columns[at].ends_with(unit));
+    let columns = table.headers.iter().enumerate();
+    let columns: Vec<(usize, &String)> = columns.filter(|(at, _)| is_ceiling(*at)).collect();
     reading.rows(|records, row| {
-        let device = row
-            .whole_at(device)?
-            .ok_or_else(|| row.damage(device, "is empty".to_owned()))?;
+        let empty = || row.damage(device, "is empty".to_owned());
+        let device = row.whole_at(device)?.ok_or_else(empty)?;
         let mut ceilings = Vec::new();
         for &(column, name) in &columns {
             // A GPU without the unit reports 0.
-            if let Some(value) = row.number_at(column)?.filter(|value| *value > 0.0) {
-                ceilings.push(MeasuredCeiling {
-                    device,
-                    name: name.clone(),
-                    value,
-                });
-            }
+            let value = row.number_at(column)?.filter(|value| *value > 0.0);
+            ceilings.extend(value.map(|value| MeasuredCeiling {
+                device,
+                name: name.clone(),
+                value,
+            }));
         }
         records.profile.ceilings.extend(ceilings);
         Ok(())

@@ -8,13 +8,12 @@ pub const FORMAT: Format = Format {
     name: "rocprof-compute system description (CSV)",
     recognises: |file| file.has(&["gpu_arch", "command"]),
     read,
-    tells_all: false,
 };
 
 fn read(reading: &mut Reading<'_>) -> Rows {
     let rows = reading.rows(|records, row| {
         let mut values = Vec::new();
-        for (at, column) in row.columns().iter().enumerate() {
+        for (at, column) in row.columns.iter().enumerate() {
             let value = row.text_at(at)?;
             if !["", "na", "n/a"].contains(&value.to_ascii_lowercase().as_str()) {
                 values.push((column.clone(), value.to_owned()));
@@ -24,9 +23,8 @@ fn read(reading: &mut Reading<'_>) -> Rows {
         Ok(())
     })?;
     let profile = &mut *reading.profile;
-    profile
-        .commands
-        .extend(profile.system.get("command").cloned());
+    let command = profile.system.get("command").cloned();
+    profile.commands.extend(command);
     if let Some(agent) = agent(profile) {
         profile.add_agent(agent);
     }
@@ -40,6 +38,7 @@ fn agent(profile: &Profile) -> Option<Agent> {
         (value >= 1.0).then_some(value as u64)
     };
     let simds = figure("simd_per_cu");
+    let waves = figure("max_waves_per_cu").zip(simds);
     Some(Agent {
         number: None,
         gpu: true,
@@ -47,9 +46,7 @@ fn agent(profile: &Profile) -> Option<Agent> {
         product: profile.system.get("gpu_model").cloned().unwrap_or_default(),
         compute_units: figure("cu_per_gpu"),
         simds_per_compute_unit: simds,
-        max_waves_per_simd: figure("max_waves_per_cu")
-            .zip(simds)
-            .map(|(waves, simds)| waves / simds),
+        max_waves_per_simd: waves.map(|(waves, simds)| waves / simds),
         wave_size: figure("wave_size"),
         lds_kib: None,
         max_clock: figure("max_sclk"),

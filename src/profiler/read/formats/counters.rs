@@ -6,5 +6,4 @@ pub const FORMAT: Format = Format {
     name: "counters, one row each (CSV)",
     recognises: |file| file.names_kernels() && file.has(&["counter_name", "counter_value"]),
     read: |reading| reading.rows(|records, row| records.counter(row)),
-    tells_all: false,
 };

@@ -10,5 +10,4 @@ pub const FORMAT: Format = Format {
         let reason = "only lists the dispatches that pmc_perf.csv has with their figures";
         Err(Refusal::PassedOver(reason.to_owned()))
     },
-    tells_all: false,
 };

@@ -11,24 +11,21 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 program counter samples (CSV)",
     recognises: |file| file.has(&["sample_timestamp", "instruction"]),
     read,
-    tells_all: false,
 };
 
 fn read(reading: &mut Reading<'_>) -> Rows {
     let mut counts: BTreeMap<NameId, u64> = BTreeMap::new();
     let rows = reading.rows(|records, row| {
-        let instruction = records
-            .profile
-            .name_id(row.needed_text(Field::Instruction)?);
+        let name = row.needed_text(Field::Instruction)?;
+        let instruction = records.profile.name_id(name);
         *counts.entry(instruction).or_default() += 1;
         Ok(())
     })?;
-    let counted = counts
-        .into_iter()
-        .map(|(instruction, samples)| InstructionSamples {
-            instruction,
-            samples,
-        });
+    let counted = counts.into_iter();
+    let counted = counted.map(|(instruction, samples)| InstructionSamples {
+        instruction,
+        samples,
+    });
     reading.profile.instructions.extend(counted);
     Ok(rows)
 }

@@ -6,5 +6,4 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 kernel trace (CSV)",
     recognises: |file| file.names_kernels() && file.has(&["kind"]) && file.is_timed(),
     read: |reading| super::launches::read(reading, false),
-    tells_all: false,
 };

@@ -15,48 +15,26 @@ pub const FORMAT: Format = Format {
     name: "launches with their counters (CSV)",
     recognises: |file| file.names_kernels() && file.has_one_of(&["grid_size", "grd"]),
     read: |reading| read(reading, true),
-    tells_all: false,
 };
 
 /// Columns that describe a launch and are no counters, besides the fields that are read.
-const NO_COUNTERS: &[&str] = &[
-    "guid",
-    "kind",
-    "kernel_id",
-    "queue_index",
-    "process_id",
-    "pid",
-    "wave_size",
-    "sig",
-    "obj",
-    "dispatchns",
-    "completens",
-    "durationns",
-    "xcc_index",
-    "node",
-    "unnamed:_0",
-];
+const NO_COUNTERS: &str = "guid kind kernel_id queue_index process_id pid wave_size sig obj dispatchns completens durationns \
+     xcc_index node unnamed:_0";
 
 /// A trace of launches has no counters: there a column that is not known is passed over and named.
 pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
     let mut table = reading.table()?;
     let unknown = unknown_columns(&table);
-    let is_counter = |at: &usize| has_counters && !describes(&table.columns()[*at]);
+    let is_counter = |at: &usize| has_counters && !describes(&table.columns[*at]);
     let (counters, left): (Vec<usize>, Vec<usize>) = unknown.into_iter().partition(is_counter);
     if !left.is_empty() {
-        let names: Vec<&str> = left
-            .iter()
-            .map(|at| table.headers()[*at].as_str())
-            .collect();
-        let note = format!(
-            "columns that are not known were passed over: {}",
-            names.join(", ")
-        );
+        let names = itertools::join(left.iter().map(|at| &table.headers[*at]), ", ");
+        let note = format!("columns that are not known were passed over: {names}");
         reading.profile.notes.push(note);
     }
     let counters: Vec<(usize, NameId)> = counters
         .into_iter()
-        .map(|at| (at, reading.profile.name_id(&table.headers()[at])))
+        .map(|at| (at, reading.profile.name_id(&table.headers[at])))
         .collect();
     let is_timed = table.has(Field::Start) && table.has(Field::End);
     let process = reading.process();
@@ -91,9 +69,10 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
 fn unknown_columns(table: &Table) -> Vec<usize> {
     let is_unknown = |column: &String| {
         let name = without_pass(column);
-        !column.is_empty() && !is_known(name) && !NO_COUNTERS.contains(&name)
+        let is_counter = || NO_COUNTERS.split(' ').all(|other| other != name);
+        !column.is_empty() && !is_known(name) && is_counter()
     };
-    let columns = table.columns().iter().enumerate();
+    let columns = table.columns.iter().enumerate();
     columns
         .filter(|(_, column)| is_unknown(column))
         .map(|(at, _)| at)

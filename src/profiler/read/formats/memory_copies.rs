@@ -6,5 +6,4 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 memory copies (CSV)",
     recognises: |file| file.has(&["direction"]) && file.is_timed(),
     read: |reading| reading.rows(|records, row| records.copy(row)),
-    tells_all: false,
 };

@@ -30,8 +30,6 @@ pub struct Format {
     pub recognises: fn(&Sample<'_>) -> bool,
     /// Adds a file of this format to the profile.
     pub read: fn(&mut Reading<'_>) -> Rows,
-    /// Whether it tells all of a run, so that other files of the run need not be read.
-    pub tells_all: bool,
 }
 
 /// All of them; of several that recognise a file the first reads it.
@@ -56,5 +54,8 @@ pub static FORMATS: &[Format] = &[
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
 ];
+
+/// Those that tell all of a run, so that other files of the run need not be read.
+pub const TELL_ALL: [Format; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
 
 known_by_name!(Format);

@@ -12,7 +12,6 @@ pub const FORMAT: Format = Format {
     name: "rocpd (SQLite)",
     recognises: |file| file.has_table("rocpd_metadata"),
     read,
-    tells_all: true,
 };
 
 /// The schema generation whose views are read.

@@ -32,7 +32,6 @@ pub const FORMAT: Format = Format {
         }
         Ok(rows)
     },
-    tells_all: false,
 };
 
 /// Percentages that were rounded still make this much of a whole.
@@ -58,20 +57,11 @@ fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
 
 /// What a row of a renamed file is about: calls and domains have names no kernel has.
 pub fn kind_from_name(name: &str) -> StatisticKind {
-    const DOMAINS: &[&str] = &[
-        "HIP_API",
-        "HSA_API",
-        "KERNEL_DISPATCH",
-        "MEMORY_COPY",
-        "MARKER_API",
-        "RCCL_API",
-        "MEMORY_ALLOCATION",
-        "SCRATCH_MEMORY",
-    ];
+    const DOMAINS: &str = "HIP_API HSA_API KERNEL_DISPATCH MEMORY_COPY MARKER_API RCCL_API MEMORY_ALLOCATION SCRATCH_MEMORY";
     let is_hip_call = name
         .strip_prefix("hip")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
-    if DOMAINS.contains(&name) {
+    if DOMAINS.split(' ').any(|domain| domain == name) {
         StatisticKind::Domain
     } else if name.starts_with("MEMORY_COPY_") {
         StatisticKind::MemoryCopy

@@ -11,7 +11,6 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 summary (text)",
     recognises: |file| file.says(&["ROCPROFV3 ", "SUMMARY:"]),
     read,
-    tells_all: false,
 };
 
 /// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.
@@ -24,10 +23,9 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     for line in reading.lines()? {
         let (number, line) = line?;
         if let Some(title) = line.trim().strip_prefix("ROCPROFV3 ") {
-            table = Some(if title.starts_with("SUMMARY") {
-                &mut overall
-            } else {
-                &mut domains
+            table = Some(match title.starts_with("SUMMARY") {
+                true => &mut overall,
+                false => &mut domains,
             });
             continue;
         }
@@ -50,24 +48,19 @@ fn read(reading: &mut Reading<'_>) -> Rows {
 
 /// Names may contain bars: the figures are taken from the right.
 fn statistic(cells: &[&str], profile: &mut Profile) -> Result<Statistic, String> {
-    let Some(split) = cells
-        .len()
-        .checked_sub(COLUMNS - 1)
-        .filter(|split| *split > 0)
-    else {
+    let count = cells.len();
+    let Some(split @ 1..) = count.checked_sub(COLUMNS - 1) else {
         return Err(format!(
-            "the row has {} columns, not {COLUMNS}; the output was probably cut off",
-            cells.len()
+            "the row has {count} columns, not {COLUMNS}; the output was probably cut off"
         ));
     };
     let name = cells[..split].join("|");
     let figures = &cells[split..];
     let number = |at: usize| {
         let text = figures.get(at).copied().unwrap_or_default();
-        text.parse::<f64>()
-            .ok()
-            .filter(|number| *number >= 0.0 || number.is_nan())
-            .ok_or_else(|| format!("`{}` is no figure", shown(text)))
+        let number = text.parse::<f64>().ok();
+        let number = number.filter(|number| *number >= 0.0 || number.is_nan());
+        number.ok_or_else(|| format!("`{}` is no figure", shown(text)))
     };
     let finite = |at| number(at).map(|number| Some(number).filter(|number| number.is_finite()));
     Ok(Statistic {

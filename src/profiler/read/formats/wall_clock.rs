@@ -12,14 +12,12 @@ pub const TEXT: Format = Format {
     name: "rocprof-sys call tree (text)",
     recognises: |file| file.says(&["| LABEL "]) || file.says(&["LABEL", ">>>"]),
     read: read_text,
-    tells_all: false,
 };
 
 pub const JSON: Format = Format {
     name: "rocprof-sys call tree (JSON)",
     recognises: |file| file.has_keys(&["timemory", "wall_clock"]),
     read: read_json,
-    tells_all: false,
 };
 
 /// Columns right of the label: COUNT DEPTH METRIC UNITS SUM MEAN MIN MAX VAR STDDEV % SELF.
@@ -52,14 +50,10 @@ fn node(line: &str) -> Result<Region, (u64, String)> {
     let mut fields: Vec<&str> = inner.rsplitn(COLUMNS + 1, '|').collect();
     fields.reverse();
     let [label, count, depth, _, unit, sum, mean, min, max, _, _, own] = fields[..] else {
-        return Err((
-            line.len() as u64,
-            format!(
-                "the line has {} columns, not {}; the file was probably cut off",
-                fields.len(),
-                COLUMNS + 1
-            ),
-        ));
+        let (found, wanted) = (fields.len(), COLUMNS + 1);
+        let problem =
+            format!("the line has {found} columns, not {wanted}; the file was probably cut off");
+        return Err((line.len() as u64, problem));
     };
     let wrong = |field: &str, problem: String| {
         let column = field.as_ptr() as usize - line.as_ptr() as usize;

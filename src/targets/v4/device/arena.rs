@@ -1,6 +1,7 @@
 //! Device memory: the parameters and what belongs to them, and one allocation for everything else.
 
 use anyhow::Result;
+use half::bf16;
 
 use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
 use crate::model::rotary_table;
@@ -79,7 +80,7 @@ impl Parameters {
             Precision::F32 | Precision::Tf32 => stream.download(gradients, self.layout.length),
             Precision::Bf16 => {
                 let halves: Vec<u16> = stream.download(gradients, self.layout.length)?;
-                let widen = |half: &u16| f32::from_bits(u32::from(*half) << 16);
+                let widen = |half: &u16| bf16::from_bits(*half).to_f32();
                 Ok(halves.iter().map(widen).collect())
             }
         }
@@ -93,11 +94,7 @@ impl Parameters {
 
 /// Rounded to nearest, ties to even.
 pub fn to_bf16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    if value.is_nan() {
-        return 0x7fc0;
-    }
-    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+    bf16::from_f32(value).to_bits()
 }
 
 /// The schedule's buffers and the table of rotations.
@@ -120,19 +117,17 @@ impl Activations {
         let buffers = &schedule.buffers.specifications;
         let sizes = buffers.iter().map(|buffer| buffer.bytes(operand));
         let mut ends = 0;
-        let places: Vec<(usize, usize)> = sizes
-            .chain([rotary.len() * 4])
-            .map(|bytes| {
-                let start = ends;
-                ends = (start + bytes).next_multiple_of(ALIGNMENT);
-                (start, bytes)
-            })
-            .collect();
+        let places = sizes.chain([rotary.len() * 4]).map(|bytes| {
+            let start = ends;
+            ends = (start + bytes).next_multiple_of(ALIGNMENT);
+            (start, bytes)
+        });
+        let places: Vec<(usize, usize)> = places.collect();
         let memory = driver.allocate(ends.max(ALIGNMENT))?;
-        let mut slices = places
+        let slices = places
             .iter()
-            .map(|(start, bytes)| memory.slice(*start, *bytes))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|(start, bytes)| memory.slice(*start, *bytes));
+        let mut slices = slices.collect::<Result<Vec<_>, _>>()?;
         let angles = slices.pop().unwrap_or(memory.whole());
         stream.upload(angles, &rotary)?;
         // Counters start at zero; everything else is written before it is read.

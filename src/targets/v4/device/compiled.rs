@@ -51,6 +51,7 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
     let [by_forward, _] = blocks.forward.shared(config, precision);
     let [_, by_backward] = blocks.backward.shared(config, precision);
     let rows = row_teams(config, &properties) * TEAM;
+    let (threads, back) = (blocks.forward.threads(), blocks.backward.threads());
     [
         ("lookup_normalize", &forward, rows, 0),
         ("normalize", &forward, rows, 0),
@@ -62,13 +63,8 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         ("loss", &forward, SUM_THREADS, 0),
         ("embedding_gradient", &forward, ROW_THREADS, 0),
         ("adamw", &forward, THREADS, 0),
-        ("attention", &forward, blocks.forward.threads(), by_forward),
-        (
-            "attention_backward",
-            &backward,
-            blocks.backward.threads(),
-            by_backward,
-        ),
+        ("attention", &forward, threads, by_forward),
+        ("attention_backward", &backward, back, by_backward),
     ]
     .map(|(name, source, threads, shared)| Launch {
         kernel: format!("v4_{name}"),

@@ -10,8 +10,7 @@ use crate::device::driver::{
     Stream,
 };
 use crate::model::{ModelConfig, NORM_EPSILON};
-use crate::targets::v4::buffers::Handle;
-use crate::targets::v4::operation::Operation;
+use crate::targets::v4::operation::{Operation, Use};
 use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
 use crate::train::KernelInPlace;
 
@@ -295,83 +294,53 @@ impl Kernels {
             return unsafe { stream.launch(kernel, &launch, &arguments) };
         }
         let value = |handle| places.value(handle).map(Argument::from);
-        // Buffers, and what comes after them.
-        let with = |handles: &[Handle], rest: &[Argument<'static>]| {
-            let buffers = handles.iter().map(|handle| value(*handle));
-            let mut all = buffers.collect::<Result<Vec<_>, _>>()?;
-            all.extend_from_slice(rest);
-            Ok::<_, DriverError>(all)
-        };
+        let buffers = operation.buffers(&Use::ALL).into_iter().map(value);
+        let mut arguments = buffers.collect::<Result<Vec<_>, _>>()?;
         let config = &self.config;
         let tokens = config.tokens();
         let rows = int(tokens);
         let epsilon = Argument::from(NORM_EPSILON as f32);
-        let scale = Argument::from(1.0 / (config.head_dim() as f32).sqrt());
-        let rotary = Argument::from(places.activations.rotary);
         let nothing = Argument::Value(0);
-        let (launch, arguments) = match operation {
-            Operation::Lookup(op) => {
-                let row = [
-                    op.tokens, op.table, op.stream, op.weight, op.normed, op.scale,
-                ];
-                (self.by_row(), with(&row, &[epsilon, rows])?)
-            }
-            Operation::Normalize(op) => {
-                let row = [op.stream, op.weight, op.normed, op.scale];
-                (self.by_row(), with(&row, &[epsilon, rows])?)
-            }
-            Operation::Attention(op) => {
-                let [qkv, mixed, log_sums] = [op.qkv, op.mixed, op.log_sums].map(value);
-                (
-                    self.by_tile(self.blocks.forward, config.heads, self.attention_shared[0]),
-                    vec![qkv?, rotary, mixed?, log_sums?, scale],
-                )
-            }
-            Operation::AttentionBackward(op) => {
+        if let Operation::Attention(_) | Operation::AttentionBackward(_) = operation {
+            arguments.insert(1, Argument::from(places.activations.rotary));
+            arguments.push(Argument::from(1.0 / (config.head_dim() as f32).sqrt()));
+        }
+        let (launch, rest) = match operation {
+            Operation::Lookup(_) | Operation::Normalize(_) => (self.by_row(), vec![epsilon, rows]),
+            Operation::Attention(_) => (
+                self.by_tile(self.blocks.forward, config.heads, self.attention_shared[0]),
+                vec![],
+            ),
+            Operation::AttentionBackward(_) => {
                 let heads = config.heads + config.kv_heads;
-                let rest = [op.mixed, op.log_sums, op.mixed_gradient, op.qkv_gradient];
-                let mut arguments = vec![value(op.qkv)?, rotary];
-                arguments.extend(with(&rest, &[scale])?);
-                (
-                    self.by_tile(self.blocks.backward, heads, self.attention_shared[1]),
-                    arguments,
-                )
+                let launch = self.by_tile(self.blocks.backward, heads, self.attention_shared[1]);
+                (launch, vec![])
             }
-            Operation::Activate(op) => (
-                self.by_element(tokens * config.ffn / self.vector),
-                with(&[op.gate_up, op.activated], &[rows])?,
-            ),
-            Operation::ActivateBackward(op) => (
-                self.by_element(tokens * config.ffn / self.vector),
-                with(&[op.gate_up, op.activated_gradient], &[rows])?,
-            ),
-            Operation::CrossEntropy(op) => {
-                let buffers = [op.logits, op.targets, op.losses, op.logits_gradient];
+            Operation::Activate(_) | Operation::ActivateBackward(_) => {
+                let launch = self.by_element(tokens * config.ffn / self.vector);
+                (launch, vec![rows])
+            }
+            Operation::CrossEntropy(_) => {
                 // The mean over the whole batch, of which other ranks have the rest.
                 let share = Argument::from(1.0 / (tokens * self.ranks) as f32);
-                (linear(tokens, ROW_THREADS), with(&buffers, &[share])?)
+                (linear(tokens, ROW_THREADS), vec![share])
             }
             Operation::NormalizeBackward(op) => {
                 let bytes = self.partials * config.hidden * 4;
                 let partials = places.value(op.partials)?.slice(op.norm * bytes, bytes)?;
-                let row = [
-                    op.normed_gradient,
-                    op.stream,
-                    op.scale,
-                    op.weight,
-                    op.stream_gradient,
-                ];
-                let rest = [
+                let arguments = vec![
+                    value(op.normed_gradient)?,
+                    value(op.stream)?,
+                    value(op.scale)?,
+                    value(op.weight)?,
+                    value(op.stream_gradient)?,
                     op.copy.map_or(Ok(nothing), value)?,
                     partials.into(),
                     rows,
                     int(self.tokens_per_partial),
                     int(usize::from(op.first)),
                 ];
-                (
-                    linear(self.partials, self.norm_teams * TEAM),
-                    with(&row, &rest)?,
-                )
+                (linear(self.partials, self.norm_teams * TEAM), arguments)
             }
             Operation::FinishNorms(op) => {
                 let Some(first) = op.gradients.first() else {
@@ -381,21 +350,12 @@ impl Kernels {
                 let grid = [number(columns), number(op.gradients.len()), 1];
                 (
                     Launch::new(grid, [number(SUM_THREADS), 1, 1]),
-                    with(&[op.partials, *first], &[int(self.partials)])?,
+                    vec![value(op.partials)?, value(*first)?, int(self.partials)],
                 )
             }
-            Operation::Scatter(op) => {
-                let buffers = [op.tokens, op.stream_gradient, op.table_gradient];
-                (
-                    linear(config.vocabulary, ROW_THREADS),
-                    with(&buffers, &[rows])?,
-                )
-            }
-            Operation::FinishLoss(op) => (
-                linear(1, SUM_THREADS),
-                with(&[op.losses, op.ring], &[rows, int(LOSS_RING)])?,
-            ),
-            Operation::Advance(op) => {
+            Operation::Scatter(_) => (linear(config.vocabulary, ROW_THREADS), vec![rows]),
+            Operation::FinishLoss(_) => (linear(1, SUM_THREADS), vec![rows, int(LOSS_RING)]),
+            Operation::Advance(_) => {
                 let numbers = [
                     hyper.learning_rate,
                     hyper.beta1,
@@ -404,7 +364,7 @@ impl Kernels {
                     hyper.weight_decay,
                 ];
                 let numbers = numbers.map(|number| Argument::Value(number.to_bits()));
-                (linear(1, 1), with(&[op.factors], &numbers)?)
+                (linear(1, 1), numbers.to_vec())
             }
             Operation::Update(op) => {
                 let parameters = places.parameters;
@@ -427,6 +387,7 @@ impl Kernels {
                 return Err(DriverError::Invalid("a library's work is no kernel".into()));
             }
         };
+        arguments.extend(rest);
         let kernel = self.kernel(operation.name())?;
         // SAFETY: the arguments are those that the sources declare, and point to buffers of the schedule's shapes, which
         // live as long as the executor.

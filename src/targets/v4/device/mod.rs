@@ -330,7 +330,7 @@ impl Executor for DeviceExecutor {
             GraphState::Ready(graph) if whole => {
                 // SAFETY: what the graph uses is alive, see `capture`.
                 unsafe { graph.launch(self.lanes.main())? };
-                let contents = graph.contents();
+                let contents = graph.contents;
                 contents.kernels + contents.transfers
             }
             _ => {

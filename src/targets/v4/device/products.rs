@@ -56,17 +56,9 @@ impl Products {
                 Some(spec) => choose(spec).ok(),
                 None => None,
             };
-            let plan = match together {
-                Some(algorithm) => Plan {
-                    algorithm,
-                    batched: true,
-                },
-                None => Plan {
-                    algorithm: choose(spec)?,
-                    batched: false,
-                },
-            };
-            products.nodes.push(Some(plan));
+            let batched = together.is_some();
+            let algorithm = together.map_or_else(|| choose(spec), Ok)?;
+            products.nodes.push(Some(Plan { algorithm, batched }));
         }
         Ok(products)
     }
@@ -78,7 +70,7 @@ impl Products {
         spec: GemmSpec,
         selection: Selection,
     ) -> Result<usize, DriverError> {
-        let known = self.algorithms.iter().position(|plan| *plan.spec() == spec);
+        let known = self.algorithms.iter().position(|plan| plan.spec == spec);
         if let Some(known) = known {
             return Ok(known);
         }
@@ -96,12 +88,8 @@ impl Products {
         stream: &Stream,
     ) -> Result<(), DriverError> {
         let missing = || DriverError::Invalid(format!("no algorithm for node {index}"));
-        let plan = self
-            .nodes
-            .get(index)
-            .copied()
-            .flatten()
-            .ok_or_else(missing)?;
+        let plan = self.nodes.get(index).copied().flatten();
+        let plan = plan.ok_or_else(missing)?;
         let algorithm = self.algorithms.get(plan.algorithm).ok_or_else(missing)?;
         let calls = if plan.batched { 1 } else { products.len() };
         for product in products.iter().take(calls) {
@@ -135,14 +123,12 @@ fn batched(
         return Ok(None);
     }
     let distance = |handle: &dyn Fn(&Product) -> Handle, size: usize| -> Result<_, DriverError> {
-        let addresses = products
-            .iter()
-            .map(|product| Ok(places.operand(handle(product))?.address().0))
-            .collect::<Result<Vec<u64>, DriverError>>()?;
+        let products = products.iter();
+        let addresses = products.map(|it| Ok(places.operand(handle(it))?.address().0));
+        let addresses = addresses.collect::<Result<Vec<u64>, DriverError>>()?;
         let step = addresses[1].checked_sub(addresses[0]);
-        let equal = addresses
-            .windows(2)
-            .all(|pair| pair[1].checked_sub(pair[0]) == step);
+        let mut pairs = addresses.windows(2);
+        let equal = pairs.all(|pair| pair[1].checked_sub(pair[0]) == step);
         let elements = step
             .and_then(|step| usize::try_from(step).ok())
             .filter(|step| equal && *step > 0 && step.is_multiple_of(size))

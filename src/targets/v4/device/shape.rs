@@ -164,12 +164,10 @@ pub fn check(config: &ModelConfig, precision: Precision, properties: &Properties
         );
     }
     if norm_teams(config, properties) == 0 {
+        let (hidden, needed) = (config.hidden, 4 * config.hidden);
+        let (device, has) = (&properties.name, properties.shared_per_block);
         bail!(
-            "--hidden {} needs {} bytes of shared memory for a row of sums; {} has {}",
-            config.hidden,
-            4 * config.hidden,
-            properties.name,
-            properties.shared_per_block
+            "--hidden {hidden} needs {needed} bytes of shared memory for a row of sums; {device} has {has}"
         );
     }
     let cores = MatrixCores::of(config, precision, properties);

@@ -181,7 +181,7 @@ fn as_scheduled(
         Ok(())
     })?;
     stream.synchronize()?;
-    Ok((milliseconds, graph.contents().nodes()))
+    Ok((milliseconds, graph.contents.nodes()))
 }
 
 /// The least time of several runs of `work`.

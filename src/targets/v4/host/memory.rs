@@ -16,8 +16,8 @@ const UPDATE_CHUNK: usize = 1 << 14;
 /// Parameters, what belongs to them, and every buffer of a schedule.
 pub struct Memory {
     layout: Layout,
-    weights: Vec<f32>,
-    gradients: Vec<f32>,
+    pub weights: Vec<f32>,
+    pub gradients: Vec<f32>,
     first_moments: Vec<f32>,
     second_moments: Vec<f32>,
     buffers: Vec<Vec<f32>>,
@@ -154,18 +154,10 @@ impl Memory {
         );
     }
 
-    pub fn weights(&self) -> &[f32] {
-        &self.weights
-    }
-
     pub fn set_weights(&mut self, weights: &[f32]) {
         self.weights.copy_from_slice(weights);
         self.first_moments.fill(0.0);
         self.second_moments.fill(0.0);
-    }
-
-    pub fn gradients(&self) -> &[f32] {
-        &self.gradients
     }
 
     pub fn bytes(&self) -> u64 {

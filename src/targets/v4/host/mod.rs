@@ -60,17 +60,14 @@ impl HostExecutor {
         let operation = &self.schedule.nodes[node].operation;
         let place = operation.in_place(&self.schedule.config, 1);
         let of = |place: &InPlace| self.own.iter().find(|own| own.operation == place.exercise);
-        let Some((place, own)) = place.and_then(|place| {
-            let own = of(&place)?;
-            Some((place, own))
-        }) else {
+        let own = place.as_ref().and_then(of);
+        let Some((place, own)) = place.as_ref().zip(own) else {
             return Ok(false);
         };
         let memory = &mut self.memory;
         let arrays = place.arrays.iter();
-        let mut arrays: Arrays = arrays
-            .map(|(name, handle)| (*name, memory.bits(*handle)))
-            .collect();
+        let arrays = arrays.map(|(name, handle)| (*name, memory.bits(*handle)));
+        let mut arrays: Arrays = arrays.collect();
         let updated = match operation {
             Operation::Update(op) => Some(op.elements.clone()),
             _ => None,
@@ -89,9 +86,9 @@ impl HostExecutor {
                 *value = f32::from_bits(*bits);
             }
         };
-        for (name, handle) in place.arrays {
+        for (name, handle) in &place.arrays {
             if made.contains_key(name) {
-                memory.update([handle], |_, [array]| put(array, name));
+                memory.update([*handle], |_, [array]| put(array, name));
             }
         }
         if let Some(elements) = updated {
@@ -188,35 +185,26 @@ impl Executor for HostExecutor {
                 elementwise::activate_backward(gate_up, gradient, config.ffn);
             }),
             Operation::CrossEntropy(op) => {
-                memory.update(
-                    [op.losses, op.logits_gradient],
-                    |memory, [losses, gradient]| {
-                        let targets = memory.integers(op.targets);
-                        elementwise::cross_entropy(
-                            memory.read(op.logits),
-                            targets,
-                            losses,
-                            gradient,
-                        );
-                    },
-                );
+                let writes = [op.losses, op.logits_gradient];
+                memory.update(writes, |memory, [losses, gradient]| {
+                    let (logits, targets) = (memory.read(op.logits), memory.integers(op.targets));
+                    elementwise::cross_entropy(logits, targets, losses, gradient);
+                });
             }
             Operation::NormalizeBackward(op) => {
                 let part = schedule.partials() * norms.width;
-                memory.update(
-                    [op.stream_gradient, op.partials],
-                    |memory, [gradient, partials]| {
-                        let saved = norm::Saved {
-                            normed_gradient: memory.read(op.normed_gradient),
-                            x: memory.read(op.stream),
-                            scale: memory.read(op.scale),
-                            weight: memory.read(op.weight),
-                        };
-                        let partials = &mut partials[op.norm * part..][..part];
-                        let tokens = schedule.tokens_per_partial;
-                        norms.backward(saved, gradient, op.first, partials, tokens);
-                    },
-                );
+                let writes = [op.stream_gradient, op.partials];
+                memory.update(writes, |memory, [gradient, partials]| {
+                    let saved = norm::Saved {
+                        normed_gradient: memory.read(op.normed_gradient),
+                        x: memory.read(op.stream),
+                        scale: memory.read(op.scale),
+                        weight: memory.read(op.weight),
+                    };
+                    let partials = &mut partials[op.norm * part..][..part];
+                    let tokens = schedule.tokens_per_partial;
+                    norms.backward(saved, gradient, op.first, partials, tokens);
+                });
                 if let Some(copy) = op.copy {
                     memory.update([copy], |memory, [copy]| {
                         copy.copy_from_slice(memory.read(op.stream_gradient));
@@ -270,7 +258,7 @@ impl Executor for HostExecutor {
     }
 
     fn weights(&mut self) -> Result<Vec<f32>> {
-        Ok(self.memory.weights().to_vec())
+        Ok(self.memory.weights.to_vec())
     }
 
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
@@ -286,7 +274,7 @@ impl Executor for HostExecutor {
     }
 
     fn gradients(&mut self) -> Result<Vec<f32>> {
-        Ok(self.memory.gradients().to_vec())
+        Ok(self.memory.gradients.to_vec())
     }
 
     fn logits(&mut self) -> Result<Vec<f32>> {

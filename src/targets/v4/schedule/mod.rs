@@ -60,7 +60,7 @@ impl Node {
     }
 }
 
-/// How a step is concurrency out.
+/// How the launches of a step are spread over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     /// 1: everything in order. 2: gradients of weights and updates beside the main chain. 3: updates on a lane of theirs.

@@ -262,11 +262,7 @@ fn level(share: f64, theme: &Theme) -> &'static str {
 
 fn label(row: Row, profile: &Profile, several: bool) -> String {
     match row {
-        Row::Kernels {
-            process,
-            agent,
-            queue,
-        } => {
+        Row::Kernels(process, agent, queue) => {
             let device = device_label(profile, process, agent);
             match queue {
                 Some(queue) if several => format!("queue {queue} of {device}"),
@@ -275,10 +271,7 @@ fn label(row: Row, profile: &Profile, several: bool) -> String {
             }
         }
         Row::Copies { .. } => "copies".to_owned(),
-        Row::Calls {
-            thread: Some(thread),
-            ..
-        } => format!("calls, thread {thread}"),
-        Row::Calls { thread: None, .. } => "calls".to_owned(),
+        Row::Calls(_, Some(thread)) => format!("calls, thread {thread}"),
+        Row::Calls(_, None) => "calls".to_owned(),
     }
 }

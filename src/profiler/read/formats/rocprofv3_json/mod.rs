@@ -25,7 +25,6 @@ pub const FORMAT: Format = Format {
     name: "rocprofv3 results (JSON)",
     recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
     read,
-    tells_all: true,
 };
 
 fn read(reading: &mut Reading<'_>) -> Rows {
@@ -71,14 +70,11 @@ impl Join {
             (symbol.kernel_id, kernel)
         });
         let kernels = kernels.collect();
-        let agents = tool
-            .agents
-            .iter()
+        let agents = tool.agents.iter();
+        let agents = agents
             .filter_map(|agent| Some((agent.id.handle, agent.logical_node_id.or(agent.node_id)?)));
-        let counters = tool
-            .counters
-            .iter()
-            .map(|counter| (counter.id.handle, profile.name_id(&counter.name)));
+        let counters = tool.counters.iter();
+        let counters = counters.map(|it| (it.id.handle, profile.name_id(&it.name)));
         let counters = counters.collect();
         let functions = tool.strings.buffer_records.iter().map(|kind| {
             let domain = profile.name_id(&kind.kind);
@@ -115,13 +111,8 @@ impl Join {
             records += self.each(name, calls, reading, Join::add_call)?;
         }
         records += self.each("memory_copy", buffers.memory_copy, reading, Join::add_copy)?;
-        let allocations = buffers.memory_allocation;
-        records += self.each(
-            "memory_allocation",
-            allocations,
-            reading,
-            Join::add_allocation,
-        )?;
+        let (name, allocations) = ("memory_allocation", buffers.memory_allocation);
+        records += self.each(name, allocations, reading, Join::add_allocation)?;
         let counters = tool.callback_records.counter_collection;
         records += self.each("counter_collection", counters, reading, Join::add_counters)?;
         Ok(records)
@@ -156,10 +147,8 @@ impl Join {
 
     fn variant(&self, info: &DispatchInfo, profile: &mut Profile) -> Variant {
         let kernel = self.kernels.get(&info.kernel_id);
-        let name = match kernel {
-            Some(kernel) => kernel.name,
-            None => profile.name_id(&format!("kernel {}", info.kernel_id)),
-        };
+        let unnamed = || profile.name_id(&format!("kernel {}", info.kernel_id));
+        let name = kernel.map_or_else(unnamed, |kernel| kernel.name);
         Variant {
             kernel: name,
             workgroup: Some(info.workgroup_size.array()),
@@ -194,16 +183,11 @@ impl Join {
 
     fn function(&self, call: &CallRecord, profile: &mut Profile) -> (NameId, NameId) {
         let kind = self.functions.get(call.kind);
-        let domain = match kind {
-            Some((domain, _)) => *domain,
-            None => profile.name_id(&format!("kind {}", call.kind)),
-        };
+        let unnamed = |profile: &mut Profile| profile.name_id(&format!("kind {}", call.kind));
+        let domain = kind.map_or_else(|| unnamed(profile), |(domain, _)| *domain);
         let function = kind.and_then(|(_, operations)| operations.get(call.operation));
-        let function = match function {
-            Some(function) => *function,
-            None => profile.name_id(&format!("operation {}", call.operation)),
-        };
-        (domain, function)
+        let unnamed = || profile.name_id(&format!("operation {}", call.operation));
+        (domain, function.copied().unwrap_or_else(unnamed))
     }
 
     fn add_call(&self, call: CallRecord, profile: &mut Profile) -> Result<(), String> {
@@ -273,10 +257,8 @@ impl Join {
         let mut sums: Vec<(NameId, f64)> = Vec::new();
         for value in &record.records {
             let id = value.counter_id.handle;
-            let counter = match self.counters.get(&id) {
-                Some(counter) => *counter,
-                None => profile.name_id(&format!("counter {id}")),
-            };
+            let unnamed = || profile.name_id(&format!("counter {id}"));
+            let counter = self.counters.get(&id).copied().unwrap_or_else(unnamed);
             match sums.iter_mut().find(|(known, _)| *known == counter) {
                 Some((_, sum)) => *sum += value.value,
                 None => sums.push((counter, value.value)),

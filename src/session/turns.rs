@@ -1,7 +1,7 @@
 //! Effects that conclude: two runs in turns, until it can be said which is faster or how far it cannot.
 
+use super::{Checked, MeasuredRuns, State, StepRef};
 use crate::lesson::{Course, Runs, Step, StepKind};
-use crate::session::{Checked, MeasuredRuns, State, StepRef};
 
 /// Rounds after which the machine is told to be too restless.
 const MOST_ROUNDS: usize = 6;
