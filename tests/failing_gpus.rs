@@ -148,7 +148,7 @@ impl Machine {
             learner: "ada".into(),
         };
         let session = Session::open(place).unwrap();
-        assert_eq!(session.damage(), [], "{what}");
+        assert_eq!(session.damage, [], "{what}");
         let runs = &session.state().runs;
         assert_eq!(runs.len(), 1, "{what}");
         let exit = runs.values().next().and_then(|run| run.exit);

@@ -103,7 +103,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     ));
     let session = Session::open(place.clone()).unwrap();
     assert!(session.state().unlocked.contains_key("bottleneck"));
-    assert_eq!(session.damage(), []);
+    assert_eq!(session.damage, []);
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn kill_on_one_session(rounds: u64, random: &mut ChaCha8Rng) -> (usize, usize) {
     }
     let mut session = Session::open(place).unwrap();
     session.poll_notices().unwrap();
-    assert_eq!(session.damage(), []);
+    assert_eq!(session.damage, []);
     let state = session.state();
     let kept: BTreeSet<&str> = state.notes.iter().map(String::as_str).collect();
     let gone: Vec<&u64> = notes

@@ -106,7 +106,7 @@ fn a_session_reopens_as_it_was_left() {
     let place = busy(folder.path());
     let session = Session::open(place.clone()).unwrap();
     let state = session.state();
-    assert_eq!(session.damage(), []);
+    assert_eq!(session.damage, []);
     let step = state.step("baseline", "run").unwrap();
     assert_eq!(
         (
@@ -146,7 +146,7 @@ fn cutting_the_file_at_every_byte_of_the_last_record_loses_only_that_record() {
     for cut in last..=whole.len() {
         fs::write(place.events(), &whole[..cut]).unwrap();
         let mut session = Session::open(place.clone()).unwrap();
-        assert_eq!(session.damage(), [], "cut at {cut}");
+        assert_eq!(session.damage, [], "cut at {cut}");
         let done = session.state().step("baseline", "run").unwrap().status == Status::Done;
         // Without its newline the record is still whole.
         assert_eq!(done, cut >= whole.len() - 1, "cut at {cut}");
@@ -204,7 +204,7 @@ fn damage_in_the_middle_is_reported_with_its_line_and_everything_else_is_kept() 
         assert_eq!(found.records, kept, "line {}", damaged + 1);
 
         let mut session = Session::open(place.clone()).unwrap();
-        assert_eq!(session.damage().len(), 1);
+        assert_eq!(session.damage.len(), 1);
         session.record(note("goes on")).unwrap();
     }
 }
@@ -284,7 +284,7 @@ fn events_of_a_newer_program_are_kept_and_counted() {
     );
     let mut session = Session::open(place.clone()).unwrap();
     assert_eq!(
-        (session.damage().len(), session.state().unknown_events),
+        (session.damage.len(), session.state().unknown_events),
         (0, 1)
     );
     session.record(note("after")).unwrap();
@@ -564,7 +564,7 @@ fn killing_the_tutor_at_random_moments_loses_no_acknowledged_event() {
         promised.len()
     );
     let session = Session::open(place(folder.path())).unwrap();
-    assert_eq!(session.damage(), []);
+    assert_eq!(session.damage, []);
     let kept: std::collections::HashSet<&str> =
         session.state().notes.iter().map(String::as_str).collect();
     let missing: Vec<_> = promised
@@ -601,7 +601,7 @@ fn running_out_of_space_is_said_and_loses_nothing() {
         "{text}"
     );
     let session = Session::open(place(folder.path())).unwrap();
-    assert_eq!(session.damage(), []);
+    assert_eq!(session.damage, []);
     // The event that failed was kept in memory and stands before the last one.
     let mut expected = promised.clone();
     expected.insert(promised.len() - 1, (promised.len() - 1).to_string());

@@ -65,14 +65,14 @@ pub fn run(args: &RecordingsArgs) -> Result<Exit> {
 }
 
 fn list(library: &Library, as_json: bool) -> Result<Exit> {
-    let all: Vec<Value> = library.all().iter().map(entry).collect();
+    let all: Vec<Value> = library.recordings.iter().map(entry).collect();
     let mut page = Page::default();
     if all.is_empty() {
         page.line("There are no recordings.");
     }
     let title = format!("{}; `recordings play ID`", plural(all.len(), "recording"));
     page.first_table(
-        Columns::of(title, library.all())
+        Columns::of(title, &library.recordings)
             .left("id", |recording| recording.id.clone())
             .left("target", |recording| {
                 format!("{} {}", recording.target, recording.config)

@@ -39,7 +39,7 @@ pub fn pin(class: &Class, lesson: Option<String>, by: &str) -> Result<String> {
         None => "Everybody may go on where they like.".into(),
     };
     let by = by.into();
-    class_file::write(class.folder(), &Pin { lesson, by })?;
+    class_file::write(&class.folder, &Pin { lesson, by })?;
     Ok(text)
 }
 

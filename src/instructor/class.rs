@@ -45,7 +45,7 @@ pub const PERMISSIONS: &str = "Rights are those of the file system. So that an i
 /// A class, with what was read of it before.
 #[derive(Debug)]
 pub struct Class {
-    folder: PathBuf,
+    pub folder: PathBuf,
     known: HashMap<String, Known>,
 }
 
@@ -73,10 +73,6 @@ impl Class {
             folder: folder.to_path_buf(),
             known: HashMap::new(),
         })
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Everyone with a session, by name. A session that did not change since the last time is not read again.

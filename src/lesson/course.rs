@@ -89,15 +89,6 @@ pub enum StepKind {
     Reflect,
 }
 
-impl From<&String> for Hint {
-    fn from(text: &String) -> Self {
-        Hint {
-            text: text.clone(),
-            after: None,
-        }
-    }
-}
-
 /// What a learner who does everything right enters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Golden {

@@ -46,7 +46,8 @@ impl StepReader<'_> {
         let kind = kind?;
         let hints = match &kind {
             StepKind::Kernel { exercise } if step.hints.is_empty() => {
-                exercise.hints.iter().map(Hint::from).collect()
+                let of_all = exercise.hints.iter().cloned();
+                of_all.map(|text| Hint { text, after: None }).collect()
             }
             _ => hints,
         };

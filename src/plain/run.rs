@@ -10,8 +10,7 @@ use crate::analysis::metric::Statistic;
 use crate::lesson::{Case, Deed, Runs, Step, StepKind};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
-use crate::run::Speed;
-use crate::run::{Control, Line, Start, Told, supervise};
+use crate::run::{Control, Line, Speed, Start, Told, supervise};
 use crate::session::turns::{self, Turn};
 use crate::session::{Checked, Standing};
 use crate::train::Body;
@@ -158,7 +157,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let ending = Ending::of(&ended);
         let run = ended.run.id();
         self.with(|session| {
-            session.runs().add(ended.run);
+            session.runs.add(ended.run);
             session.run_ended(&run, ended.exit)
         })?;
         Ok(ending)

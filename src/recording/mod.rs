@@ -9,10 +9,10 @@ mod error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
 use include_dir::{Dir, include_dir};
+use parking_lot::Mutex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -88,7 +88,8 @@ pub enum Source {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
     source: Source,
-    recordings: Vec<Recording>,
+    /// In the order of the index.
+    pub recordings: Vec<Recording>,
 }
 
 /// `recording: NVIDIA H200, 21 November 2026`, for a run whose origin is known.
@@ -167,11 +168,6 @@ impl Library {
         Ok(Self { source, recordings })
     }
 
-    /// In the order of the index.
-    pub fn all(&self) -> &[Recording] {
-        &self.recordings
-    }
-
     /// # Errors
     /// When there is none of this id.
     pub fn find(&self, id: &str) -> Result<&Recording, RecordingError> {
@@ -211,7 +207,7 @@ impl Library {
     /// What a built-in recording measured; none where there is none of this id.
     pub fn built_in(id: &str) -> Option<(Measurements, String)> {
         static HEARD: Mutex<BTreeMap<String, (Measurements, String)>> = Mutex::new(BTreeMap::new());
-        let mut heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = HEARD.lock();
         if !heard.contains_key(id) {
             let library = Library::load(Source::BuiltIn).ok()?;
             let recording = library.find(id).ok()?;

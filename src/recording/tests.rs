@@ -40,7 +40,7 @@ fn flags(text: &str) -> Vec<String> {
 #[test]
 fn every_built_in_recording_is_whole() {
     let library = Library::load(Source::BuiltIn).unwrap();
-    for recording in library.all() {
+    for recording in &library.recordings {
         let lines = library.tape(recording).unwrap().lines;
         let events: Vec<Event> = lines
             .iter()

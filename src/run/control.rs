@@ -1,8 +1,10 @@
 //! Asking for something of a run while it goes, from whatever thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::play::Speed;
 
@@ -39,7 +41,7 @@ pub(super) enum Going {
 impl Control {
     /// Asks what is going to end; `signal` is what the asker received.
     pub fn stop(&self, signal: i32) {
-        let mut asked = self.lock();
+        let mut asked = self.0.asked.lock();
         // A run that is asked again ends without a word.
         if asked.stop.is_none() {
             asked.stop = Some(signal);
@@ -50,22 +52,22 @@ impl Control {
 
     /// The first signal that asked for the end.
     pub fn stopped(&self) -> Option<i32> {
-        self.lock().stop
+        self.0.asked.lock().stop
     }
 
     /// How fast a recording is played.
     pub fn set_speed(&self, speed: Speed) {
-        self.lock().speed = speed;
+        self.0.asked.lock().speed = speed;
         self.0.changed.notify_all();
     }
 
     pub(super) fn speed(&self) -> Speed {
-        self.lock().speed
+        self.0.asked.lock().speed
     }
 
     /// Notes what is going now. A stop that was asked for before reaches it, too.
     pub(super) fn goes(&self, going: Option<Going>) {
-        let mut asked = self.lock();
+        let mut asked = self.0.asked.lock();
         asked.going = going;
         if asked.stop.is_some() {
             asked.signal(libc::SIGTERM);
@@ -73,20 +75,15 @@ impl Control {
     }
 
     pub(super) fn kill(&self) {
-        self.lock().signal(libc::SIGKILL);
+        self.0.asked.lock().signal(libc::SIGKILL);
     }
 
     /// Sleeps for this long, or until an end or a speed other than this one is asked for.
     pub(super) fn wait(&self, time: Duration, speed: Speed) {
-        let asked = self.lock();
+        let mut asked = self.0.asked.lock();
         if asked.stop.is_none() && asked.speed == speed {
-            drop(self.0.changed.wait_timeout(asked, time));
+            self.0.changed.wait_for(&mut asked, time);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Asked> {
-        // Three values of which none depends on another.
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,7 +136,7 @@ impl Processes {
     /// A control for a run that is about to start.
     pub fn control(&self) -> Control {
         let control = Control::default();
-        let mut controls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut controls = self.0.lock();
         // Those that nobody else holds belong to runs that are over.
         controls.retain(|control| Arc::strong_count(&control.0) > 1);
         controls.push(control.clone());
@@ -164,8 +161,8 @@ impl Processes {
     }
 
     fn going(&self, wanted: impl Fn(&Going) -> bool) -> Vec<Control> {
-        let controls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let going = |control: &&Control| control.lock().going.as_ref().is_some_and(&wanted);
+        let controls = self.0.lock();
+        let going = |control: &&Control| control.0.asked.lock().going.as_ref().is_some_and(&wanted);
         controls.iter().filter(going).cloned().collect()
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::base::foreign::Lines;
@@ -132,7 +133,7 @@ pub fn stream_of(path: &Path) -> PathBuf {
 /// Finished runs by their id, each read from its folder once, or never where it was heard.
 #[derive(Debug, Default)]
 pub struct FinishedRuns {
-    folder: PathBuf,
+    pub folder: PathBuf,
     known: Mutex<HashMap<String, Arc<FinishedRun>>>,
 }
 
@@ -145,13 +146,9 @@ impl FinishedRuns {
         }
     }
 
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Remembers a run that just ended.
     pub fn add(&self, run: Arc<FinishedRun>) {
-        self.lock().insert(run.id(), run);
+        self.known.lock().insert(run.id(), run);
     }
 
     /// None where the run's files are gone.
@@ -161,22 +158,17 @@ impl FinishedRuns {
     pub fn get(&self, id: &str) -> io::Result<Option<Arc<FinishedRun>>> {
         let path = self.folder.join(id);
         if !path.join(EVENTS).exists() {
-            self.lock().remove(id);
+            self.known.lock().remove(id);
             return Ok(None);
         }
-        if let Some(run) = self.lock().get(id) {
+        if let Some(run) = self.known.lock().get(id) {
             return Ok(Some(Arc::clone(run)));
         }
         let run = if_there(FinishedRun::read(&path))?.map(Arc::new);
         if let Some(run) = &run {
-            self.lock().insert(id.to_string(), Arc::clone(run));
+            self.known.lock().insert(id.to_string(), Arc::clone(run));
         }
         Ok(run)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<FinishedRun>>> {
-        // A map of whole values.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -72,10 +72,10 @@ impl RunRecord {
 pub struct RunFolder {
     events: File,
     digest: Sha256,
-    command: Vec<String>,
+    pub command: Vec<String>,
     started: u64,
     /// What the run reported so far.
-    run: FinishedRun,
+    pub run: FinishedRun,
 }
 
 impl RunFolder {
@@ -108,15 +108,6 @@ impl RunFolder {
         };
         folder.save(None)?;
         Ok(folder)
-    }
-
-    /// What the run reported so far.
-    pub fn run(&self) -> &FinishedRun {
-        &self.run
-    }
-
-    pub fn command(&self) -> &[String] {
-        &self.command
     }
 
     /// Where the child's error stream goes.
@@ -180,7 +171,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut a = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
         let b = RunFolder::create(root.path(), vec!["run".into()]).unwrap();
-        assert_ne!(a.run().path, b.run().path);
+        assert_ne!(a.run.path, b.run.path);
         a.keep(b"{}\r\n").unwrap();
         let run = a.finish("exit status: 0", None).unwrap();
         let record = RunRecord::read(&run.path).unwrap();

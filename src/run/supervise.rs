@@ -88,8 +88,8 @@ pub fn supervise(
         Start::Recording(_) => None,
     };
     tell(Told::Started {
-        run: folder.run().id(),
-        command: folder.command().to_vec(),
+        run: folder.run.id(),
+        command: folder.command.clone(),
     })?;
     let mut tick = Instant::now() + SECOND;
     let (mut heard, mut step_ms) = (Instant::now(), 0.0);
@@ -120,7 +120,7 @@ pub fn supervise(
             tick = Instant::now() + SECOND;
         }
     }
-    let exit = source.end(folder.run())?;
+    let exit = source.end(&folder.run)?;
     let stderr = tail(&folder.stderr_path(), STDERR_LINES);
     let energy = meter.and_then(EnergyMeter::finish);
     Ok(Ended {

@@ -1,12 +1,11 @@
 //! Where a session lies, and which names may become part of a path.
 
 use std::env;
-use std::ffi::CStr;
 use std::fs::{self, DirBuilder, Permissions};
-use std::mem::MaybeUninit;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::ptr;
+
+use uzers::get_effective_uid;
 
 use crate::run::state_folder;
 use crate::session::SessionError;
@@ -107,7 +106,7 @@ impl Place {
         let owner = fs::metadata(&self.folder)
             .map_err(SessionError::io("reading", &self.folder))?
             .uid();
-        let user = user();
+        let user = get_effective_uid();
         if user == owner || user == ROOT {
             return Ok(());
         }
@@ -119,7 +118,7 @@ impl Place {
 
     /// Whether this user is the one who may write here.
     pub fn is_own(&self) -> bool {
-        fs::metadata(&self.folder).is_ok_and(|found| found.uid() == user())
+        fs::metadata(&self.folder).is_ok_and(|found| found.uid() == get_effective_uid())
     }
 
     /// Lets the group of a shared class read a file or folder that was made for its owner alone.
@@ -140,43 +139,14 @@ const READ: u32 = 0o040;
 
 const ROOT: u32 = 0;
 
-fn user() -> u32 {
-    // SAFETY: takes nothing, changes nothing and cannot fail.
-    unsafe { libc::geteuid() }
-}
-
 /// What the environment or else the password database calls this user; a user without a name goes by the number.
 fn user_name() -> String {
     let named = |name: &str| env::var(name).ok().filter(|name| !name.is_empty());
     named("USER")
         .or_else(|| named("LOGNAME"))
-        .or_else(password_name)
-        .unwrap_or_else(|| format!("user-{}", user()))
-}
-
-fn password_name() -> Option<String> {
-    let mut entry = MaybeUninit::<libc::passwd>::uninit();
-    let mut found = ptr::null_mut();
-    let mut buffer = vec![0; 1 << 16];
-    // SAFETY: every pointer is to memory that outlives the call, and the length is the buffer's.
-    let error = unsafe {
-        libc::getpwuid_r(
-            user(),
-            entry.as_mut_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-            &raw mut found,
-        )
-    };
-    if error != 0 || found.is_null() {
-        return None;
-    }
-    // SAFETY: the entry was found, so its name is a string in the buffer, which is still there.
-    let name = unsafe { CStr::from_ptr((*found).pw_name) };
-    name.to_str()
-        .ok()
-        .map(str::to_string)
+        .or_else(|| uzers::get_effective_username()?.into_string().ok())
         .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("user-{}", get_effective_uid()))
 }
 
 /// Refuses what could leave a folder or be mistaken for something else in it.

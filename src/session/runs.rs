@@ -26,8 +26,7 @@ pub(super) fn known(
     runs: &FinishedRuns,
     run: &str,
 ) -> Result<Option<Arc<FinishedRun>>, SessionError> {
-    let unreadable =
-        |error: io::Error| SessionError::io("reading", &runs.folder().join(run))(error);
+    let unreadable = |error: io::Error| SessionError::io("reading", &runs.folder.join(run))(error);
     runs.get(run).map_err(unreadable)
 }
 
@@ -64,7 +63,7 @@ impl MeasuredRuns {
                 if let Some((id, newest)) = repeats.last() {
                     found.recorded.clone_from(&newest.recording);
                     if matches!(step.kind, StepKind::Command { .. })
-                        && let Some(output) = output(&runs.folder().join(id))
+                        && let Some(output) = output(&runs.folder.join(id))
                     {
                         measured.outputs.insert(name.clone(), output);
                     }

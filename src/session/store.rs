@@ -24,13 +24,14 @@ pub struct Session {
     pub place: Place,
     state: State,
     /// Its finished runs, as far as they were heard or read.
-    runs: Arc<FinishedRuns>,
+    pub runs: Arc<FinishedRuns>,
     log: Log,
     /// Events that happened but could not be written yet; they go first with the next write.
     unsaved: Vec<Record>,
     /// What happened since somebody who follows last asked.
     news: Option<Vec<Record>>,
-    damage: Vec<Damage>,
+    /// Lines of the log that are not what was written; everything else was kept.
+    pub damage: Vec<Damage>,
     /// The lock outlives the log: fields are dropped in this order.
     _lock: Lock,
 }
@@ -97,10 +98,6 @@ impl Session {
         &self.state
     }
 
-    pub fn runs(&self) -> &Arc<FinishedRuns> {
-        &self.runs
-    }
-
     /// What the runs of a course's steps measured.
     pub fn measured(&self, course: &Course) -> Result<MeasuredRuns, SessionError> {
         MeasuredRuns::read(course, &self.state, &self.runs)
@@ -109,11 +106,6 @@ impl Session {
     /// The records since this was called before, for whoever keeps a [`State`] of their own up to date.
     pub fn news(&mut self) -> Vec<Record> {
         self.news.replace(Vec::new()).unwrap_or_default()
-    }
-
-    /// Lines of the log that are not what was written; everything else was kept.
-    pub fn damage(&self) -> &[Damage] {
-        &self.damage
     }
 
     /// Events that are not on the disk yet because writing failed.
@@ -245,11 +237,6 @@ impl Session {
         log::replace_json(&self.place.state(), &self.state)
     }
 
-    /// Hash of the last line: what a report quotes so that a hand-in can be checked.
-    pub fn last_hash(&self) -> &str {
-        self.log.last_hash()
-    }
-
     /// Replaces the log by one that begins with its sum; the long one is kept among the backups.
     pub fn compact(mut self) -> Result<(), SessionError> {
         self.save()?;
@@ -270,7 +257,7 @@ impl Session {
             event: Event::Compacted {
                 format: FORMAT,
                 version: env!("CARGO_PKG_VERSION").into(),
-                previous_hash: self.last_hash().to_string(),
+                previous_hash: self.log.last_hash.clone(),
                 previous_records: self.state.records,
                 state: Box::new(state),
             },

@@ -9,8 +9,7 @@ use burn::tensor::FloatDType;
 use tinyllama_kernels::adamw::Hyperparameters;
 
 use super::event::RankPlan;
-use crate::base::named;
-use crate::base::{DeviceFacts, locale};
+use crate::base::{DeviceFacts, locale, named};
 use crate::device::{Backend, BackendChoice, Tuning};
 use crate::model::{LibraryKernels, ModelConfig, Recipe};
 use crate::train::{Batch, Data, Hello, MatrixProducts, StopReason, event};

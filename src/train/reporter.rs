@@ -1,8 +1,10 @@
 //! Where the events of a run go, from whichever thread has something to say.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::train::{
     Body, Event, Failure, Note, Phase, PhaseName, Step, StopReason, StopSignal, Tally,
@@ -46,15 +48,9 @@ impl Reporter {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// Emits `body`. A sink that cannot take it, a closed pipe for one, stops the run at the next step.
     pub fn emit(&self, body: Body) {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         self.emit_locked(&mut shared, body);
     }
 
@@ -89,19 +85,19 @@ impl Reporter {
 
     /// Emits a step and takes it into the tally.
     pub fn step(&self, step: Step) {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         shared.tally.add(&step);
         self.emit_locked(&mut shared, Body::Step(step));
     }
 
     /// Changes the tally.
     pub fn update(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.lock().tally);
+        change(&mut self.shared.lock().tally);
     }
 
     /// Median measured step so far, in milliseconds.
     pub fn median_ms(&self) -> Option<f64> {
-        self.lock().tally.median_ms()
+        self.shared.lock().tally.median_ms()
     }
 
     /// Emits the summary, once: whoever comes second finds the stream closed.
@@ -115,7 +111,7 @@ impl Reporter {
     }
 
     fn end(&self, complete: bool, failure: Option<Failure>) {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         let summary = shared.tally.summary(complete);
         self.emit_locked(&mut shared, Body::Summary(Box::new(summary)));
         if let Some(failure) = failure {

@@ -1,7 +1,9 @@
 //! Asking a run to stop.
 
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Why a run was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +21,10 @@ pub struct StopSignal(Arc<Mutex<Option<StopReason>>>);
 impl StopSignal {
     /// Asks for a stop; the first reason stays.
     pub fn request(&self, reason: StopReason) {
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .get_or_insert(reason);
+        self.0.lock().get_or_insert(reason);
     }
 
     pub fn reason(&self) -> Option<StopReason> {
-        *self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        *self.0.lock()
     }
 }

@@ -1,10 +1,8 @@
 //! Code in colours.
 
+use parking_lot::Mutex;
+use ratatui::prelude::{Line, Span, Style};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::tui::Theme;
@@ -70,7 +68,7 @@ impl Highlighter {
     /// The lines of `code`. A language that is not known, or none, stays plain.
     pub fn lines(&self, code: &str, language: &str, theme: &Theme) -> Vec<Line<'static>> {
         let key = (language.to_string(), code.to_string());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let tokens = known
             .entry(key)
             .or_insert_with(|| self.tokens(code, language));

@@ -1,9 +1,6 @@
 //! A part of the picture that is being drawn: where, into what, and how things look.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::prelude::{Buffer, Constraint, Layout, Line, Rect, Style};
 
 use crate::tui::{Highlighter, Theme, cut, markdown, paragraph};
 

@@ -76,15 +76,6 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    pub fn border(&self) -> Style {
-        self.muted()
-    }
-
-    /// The border of the panel that gets the keys.
-    pub fn border_focused(&self) -> Style {
-        self.accent()
-    }
-
     /// The `n`th of several series in one picture; tell them apart by [`Theme::marker`] or a label as well.
     pub fn series(&self, n: usize) -> Style {
         const COLOURS: [Color; 6] = [

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::lesson::{Course, Step, StepKind};
 use crate::run::{RunSpec, UsageError, split};
@@ -75,7 +77,7 @@ impl Background {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = child.ok();
+        *self.0.lock() = child.ok();
     }
 
     /// Has it step aside until what is returned is dropped.
@@ -86,7 +88,7 @@ impl Background {
 
     /// Its input ends, and so does it.
     pub fn end(&self) {
-        let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let child = self.0.lock().take();
         if let Some(mut child) = child {
             drop(child.stdin.take());
             drop(child.wait());
@@ -94,7 +96,7 @@ impl Background {
     }
 
     fn say(&self, word: &str) {
-        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = self.0.lock();
         let stdin = child.as_mut().and_then(|child| child.stdin.as_mut());
         // One that has ended already needs no word.
         if let Some(stdin) = stdin {

@@ -79,7 +79,7 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 /// there is none. Kernels are called the same in every run of a target on a machine.
 pub fn parts_of(runs: &FinishedRuns, target: &str) -> Parts {
     // Their names begin with the time.
-    let folders = inside(runs.folder()).unwrap_or_default();
+    let folders = inside(&runs.folder).unwrap_or_default();
     let told = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;

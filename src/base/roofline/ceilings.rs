@@ -6,8 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Bound, NEAR};
-use crate::base::named;
-use crate::base::{Point, rate};
+use crate::base::{Point, named, rate};
 
 /// What a line limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

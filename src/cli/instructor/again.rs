@@ -19,7 +19,7 @@ impl Instructor<'_> {
         let rungs = ladder(&mut self.class, &self.course)?;
         let mut lab = Lab::open(&args.flags)?;
         lab.runner.launcher =
-            Launcher::choose(args.flags.launcher.as_deref(), Some(self.class.folder()))?;
+            Launcher::choose(args.flags.launcher.as_deref(), Some(&self.class.folder))?;
         if args.sweep.jobs.is_some() {
             lab.runner.launcher.check_several()?;
             lab.jobs = args.sweep.jobs;

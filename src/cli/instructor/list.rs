@@ -71,7 +71,7 @@ impl Instructor<'_> {
     }
 
     fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
-        let pin = class_file::read(self.class.folder())?.and_then(|pin| pin.lesson);
+        let pin = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
         if self.args.json {
             return self.print(&json!({ "learners": views, "pinned": pin }), "");
         }

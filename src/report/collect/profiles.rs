@@ -15,7 +15,7 @@ const MOST_KERNELS: usize = 10;
 
 pub fn collect(state: &State, runs: &FinishedRuns) -> Vec<ProfileReport> {
     let folders = state.runs.keys().flat_map(|run| {
-        let found = folders(&runs.folder().join(run).join("profiles"));
+        let found = folders(&runs.folder.join(run).join("profiles"));
         found.into_iter().map(move |folder| (run, folder))
     });
     folders

@@ -230,8 +230,7 @@ pub(super) fn stream_name(launcher: &Launcher) -> PathBuf {
     let now = since_1970().as_nanos();
     let node = host_name().replace('/', "-");
     let name = format!("{node}-{}-{now}", std::process::id());
-    // SAFETY: takes nothing, changes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = uzers::get_effective_uid();
     let shared = launcher.settings.shared.as_ref();
     let shared = shared.map(|folder| folder.join(format!("launched-{user}")));
     shared.unwrap_or_else(|| "launched".into()).join(name)

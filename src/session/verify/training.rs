@@ -13,8 +13,7 @@ use super::walk::Walk;
 use crate::analysis::Metric;
 use crate::lesson::{Check, StepKind, Verdict};
 use crate::recording::{Library, Source};
-use crate::run::Speed;
-use crate::run::{Control, Ended, RunSpec, Start, Told, supervise};
+use crate::run::{Control, Ended, RunSpec, Speed, Start, Told, supervise};
 use crate::session::turns::{self, Turn};
 use crate::session::{Checked, StepRef, is_complete};
 
@@ -184,7 +183,7 @@ impl Walk<'_> {
             Ok(())
         })?;
         let run = ended.run.id();
-        self.session.runs().add(Arc::clone(&ended.run));
+        self.session.runs.add(Arc::clone(&ended.run));
         self.session.start_run(&run, Some(at), name, command)?;
         self.session.run_ended(&run, ended.exit)?;
         Ok(ended)

@@ -6,11 +6,12 @@
 //! belongs to the part most of them came from.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use burn::backend::fusion::observer::{BlockOperations, FusionObservation, FusionObserver};
 use burn::backend::ir::{OperationIr, TensorId};
 use burn::tensor::Device;
+use parking_lot::Mutex;
 
 use crate::model::part::{self, ListenerGuard, Part};
 
@@ -26,17 +27,9 @@ struct State {
 
 struct Shared(Mutex<State>);
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
 impl FusionObserver for Shared {
     fn registered(&self, operation: &OperationIr) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let part = state.part;
         for output in operation.outputs() {
             state.producers.insert(output.id, part);
@@ -44,7 +37,7 @@ impl FusionObserver for Shared {
     }
 
     fn block_starts(&self, block: BlockOperations<'_>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let mut votes: Vec<(Part, usize)> = Vec::new();
         let mut operations = 0;
         for operation in block.iter() {
@@ -68,7 +61,7 @@ impl FusionObserver for Shared {
     }
 
     fn block_ran(&self) {
-        self.lock().block = None;
+        self.0.lock().block = None;
     }
 }
 
@@ -92,7 +85,7 @@ impl Attribution {
         Attribution {
             _listener: part::listen(move |part| {
                 let shared = announced.clone();
-                server.in_order(move || shared.lock().part = part);
+                server.in_order(move || shared.0.lock().part = part);
             }),
             _observation: FusionObservation::new(shared.clone()),
             shared,
@@ -103,7 +96,7 @@ impl Attribution {
     pub fn asker(&self) -> impl Fn() -> (Part, Option<usize>) + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || {
-            let state = shared.lock();
+            let state = shared.0.lock();
             match state.block {
                 Some((part, operations)) => (part, Some(operations)),
                 None => (state.part, None),

@@ -3,7 +3,7 @@
 //! Each launch is bracketed by device time stamps, which costs the host a round trip a launch. The kernels' own times
 //! stay true; the step around them becomes slower, which is why these steps count for nothing else.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use burn::cubecl::future::block_on;
 use burn::cubecl::logging::{
@@ -12,6 +12,7 @@ use burn::cubecl::logging::{
 };
 use burn::cubecl::profile::Instant;
 use burn::tensor::Device;
+use parking_lot::Mutex;
 
 use super::attribution::Attribution;
 use crate::model::Part;
@@ -69,18 +70,10 @@ struct Observer {
     ask_part: Box<dyn Fn() -> (Part, Option<usize>) + Send + Sync>,
 }
 
-impl Observer {
-    fn lock(&self) -> MutexGuard<'_, Vec<Launched>> {
-        self.launched
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
 impl LaunchObserver for Observer {
     fn launched(&self, kernel: &'static str) {
         let (part, fused_operations) = (self.ask_part)();
-        self.lock().push(Launched {
+        self.launched.lock().push(Launched {
             kernel,
             part,
             fused_operations,
@@ -97,7 +90,7 @@ impl LaunchObserver for Observer {
         if profile.timing_method() != TimingMethod::Device {
             return;
         }
-        let mut launched = self.lock();
+        let mut launched = self.launched.lock();
         let waiting = launched
             .iter_mut()
             .rev()
@@ -157,7 +150,7 @@ impl ProfilePass {
         drop(self.observation);
         drop(self.attribution);
         let epoch = self.epoch;
-        let launched = std::mem::take(&mut *self.observer.lock());
+        let launched = std::mem::take(&mut *self.observer.launched.lock());
         let launches = launched
             .into_iter()
             .map(|launch| KernelLaunch {

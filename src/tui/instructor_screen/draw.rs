@@ -1,9 +1,7 @@
 //! The dashboard, drawn.
 
-use ratatui::layout::Constraint;
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Row, StatefulWidget, Table, TableState, Widget, Wrap};
+use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Widget};
+use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 
 use crate::instructor::{Class, Dashboard, LearnerView};
 use crate::tui::{Pane, Theme};
@@ -32,7 +30,7 @@ pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) 
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
     format!(
         "Class {}: {} learners{pinned}",
-        class.folder().display(),
+        class.folder.display(),
         dashboard.views.len()
     )
 }
@@ -57,7 +55,7 @@ pub(super) fn draw(dashboard: &Dashboard, title: &str, mut pane: Pane) {
         false => draw_grid(dashboard, pane.at(list)),
     }
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
-    pane.at(line).put([Line::styled(rule, theme.border())]);
+    pane.at(line).put([Line::styled(rule, theme.muted())]);
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);

@@ -21,8 +21,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -129,7 +128,7 @@ impl Board<'_> {
     /// Reads what the learners did since the last time.
     fn look(&mut self) -> Result<()> {
         self.dirty |= self.dashboard.refresh(views(&mut self.class, self.course)?);
-        let pinned = class_file::read(self.class.folder())?.and_then(|pin| pin.lesson);
+        let pinned = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
         let title = title(&self.class, &self.dashboard, pinned.as_deref());
         self.dirty |= title != self.title;
         self.title = title;

@@ -4,8 +4,7 @@ mod table;
 pub mod wrap;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Modifier, Span, Style};
 
 use self::table::Table;
 use self::wrap::hanging;

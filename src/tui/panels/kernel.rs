@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use ratatui::layout::Constraint;
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Line};
 
 use crate::base::{push_wrapped, wrapped};
 use crate::session::Tried;

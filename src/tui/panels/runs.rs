@@ -166,7 +166,7 @@ fn open(model: &mut Model) -> Effects {
 
 fn all(desk: &Desk) -> Result<Vec<KeptRun>, String> {
     let (state, _) = read_only(&desk.options.place).map_err(|error| error.to_string())?;
-    kept(desk.runs.folder(), &state).map_err(|error| format!("The runs cannot be read: {error}."))
+    kept(&desk.runs.folder, &state).map_err(|error| format!("The runs cannot be read: {error}."))
 }
 
 /// A run as it was seen when it ended.

@@ -1,7 +1,6 @@
 //! A table that fits: the first column gives way, and columns that still have no room wait to the right.
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 
 use super::text::cut_middle;
 use crate::base::{Align, TextTable};

@@ -1,8 +1,8 @@
 //! Words and numbers as panels write them.
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use ratatui::prelude::{Line, Span, Style};
+use unicode_truncate::UnicodeTruncateStr;
+use unicode_width::UnicodeWidthStr;
 
 use crate::analysis::Metric;
 use crate::tui::{Theme, hanging, wrap};
@@ -28,9 +28,9 @@ pub fn cut(text: &str, most: usize, theme: &Theme) -> String {
         return text.to_owned();
     }
     let ellipsis = theme.glyphs.ellipsis;
-    let mut kept = start(text, most.saturating_sub(width(ellipsis))).to_owned();
-    kept.push_str(start(ellipsis, most));
-    kept
+    let (kept, _) = text.unicode_truncate(most.saturating_sub(width(ellipsis)));
+    let (end, _) = ellipsis.unicode_truncate(most);
+    format!("{kept}{end}")
 }
 
 /// Both ends of `text`: what tells the names of kernels apart is often at their end.
@@ -43,21 +43,9 @@ pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
     if room < 6 {
         return cut(text, most, theme);
     }
-    let front = start(text, room.div_ceil(2));
-    let back: String = text.chars().rev().collect();
-    let back: String = start(&back, room / 2).chars().rev().collect();
+    let (front, _) = text.unicode_truncate(room.div_ceil(2));
+    let (back, _) = text.unicode_truncate_start(room / 2);
     format!("{front}{ellipsis}{back}")
-}
-
-fn start(text: &str, most: usize) -> &str {
-    let mut columns = 0;
-    for (at, character) in text.char_indices() {
-        columns += character.width().unwrap_or(0);
-        if columns > most {
-            return &text[..at];
-        }
-    }
-    text
 }
 
 /// Wrapped text in one style, as one paragraph; at least one line.

@@ -1,7 +1,6 @@
 //! What runs, where, how far it is, and how it ended: the lines above every section.
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 
 use signal_hook::low_level::signal_name;
 

@@ -34,7 +34,7 @@ pub struct Entry {
 
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    entries: VecDeque<Entry>,
+    pub entries: VecDeque<Entry>,
 }
 
 impl Journal {
@@ -48,16 +48,10 @@ impl Journal {
         }
     }
 
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.entries.iter()
-    }
-
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     pub fn of(&self, voice: Voice) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.entries().filter(move |entry| entry.voice == voice)
+        self.entries
+            .iter()
+            .filter(move |entry| entry.voice == voice)
     }
 }
 
@@ -79,13 +73,20 @@ mod tests {
     fn lines_come_out_printable_and_the_oldest_go_first() {
         let mut journal = Journal::default();
         journal.add(Voice::Output, "\x1b[31mred\x1b[0m\tand\u{7} bell\n\nsecond");
-        let texts: Vec<&str> = journal.entries().map(|entry| entry.text.as_str()).collect();
+        let texts: Vec<&str> = journal
+            .entries
+            .iter()
+            .map(|entry| entry.text.as_str())
+            .collect();
         assert_eq!(texts, ["red    and bell", "second"]);
         for n in 0..3000 {
             journal.add(Voice::Output, &format!("line {n}"));
         }
-        assert_eq!(journal.len(), MOST);
-        assert_eq!(journal.entries().next_back().unwrap().text, "line 2999");
+        assert_eq!(journal.entries.len(), MOST);
+        assert_eq!(
+            journal.entries.iter().next_back().unwrap().text,
+            "line 2999"
+        );
         journal.add(Voice::Stderr, "a\nb\nc");
         assert_eq!(journal.of(Voice::Stderr).count(), 3);
     }

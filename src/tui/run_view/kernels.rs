@@ -9,9 +9,8 @@ use super::state::RunState;
 use crate::analysis::Unit;
 use crate::base::Align;
 use crate::train::{Kernel, Kernels};
-use crate::tui::Table;
 use crate::tui::{
-    Cell, Command, Cursor, Pane, PanelAction, Theme, Tone, count, milliseconds, name_lines,
+    Cell, Command, Cursor, Pane, PanelAction, Table, Theme, Tone, count, milliseconds, name_lines,
     paragraph,
 };
 

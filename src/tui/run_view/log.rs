@@ -10,14 +10,14 @@ const VOICE: usize = 7;
 
 /// The end of the journal, `back` entries before its last.
 pub fn draw(journal: &Journal, back: usize, mut pane: Pane) {
-    if journal.len() == 0 {
+    if journal.entries.is_empty() {
         let text = "Nothing has been said: no notes, no output beside the events.";
         let style = pane.theme.muted();
         return pane.put([Line::styled(text, style)]);
     }
     let (theme, room) = (pane.theme, usize::from(pane.area.height));
-    let back = back.min(journal.len() - 1);
-    let entries = journal.entries().rev().skip(back);
+    let back = back.min(journal.entries.len() - 1);
+    let entries = journal.entries.iter().rev().skip(back);
     let lines = entries.flat_map(|entry| {
         let lines = entry_lines(entry, pane.area.width, theme);
         lines.into_iter().rev()

@@ -19,8 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Constraint;
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Line};
 
 pub use self::context::{EarlierRun, Prediction, RunContext};
 use self::curves::Span;
@@ -216,7 +215,7 @@ impl Panel for RunView {
                 table.move_cursor(&mut self.row, action)
             }
             (LOG, _) => {
-                let entries = self.state.journal.len();
+                let entries = self.state.journal.entries.len();
                 self.back.act(action.reversed(), entries, 0)
             }
             (0..KERNELS, PanelAction::Toggle) => {

@@ -7,8 +7,7 @@
 //! kernels               | words    last words
 //! ```
 
-use ratatui::layout::{Constraint, Rect};
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Line, Rect};
 
 use super::charts;
 use super::curves::Span;
@@ -72,7 +71,7 @@ fn small(state: &RunState, span: Span, mut pane: Pane) {
             chart.draw(span, pane.take(CHART));
         }
     }
-    if pane.area.height > 1 && state.journal.len() > 0 && !failed(state) {
+    if pane.area.height > 1 && !state.journal.entries.is_empty() && !failed(state) {
         pane.take(1);
         log::draw(&state.journal, 0, pane);
     }
@@ -105,7 +104,7 @@ fn medium(state: &RunState, span: Span, mut pane: Pane) {
 /// The last note or line of output, in at most so many lines.
 fn last_words(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
     // After a failure they are above already.
-    let last = state.journal.entries().next_back();
+    let last = state.journal.entries.iter().next_back();
     let last = last.filter(|_| !failed(state)).into_iter();
     last.flat_map(|entry| log::entry_lines(entry, wide, theme))
         .take(most)

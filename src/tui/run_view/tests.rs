@@ -1,7 +1,6 @@
 //! Runs as they come, on every size of screen.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
 use crate::analysis::{Metric, Unit};

@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crossterm::event::Event;
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 
 use self::clerk::Clerk;
@@ -26,8 +25,7 @@ use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
 use crate::recording::Library;
-use crate::run::Speed;
-use crate::run::{Control, Processes, Start};
+use crate::run::{Control, Processes, Speed, Start};
 use crate::session::{Session, SessionError, State};
 use crate::tui::{Desk, Effect, HandOver, Message, Model, RunId, Theme, Work, keys};
 use crate::tutor::prepare::Background;
@@ -63,7 +61,7 @@ pub fn run(options: Options) -> Result<(), TutorError> {
         Ok(library) => model.recordings = Arc::new(library),
         Err(error) => drop(model.warn(format!("{error}. {}", error.remedy()))),
     }
-    if !session.damage().is_empty() {
+    if !session.damage.is_empty() {
         model.warn(
             "Some lines of your session were damaged and left out; `session verify` shows them.",
         );
@@ -93,7 +91,7 @@ async fn hold(
     model: Model,
 ) -> Result<(), TutorError> {
     let (sender, mut messages) = mpsc::channel(CHANNEL);
-    let runs = Arc::clone(session.runs());
+    let runs = Arc::clone(&session.runs);
     let session = SharedSession::new(session);
     let processes = Processes::default();
     let lent = Arc::new(AtomicBool::new(false));

@@ -17,8 +17,7 @@ use crossterm::terminal::{
 };
 use crossterm::{cursor, queue, style};
 use ratatui::backend::{Backend, CrosstermBackend};
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 
 use crate::run::Processes;
 use crate::tutor::SharedSession;

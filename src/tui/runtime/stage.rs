@@ -7,8 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind};
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::{Stream, StreamExt};

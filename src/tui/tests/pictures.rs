@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crossterm::event::Event;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use super::script::Script;
 use super::svg::svg;

@@ -2,12 +2,9 @@
 
 use std::fmt::Write;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui::prelude::{Buffer, Color, Rect, Style};
 
-use crate::tui::Pane;
-use crate::tui::Theme;
+use crate::tui::{Pane, Theme};
 
 /// What the tutor promises to look well on.
 pub const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (160, 45)];

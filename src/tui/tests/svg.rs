@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::style::{Color, Modifier};
+use ratatui::buffer::Cell;
+use ratatui::prelude::{Buffer, Color, Modifier};
 
 use crate::base::foreign::Html;
 

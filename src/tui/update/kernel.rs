@@ -8,10 +8,9 @@ use std::time::{Duration, SystemTime};
 use crate::lesson::StepKind;
 use crate::session::kernel::begun;
 use crate::session::{StepRef, Tried};
-use crate::tui::Page;
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
-    Desk, Effect, Effects, HandOver, Here, Message, Model, Request, Text, Work, both,
+    Desk, Effect, Effects, HandOver, Here, Message, Model, Page, Request, Text, Work, both,
 };
 use crate::workbench::{Exercise, place};
 

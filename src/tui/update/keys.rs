@@ -4,9 +4,8 @@ use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{act, ask, navigate, palette, runs};
-use crate::tui::Screen;
 use crate::tui::actions::carry_out;
-use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, both};
+use crate::tui::{Area, Confirm, Effect, Effects, Key, Model, Overlay, Request, Screen, both};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {

@@ -4,10 +4,9 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{keys, navigate, play};
 use crate::lesson::StepKind;
-use crate::tui::Page;
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, Effects, List, Model, Overlay, Palette, PanelAction, Shelved, Text,
+    Action, Area, Effects, List, Model, Overlay, Page, Palette, PanelAction, Shelved, Text,
 };
 
 /// Something that can be chosen.

@@ -1,8 +1,7 @@
 //! From a text to what it speaks of: pages it links to, words that the glossary explains.
 
-use crate::tui::Page;
 use crate::tui::markdown::links;
-use crate::tui::{Effects, List, Model, Overlay, Palette, Shelved, Text};
+use crate::tui::{Effects, List, Model, Overlay, Page, Palette, Shelved, Text};
 
 /// The page that explains words, each in bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";

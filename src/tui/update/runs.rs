@@ -95,7 +95,7 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
         meanwhile: "",
         job: Box::new(move |desk| {
             // What cannot be read is as good as gone: the text says how often it ran.
-            if let Ok((view, ending)) = RunView::read(&desk.runs.folder().join(&run), context) {
+            if let Ok((view, ending)) = RunView::read(&desk.runs.folder.join(&run), context) {
                 let read = Run {
                     id: RunId(0),
                     at,

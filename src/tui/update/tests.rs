@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::Event;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use crate::base::roofline::Roofline;
 use crate::lesson::{Course, Source};

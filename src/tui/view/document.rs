@@ -2,8 +2,7 @@
 
 mod kinds;
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 
 use crate::lesson::{Verdict, live};
 use crate::session::{Checked, Status, StepProgress};

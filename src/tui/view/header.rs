@@ -3,8 +3,7 @@
 use ratatui::text::Span;
 
 use crate::session::progress::progress;
-use crate::tui::Screen;
-use crate::tui::{Model, Pane, both_ends};
+use crate::tui::{Model, Pane, Screen, both_ends};
 use crate::tutor::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {

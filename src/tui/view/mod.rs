@@ -10,10 +10,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
+use ratatui::prelude::{Buffer, Line, Position, Rect, Span, Widget};
+use ratatui::widgets::Clear;
 
 pub use self::document::{document, verdict};
 pub use self::layout::text_area;
@@ -46,8 +44,8 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     let focused = areas.dividers.len() - usize::from(areas.figures.is_some());
     for (at, area) in areas.dividers.iter().enumerate() {
         let style = match at == focused && model.has_panel_open() {
-            true => model.theme.border_focused(),
-            false => model.theme.border(),
+            true => model.theme.accent(),
+            false => model.theme.muted(),
         };
         let border = Line::styled(model.theme.glyphs.vertical, style);
         let rows = (0..area.height).map(|_| border.clone());

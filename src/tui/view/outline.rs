@@ -3,8 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::session::Status;
-use crate::tui::Screen;
-use crate::tui::{Model, Pane, Row, both_ends};
+use crate::tui::{Model, Pane, Row, Screen, both_ends};
 use crate::tutor::say;
 
 /// Columns from which on there is room for levels and for what a lesson requires.

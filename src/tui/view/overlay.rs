@@ -1,8 +1,7 @@
 //! What lies over the screen.
 
-use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Widget};
+use ratatui::prelude::{Line, Position, Rect, Span, Widget};
+use ratatui::widgets::{Block, Clear};
 use ratatui_textarea::TextArea;
 
 use crate::tui::update::palette::entries;
@@ -35,7 +34,7 @@ pub fn framed<'a>(title: &str, outside: Rect, pane: &'a mut Pane) -> Pane<'a> {
     Clear.render(outside, pane.buffer);
     let block = Block::bordered()
         .border_set(pane.theme.glyphs.border)
-        .border_style(pane.theme.border_focused())
+        .border_style(pane.theme.accent())
         .title(Line::styled(format!(" {title} "), pane.theme.heading()));
     let inside = block.inner(outside);
     block.render(outside, pane.buffer);

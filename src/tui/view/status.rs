@@ -1,7 +1,6 @@
 //! The line above the command bar: a word to the learner, else what goes on in the background.
 
-use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::prelude::{Line, Style};
 
 use crate::base::plural;
 use crate::run::Speed;

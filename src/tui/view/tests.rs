@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::Event;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use super::draw;
 use crate::session::StepRef;

@@ -1,7 +1,6 @@
 //! Median steps as bars of one scale, their parts in letters.
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 
 use super::figures::{LABEL, value};
 use crate::analysis::Metric;

@@ -6,8 +6,7 @@ use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, mi
 use crate::analysis::{Metric, Statistic};
 use crate::base::{Align, Finding, Series};
 use crate::recording::label;
-use crate::tui::Table;
-use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Theme, Tone, cut, labelled, paragraph};
+use crate::tui::{Cell, ComparedRun, NOT_REPORTED, Table, Theme, Tone, cut, labelled, paragraph};
 
 /// Columns of a run's label at most.
 pub const LABEL: usize = 18;

@@ -4,8 +4,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::Constraint;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Constraint, Line, Span};
 use tinyllama_kernels::Kernel;
 
 pub use self::sources::{KernelEntry, SourceFile, kernels};

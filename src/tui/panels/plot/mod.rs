@@ -2,11 +2,8 @@
 
 mod axis;
 
-use ratatui::layout::Rect;
-use ratatui::style::Color;
+use ratatui::prelude::{Color, Line, Rect, Span, Widget};
 use ratatui::symbols::Marker;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line as Stroke, Points};
 
 pub use self::axis::{Axis, Scale, tick_label};
@@ -124,7 +121,7 @@ impl Plot {
         let glyphs = &pane.theme.glyphs;
         let line = glyphs.horizontal.repeat(usize::from(picture.width));
         let line = format!("{}{line}", glyphs.border.bottom_left);
-        let axis = Span::styled(line, pane.theme.border());
+        let axis = Span::styled(line, pane.theme.muted());
         pane.buffer
             .set_span(picture.x - 1, y, &axis, picture.width + 1);
         let mut write = |from: u16, text: &str| {
@@ -209,7 +206,7 @@ fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
     let x = area.x + gutter;
     for y in area.top()..area.bottom() {
         pane.buffer
-            .set_string(x, y, theme.glyphs.vertical, theme.border());
+            .set_string(x, y, theme.glyphs.vertical, theme.muted());
     }
     let mut taken: Vec<u16> = Vec::new();
     for (share, label) in labels {
@@ -223,8 +220,7 @@ fn vertical_axis(labels: &[(f64, String)], gutter: u16, pane: &mut Pane) {
         let tick = if theme.glyphs.unicode { "┤" } else { "+" };
         pane.buffer
             .set_string(start, area.y + row, label, theme.muted());
-        pane.buffer
-            .set_string(x, area.y + row, tick, theme.border());
+        pane.buffer.set_string(x, area.y + row, tick, theme.muted());
     }
 }
 

@@ -7,9 +7,8 @@ use crate::base::{Align, percent, time};
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::Parts;
-use crate::tui::Table;
 use crate::tui::{
-    Cell, Command, Cursor, Pane, Panel, PanelAction, Theme, Tone, grouped, name_lines,
+    Cell, Command, Cursor, Pane, Panel, PanelAction, Table, Theme, Tone, grouped, name_lines,
 };
 
 /// A key's words, and which kernel comes first then.

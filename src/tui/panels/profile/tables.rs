@@ -1,8 +1,7 @@
 //! Tables made for plain text, one at a time.
 
 use crate::base::TextTable;
-use crate::tui::Table;
-use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, paragraph, width};
+use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, paragraph, width};
 
 /// Names up to so many columns are whole in every table.
 const SHORT_NAME: usize = 14;

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use super::hotspots::HotspotTable;
 use super::timeline::Timeline;

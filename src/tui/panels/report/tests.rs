@@ -1,5 +1,4 @@
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
 use crate::tui::{Theme, sheet};

@@ -4,8 +4,7 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
+use ratatui::prelude::{Constraint, Layout, Line, Rect};
 
 pub use self::open::PANEL;
 

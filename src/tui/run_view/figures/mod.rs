@@ -3,8 +3,7 @@
 mod device;
 mod learning;
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::prelude::{Line, Span, Style};
 
 use super::measured::{StepTime, measured, middle};
 use super::state::RunState;
