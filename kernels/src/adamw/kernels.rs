@@ -59,13 +59,10 @@ pub struct Segment {
     pub copy: Option<usize>,
 }
 
-/// Tensors that are asked for together before each is: 7 and 8 questions for fifty tensors, instead of fifty.
-const GROUP: usize = 8;
-
 /// Each cube takes `units * vectors_per_unit` consecutive vectors of one tensor; its units walk over them side by side.
 ///
-/// Which tensor is a question for loads and stores alone. The arithmetic between them is there once for all: nvrtc took 13 s
-/// over a copy of it for each of fifty tensors.
+/// How many vectors is told at the launch: known to a compiler it makes four copies of the arithmetic of each of fifty tensors,
+/// over which nvrtc took 13 s.
 #[cube(launch_unchecked)]
 #[allow(
     clippy::needless_range_loop,
@@ -79,9 +76,9 @@ pub fn adamw_step<G: Float, C: Float, N: Size>(
     second_moment: &mut [Vector<f32, N>],
     stored: ComptimeOption<&[f32]>,
     factors: StepFactors,
+    vectors_per_unit: u32,
     #[comptime] segments: Vec<Segment>,
     #[comptime] units: usize,
-    #[comptime] vectors_per_unit: usize,
     #[define(G)] _gradient: ElemType,
     #[define(C)] _copy: ElemType,
 ) {
@@ -93,82 +90,34 @@ pub fn adamw_step<G: Float, C: Float, N: Size>(
     };
 
     let tensors = comptime!(segments.len());
-    let groups = comptime!(tensors.div_ceil(GROUP));
-    let mut values = Array::<Vector<f32, N>>::new(vectors_per_unit);
-    let mut slopes = Array::<Vector<f32, N>>::new(vectors_per_unit);
-    // Of the cube's tensor: this unit's first vector, how many there are, where its moments begin.
-    let mut start = 0usize;
-    let mut vectors = 0usize;
-    let mut state = 0usize;
     #[unroll]
-    for group in 0..groups {
-        let first = comptime!(group * GROUP);
-        let last = comptime!((first + GROUP).min(tensors));
-        let past = comptime!(segments[last - 1].first_cube + segments[last - 1].cubes);
-        if cube >= comptime!(segments[first].first_cube) && cube < past {
-            #[unroll]
-            for tensor in first..last {
-                let segment = comptime!(segments[tensor]);
-                let past = comptime!(segment.first_cube + segment.cubes);
-                if cube >= segment.first_cube && cube < past {
-                    start = (cube - segment.first_cube) * comptime!(units * vectors_per_unit)
-                        + UNIT_POS as usize;
-                    vectors = segment.vectors.runtime();
-                    state = segment.state.runtime();
-                    #[unroll]
-                    for step in 0..vectors_per_unit {
-                        let at = start + step * units;
-                        if at < segment.vectors {
-                            values[step] = parameters.index(tensor)[at];
-                            slopes[step] = Vector::cast_from(gradients.index(tensor)[at]);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[unroll]
-    for step in 0..vectors_per_unit {
-        let at = start + step * units;
-        if at < vectors {
-            let state = state + at;
-            let gradient = slopes[step];
-            let m = first_moment[state] * Vector::new(factors.keep_first)
-                + gradient * Vector::new(factors.add_first);
-            let v = second_moment[state] * Vector::new(factors.keep_second)
-                + gradient * gradient * Vector::new(factors.add_second);
-            let root = (v * Vector::new(factors.correction)).sqrt();
-            let direction = m / (root + Vector::new(factors.epsilon));
-            let old = values[step];
-            values[step] =
-                old - (old * Vector::new(factors.decay) + direction * Vector::new(factors.rate));
-            first_moment[state] = m;
-            second_moment[state] = v;
-        }
-    }
-
-    #[unroll]
-    for group in 0..groups {
-        let first = comptime!(group * GROUP);
-        let last = comptime!((first + GROUP).min(tensors));
-        let past = comptime!(segments[last - 1].first_cube + segments[last - 1].cubes);
-        if cube >= comptime!(segments[first].first_cube) && cube < past {
-            #[unroll]
-            for tensor in first..last {
-                let segment = comptime!(segments[tensor]);
-                let past = comptime!(segment.first_cube + segment.cubes);
-                if cube >= segment.first_cube && cube < past {
-                    #[unroll]
-                    for step in 0..vectors_per_unit {
-                        let at = start + step * units;
-                        if at < segment.vectors {
-                            parameters.index_mut(tensor)[at] = values[step];
-                            if comptime!(segment.copy.is_some()) {
-                                let copy = comptime!(segment.copy.unwrap_or(0));
-                                copies.index_mut(copy)[at] = Vector::cast_from(values[step]);
-                            }
-                        }
+    for tensor in 0..tensors {
+        let segment = comptime!(segments[tensor]);
+        let past = comptime!(segment.first_cube + segment.cubes);
+        if cube >= segment.first_cube && cube < past {
+            let vectors_per_unit = vectors_per_unit as usize;
+            let start = (cube - segment.first_cube) * units * vectors_per_unit;
+            for step in 0..vectors_per_unit {
+                let at = start + step * units + UNIT_POS as usize;
+                if at < segment.vectors {
+                    let state = segment.state + at;
+                    let gradient = Vector::<f32, N>::cast_from(gradients.index(tensor)[at]);
+                    let m = first_moment[state] * Vector::new(factors.keep_first)
+                        + gradient * Vector::new(factors.add_first);
+                    let v = second_moment[state] * Vector::new(factors.keep_second)
+                        + gradient * gradient * Vector::new(factors.add_second);
+                    let root = (v * Vector::new(factors.correction)).sqrt();
+                    let direction = m / (root + Vector::new(factors.epsilon));
+                    let old = parameters.index(tensor)[at];
+                    let new = old
+                        - (old * Vector::new(factors.decay)
+                            + direction * Vector::new(factors.rate));
+                    first_moment[state] = m;
+                    second_moment[state] = v;
+                    parameters.index_mut(tensor)[at] = new;
+                    if comptime!(segment.copy.is_some()) {
+                        let copy = comptime!(segment.copy.unwrap_or(0));
+                        copies.index_mut(copy)[at] = Vector::cast_from(new);
                     }
                 }
             }

@@ -10,8 +10,8 @@ use crate::{
     launch::{Buffer, CubeBlock, check_elements, check_float, check_units, cube_count},
 };
 
-/// A unit holds its vectors of a parameter and of its gradient in registers.
-const MOST_VECTORS_PER_UNIT: usize = 16;
+/// More would leave most of a device idle on any parameter.
+const MOST_VECTORS_PER_UNIT: usize = 1024;
 
 block! {
     /// Block sizes; comptime values of the kernel.
@@ -119,8 +119,9 @@ pub fn step(
         }
         // SAFETY: every buffer holds what its parameter says, and the kernel stays inside the segments.
         launch!(client, adamw_step[cube_count(client, cubes), dim], vector:
-            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())],
-            launch.segments.clone(), block.units, block.vectors_per_unit, dtypes.gradient, dtypes.copy)?;
+            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())
+                (block.vectors_per_unit as u32)],
+            launch.segments.clone(), block.units, dtypes.gradient, dtypes.copy)?;
     }
     Ok(launches.len())
 }

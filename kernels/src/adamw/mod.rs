@@ -44,7 +44,7 @@ pub const KERNEL: Kernel = Kernel {
     ),
     block_size: Some(UNITS_PER_CUBE),
     block: AdamwBlock::FIELDS,
-    budgets: &[Budget::new("adamw_step", 72, 0)],
+    budgets: &[Budget::new("adamw_step", 64, 0)],
     // All parameters of a model in one launch, its factors in a buffer. Weights are f32; with a 16-bit type, gradients are of it
     // and a copy is kept.
     sample: |room, sizes, dtype, chosen| {
