@@ -353,7 +353,6 @@ const TURNS: &str = "
     title: The second
     text: The same again.
     target: v1
-    against: a
     flags: RUN
     checks:
       - { id: faster, measure: a.total_ms / b.total_ms, at_least: 1.05, required: false, passed: Faster., not_yet: Not. }

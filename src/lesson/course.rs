@@ -59,8 +59,6 @@ pub enum StepKind {
         target: String,
         flags: Vec<String>,
         editable: bool,
-        /// The run its effects are compared with, in turns until they are decided.
-        against: Option<RunName>,
         /// Whether the fastest correct step of the class is looked for.
         contest: bool,
     },

@@ -136,8 +136,6 @@ pub struct StepDocument {
     pub editable: Option<bool>,
     /// run: the fastest correct step of the class is looked for here
     pub contest: Option<bool>,
-    /// run: the run its effects are compared with, in turns until they are decided
-    pub against: Option<String>,
     /// run, command, investigate: id of what was recorded where there is no GPU
     pub recording: Option<String>,
     /// command: which one, such as `calibrate`

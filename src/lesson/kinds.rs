@@ -25,7 +25,6 @@ impl Kind {
                     "flags",
                     "editable",
                     "contest",
-                    "against",
                     "recording",
                     "checks",
                     "golden",

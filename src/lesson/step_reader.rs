@@ -119,7 +119,6 @@ impl StepReader<'_> {
                     flags: self.flags("flags", &target, step.flags.as_deref())?,
                     target,
                     editable: step.editable.unwrap_or(false),
-                    against: step.against.as_deref().map(|run| self.run_name(run)),
                     contest: step.contest.unwrap_or(false),
                 }
             }

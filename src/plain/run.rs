@@ -30,24 +30,31 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return Ok(());
         };
         let flags = flags.unwrap_or_else(|| own_flags(step).to_vec());
-        let mut checked = self.start(&flags)?;
-        // Until the effect is decided, or this machine is too restless for it.
+        let checked = self.start(&flags)?;
+        self.in_turns(step, checked)
+    }
+
+    /// Goes on until the step's effects are decided, or this machine is too restless for them.
+    pub(super) fn in_turns(
+        &mut self,
+        step: &Step,
+        mut checked: Vec<Checked>,
+    ) -> Result<(), TutorError> {
         while let Some(turn) = self.turn(step, &checked)? {
             match turn {
                 Turn::Enough(words) => return self.say(&words),
-                Turn::Again {
-                    at,
-                    flags: earlier,
-                    round,
-                } => {
+                Turn::Again { runs, round } => {
                     self.say(&format!(
                         "Not decided yet: both once more, in turns (round {round})."
                     ))?;
-                    let here = self.at.replace(at);
-                    let before = self.start(&earlier);
-                    self.at = here;
-                    before?;
-                    checked = self.start(&flags)?;
+                    let here = self.at.clone();
+                    for run in runs {
+                        self.at = Some(run.at);
+                        let started = self.start(&run.flags);
+                        self.at.clone_from(&here);
+                        // The second is the step's own.
+                        checked = started?;
+                    }
                 }
             }
         }
@@ -55,11 +62,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 
     fn turn(&self, step: &Step, checked: &[Checked]) -> Result<Option<Turn>, TutorError> {
-        let Some(at) = &self.at else {
-            return Ok(None);
-        };
         let measured = self.measured()?;
-        self.state(|state| turns::next(self.course, state, &measured, at, step, checked))
+        self.state(|state| turns::next(self.course, state, &measured, step, checked))
     }
 
     /// Starts what the step starts, with these flags.

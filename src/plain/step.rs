@@ -235,7 +235,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 let id = case.suspects.get(index).map(|suspect| suspect.id.as_str());
                 self.with(|session| session.suspect(at, step, id.unwrap_or_default()))?;
             }
-            deed => drop(self.start(&case.flags_of(deed).unwrap_or_default())?),
+            deed => {
+                let checked = self.start(&case.flags_of(deed).unwrap_or_default())?;
+                self.in_turns(step, checked)?;
+            }
         }
         let told = self.case(case)?;
         self.stay(&told)

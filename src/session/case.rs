@@ -7,7 +7,7 @@ use crate::session::{State, StepProgress, StepRef};
 /// What a learner has done about a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// What it cost: measurements taken, the same one twice counted twice.
+    /// What it cost: measurements taken until it was convicted and fixed, the same one twice counted twice.
     pub measurements: usize,
     /// Which ones, by position.
     pub taken: Vec<usize>,
@@ -40,7 +40,7 @@ impl Standing {
             match case.deed_of(&run.command) {
                 Some(Deed::Fix(index)) => standing.fixed.push(index),
                 Some(Deed::Measure(index)) => {
-                    standing.measurements += 1;
+                    standing.measurements += usize::from(!standing.is_closed(case));
                     standing.taken.push(index);
                 }
                 _ => {}
@@ -51,11 +51,15 @@ impl Standing {
 
     /// Whether the guilty one was named, convicted by a measurement, and fixed.
     pub fn is_solved(&self, case: &Case) -> bool {
+        let suspect = self.suspect.and_then(|index| case.suspects.get(index));
+        suspect.is_some_and(|suspect| suspect.guilty) && self.is_closed(case)
+    }
+
+    /// Whether the guilty one was convicted and fixed: what runs after it costs nothing.
+    fn is_closed(&self, case: &Case) -> bool {
         let is_guilty = |index: &usize| case.suspects.get(*index).is_some_and(|it| it.guilty);
         let convicts = |index: &usize| case.measurements.get(*index).is_some_and(|it| it.convicts);
-        self.suspect.is_some_and(|index| is_guilty(&index))
-            && self.taken.iter().any(convicts)
-            && self.fixed.iter().any(is_guilty)
+        self.taken.iter().any(convicts) && self.fixed.iter().any(is_guilty)
     }
 
     /// What is missing for a verdict, in a sentence.
@@ -250,6 +254,11 @@ mod tests {
     #[test]
     fn what_it_cost_and_what_is_known_follow_from_the_runs() {
         let case = case();
+        let convicted = ["measure kernels", "suspect layout", "fix layout"];
+        let more = [&convicted[..], &["measure kernels", "measure plain"]].concat();
+        let (solved, curious) = (after(&convicted), after(&more));
+        assert_eq!((solved.measurements, curious.measurements), (1, 1));
+        assert_eq!(curious.taken, [1, 1, 0]);
         let standing = after(&["measure plain", "measure plain", "suspect init", "fix init"]);
         assert_eq!(
             (standing.measurements, &standing.taken[..]),

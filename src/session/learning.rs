@@ -8,6 +8,7 @@ use crate::lesson::quiz::TRIES;
 use crate::lesson::{
     Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
 };
+use crate::session::turns::{MOST_ROUNDS, USUAL_ROUNDS};
 use crate::session::{
     AnswerGiven, CheckResult, Event, MeasuredRuns, Session, SessionError, Status, StepRef, Tried,
     is_complete,
@@ -37,9 +38,9 @@ pub struct Checked {
     pub value: Option<f64>,
     #[serde(skip)]
     pub text: String,
-    /// Whether more rounds could decide it.
+    /// Rounds in turns that it gets as long as it is left open; 0 where they could not decide it.
     #[serde(skip)]
-    pub wants_more: bool,
+    pub worth_rounds: usize,
 }
 
 impl Checked {
@@ -64,14 +65,13 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             verdict: outcome.verdict,
             value: outcome.value,
             text: outcome.explain(check),
-            wants_more: matches!(
-                outcome.undecided,
-                Some(
-                    Undecided::Spread {
-                        further_steps: Some(_)
-                    } | Undecided::TooLittle(_)
-                )
-            ),
+            worth_rounds: match outcome.undecided {
+                Some(Undecided::Spread {
+                    further_steps: Some(_),
+                }) => MOST_ROUNDS,
+                Some(Undecided::Spread { .. } | Undecided::TooLittle(_)) => USUAL_ROUNDS,
+                _ => 0,
+            },
         }
     };
     let of_document = |expect: &Expect| {
@@ -82,7 +82,7 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             verdict: found.verdict,
             value: found.value,
             text: expect.explain(&found),
-            wants_more: false,
+            worth_rounds: 0,
         }
     };
     match &step.kind {

@@ -47,8 +47,8 @@ struct Repeats {
     runs: Vec<Arc<FinishedRun>>,
     /// Where and when they were recorded; none where they were made here.
     recorded: Option<String>,
-    /// Of the runs, in the same order; they begin with the time.
-    ids: Vec<String>,
+    /// Of the runs, in the same order, with their places among all of the session's.
+    ids: Vec<(usize, String)>,
 }
 
 impl MeasuredRuns {
@@ -56,6 +56,8 @@ impl MeasuredRuns {
     /// A run whose files were removed counts as not run.
     pub fn read(course: &Course, state: &State, runs: &FinishedRuns) -> Result<Self, SessionError> {
         let mut measured = Self::default();
+        // Their names begin with the time.
+        let places: HashMap<&String, usize> = state.runs.keys().zip(0..).collect();
         for (lesson, step) in course.steps() {
             for (name, wanted) in names(&lesson.id, step) {
                 let repeats = repeats(state, &lesson.id, &step.id, wanted);
@@ -71,13 +73,19 @@ impl MeasuredRuns {
                 for (id, _) in &repeats {
                     if let Some(run) = known(runs, id)? {
                         found.runs.push(run);
-                        found.ids.push((*id).to_string());
+                        found.ids.push((places[*id], (*id).clone()));
                     }
                 }
                 measured.runs.insert(name, found);
             }
         }
         Ok(measured)
+    }
+
+    /// The newest run that counts under a name.
+    pub fn newest(&self, name: &RunName) -> Option<&String> {
+        let (_, id) = self.runs.get(name)?.ids.last()?;
+        Some(id)
     }
 }
 
@@ -129,8 +137,11 @@ impl Runs for MeasuredRuns {
     }
 
     fn rounds(&self, above: &RunName, below: &RunName) -> usize {
-        let ids = |name| self.runs.get(name).map_or(&[][..], |repeats| &repeats.ids);
-        alternating(ids(above), ids(below))
+        let places = |name| {
+            let repeats = self.runs.get(name).into_iter();
+            repeats.flat_map(|repeats| repeats.ids.iter().rev().map(|(place, _)| *place))
+        };
+        in_turns(places(above), places(below))
     }
 
     fn recorded(&self, name: &RunName) -> Option<&str> {
@@ -138,18 +149,9 @@ impl Runs for MeasuredRuns {
     }
 }
 
-/// How many pairs, counted from the newest back, came one after the other.
-fn alternating(a: &[String], b: &[String]) -> usize {
-    let pairs = a.iter().rev().zip(b.iter().rev());
-    // Within a round the order may be either, but a round ends before the next begins.
-    let mut later: Option<&String> = None;
-    pairs
-        .take_while(|(a, b)| {
-            let in_order = later.is_none_or(|later| *a < later && *b < later);
-            later = Some(a.min(b));
-            in_order
-        })
-        .count()
+/// How many pairs of places, newest first, are neighbours: what else ran between two runs of a round says that time went by.
+fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> usize {
+    a.zip(b).take_while(|(a, b)| a.abs_diff(*b) == 1).count()
 }
 
 /// The finished runs of a step with the newest one's command, oldest first.
@@ -158,11 +160,11 @@ fn repeats<'a>(
     lesson: &str,
     step: &str,
     wanted: Wanted,
-) -> Vec<(&'a str, &'a Run)> {
+) -> Vec<(&'a String, &'a Run)> {
     let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
     let finished = ids.iter().rev().filter_map(|id| {
         let run = state.runs.get(id)?;
-        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id.as_str(), run))
+        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id, run))
     });
     let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
     let mut newest = None;
@@ -179,17 +181,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_are_pairs_that_do_not_overlap_with_the_next() {
-        let ids = |ids: &[u32]| ids.iter().map(|id| format!("{id:03}")).collect::<Vec<_>>();
+    fn rounds_are_pairs_between_which_nothing_else_ran() {
         for (a, b, rounds) in [
             (vec![1, 3, 5], vec![2, 4, 6], 3),
             (vec![2, 3, 6], vec![1, 4, 5], 3),
-            // Three of one, then three of the other: the last pair alone stands together.
-            (vec![1, 2, 3], vec![4, 5, 6], 1),
+            // The first of both ran in lessons far apart.
+            (vec![1, 7, 9], vec![6, 8, 10], 2),
+            // Three of one, then three of the other.
+            (vec![1, 2, 3], vec![4, 5, 6], 0),
             (vec![1, 2, 3, 5], vec![4, 6], 2),
             (vec![1], vec![], 0),
         ] {
-            assert_eq!(alternating(&ids(&a), &ids(&b)), rounds, "{a:?} {b:?}");
+            let newest_first = |places: &[usize]| places.to_vec().into_iter().rev();
+            let found = in_turns(newest_first(&a), newest_first(&b));
+            assert_eq!(found, rounds, "{a:?} {b:?}");
         }
     }
 }

@@ -1,22 +1,29 @@
 //! Effects that conclude: two runs in turns, until it can be said which is faster or how far it cannot.
 
-use super::{Checked, MeasuredRuns, State, StepRef};
-use crate::lesson::{Course, Runs, Step, StepKind};
+use super::{Checked, MeasuredRuns, Run, Standing, State, StepRef};
+use crate::lesson::{Check, Course, FIXED, RunName, Runs, Step, StepKind};
 
-/// Rounds after which the machine is told to be too restless.
-const MOST_ROUNDS: usize = 6;
+/// Rounds that an effect left open gets, however little hope there is: its first runs may have met other neighbours.
+pub const USUAL_ROUNDS: usize = 6;
 
-/// What comes next at a step whose effect is compared with an earlier run.
+/// Rounds for one that a few more should decide.
+pub const MOST_ROUNDS: usize = 12;
+
+/// What comes next at a step whose effect is left open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The earlier step once more with these flags, then this one; the number of the round.
-    Again {
-        at: StepRef,
-        flags: Vec<String>,
-        round: usize,
-    },
+    /// Both runs that it compares once more, in this order; the number of the round.
+    Again { runs: [Repeat; 2], round: usize },
     /// As many rounds as make sense were made.
     Enough(String),
+}
+
+/// A run to make once more, where it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    pub at: StepRef,
+    pub target: String,
+    pub flags: Vec<String>,
 }
 
 /// None where nothing is left open that more rounds could decide.
@@ -24,33 +31,76 @@ pub fn next(
     course: &Course,
     state: &State,
     measured: &MeasuredRuns,
-    at: &StepRef,
     step: &Step,
     checked: &[Checked],
 ) -> Option<Turn> {
-    let StepKind::Run {
-        against: Some(against),
-        ..
-    } = &step.kind
-    else {
-        return None;
-    };
-    let is_recorded = measured.recorded(at).is_some() || measured.recorded(against).is_some();
-    if is_recorded || !checked.iter().any(|checked| checked.wants_more) {
-        return None;
-    }
-    let rounds = measured.rounds(at, against);
-    if rounds >= MOST_ROUNDS {
-        return Some(Turn::Enough(format!(
+    let mut enough = None;
+    for (check, checked) in step.checks.iter().zip(checked) {
+        let Some((above, below)) = compared(check).filter(|_| checked.worth_rounds > 0) else {
+            continue;
+        };
+        let (first, second) = match measured.newest(above) < measured.newest(below) {
+            true => (above, below),
+            false => (below, above),
+        };
+        let again = |name| again(course, state, measured, name);
+        let (Some(first), Some(second)) = (again(first), again(second)) else {
+            continue;
+        };
+        let rounds = measured.rounds(above, below);
+        if rounds < checked.worth_rounds {
+            return Some(Turn::Again {
+                runs: [first, second],
+                round: rounds + 1,
+            });
+        }
+        enough = Some(Turn::Enough(format!(
             "Undecided after {rounds} rounds in turns: on this machine the runs differ from each other by more than the effect."
         )));
     }
-    course.step(&against.lesson, &against.step)?;
-    let last = state.progress(against).runs.last().cloned()?;
-    let flags = state.runs.get(&last)?.flags();
-    Some(Turn::Again {
-        at: against.clone(),
-        flags: flags.cloned().collect(),
-        round: rounds + 1,
+    enough
+}
+
+/// The two runs whose ratio a check asks for.
+fn compared(check: &Check) -> Option<(&RunName, &RunName)> {
+    let (above, below) = (
+        &check.measure.numerator,
+        check.measure.denominator.as_ref()?,
+    );
+    (above.run != below.run).then_some((&above.run, &below.run))
+}
+
+/// The newest run of a name. None for a recording, for one that failed when it was last tried, and in a case that is not solved,
+/// where each run is the learner's to pay.
+fn again(
+    course: &Course,
+    state: &State,
+    measured: &MeasuredRuns,
+    name: &RunName,
+) -> Option<Repeat> {
+    let step = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
+    let at = StepRef::new(&name.lesson, step);
+    let target = match &course.step(&at.lesson, &at.step)?.kind {
+        StepKind::Run { target, .. } => target,
+        StepKind::Investigate(case)
+            if Standing::of(case, &state.progress(&at), state).is_solved(case) =>
+        {
+            &case.target
+        }
+        _ => return None,
+    };
+    let newest = measured.newest(name)?;
+    let failed = |run: &Run| run.exit.is_none_or(|exit| !exit.is_success());
+    let tries = state.step(&at.lesson, &at.step)?.runs.iter().rev();
+    let failed_since = tries
+        .take_while(|id| *id > newest)
+        .any(|id| state.runs.get(id).is_none_or(failed));
+    if failed_since || measured.recorded(name).is_some() {
+        return None;
+    }
+    Some(Repeat {
+        at,
+        target: target.clone(),
+        flags: state.runs.get(newest)?.flags().cloned().collect(),
     })
 }

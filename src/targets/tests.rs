@@ -4,7 +4,7 @@ use std::time::Instant;
 use burn::tensor::FloatDType;
 
 use super::*;
-use crate::device::BackendChoice;
+use crate::device::{BackendChoice, Tuning};
 use crate::model::{Preset, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
@@ -53,6 +53,30 @@ pub fn options_of(target: Target) -> Options {
         count_work: true,
         kernels: vec![],
         ranks: None,
+    }
+}
+
+#[test]
+fn what_is_tried_out_is_what_was_asked_for_or_fits_the_backend() {
+    let tried = |backend, tuning| {
+        let options = Options {
+            backend,
+            tuning,
+            ..options_of(v1::TARGET)
+        };
+        options.tuning_ahead()
+    };
+    assert_eq!(tried(BackendChoice::Cuda, None), Tuning::Rules);
+    assert_eq!(tried(BackendChoice::Vulkan, None), Tuning::Rules);
+    assert_eq!(tried(BackendChoice::Rocm, None), Tuning::Full);
+    let auto = match cfg!(feature = "rocm") {
+        true => Tuning::Full,
+        false => Tuning::Rules,
+    };
+    assert_eq!(tried(BackendChoice::Auto, None), auto);
+    for tuning in [Tuning::Full, Tuning::Minimal, Tuning::Rules, Tuning::Off] {
+        assert_eq!(tried(BackendChoice::Cuda, Some(tuning)), tuning);
+        assert_eq!(tried(BackendChoice::Rocm, Some(tuning)), tuning);
     }
 }
 

@@ -147,24 +147,25 @@ impl RankOptions {
 }
 
 impl Options {
-    /// How burn's kernels are chosen on `backend`. On AMD GPUs by trying: which of them compile is known only there.
+    /// How burn's kernels are chosen on `backend`.
     pub fn library_on(&self, backend: Backend) -> LibraryKernels {
-        let tuning = self.tuning.unwrap_or(match backend {
-            Backend::Cuda | Backend::Vulkan => Tuning::Rules,
-            Backend::Rocm | Backend::Cpu => Tuning::Full,
-        });
-        tuning.into()
+        self.tuning_on(backend).into()
     }
 
-    /// The same before a device is open, when `auto` may still become an AMD GPU.
-    pub fn tuning(&self) -> Tuning {
-        let rules = match self.backend.backend() {
-            Some(backend) => self.library_on(backend) == LibraryKernels::Direct,
-            None => !Backend::Rocm.compiled_in(),
+    /// What the runtime tries out, before a device is open: `auto` may still become an AMD GPU where the build has them.
+    pub fn tuning_ahead(&self) -> Tuning {
+        let auto = match Backend::Rocm.compiled_in() {
+            true => Backend::Rocm,
+            false => Backend::Vulkan,
         };
-        self.tuning.unwrap_or(match rules {
-            true => Tuning::Rules,
-            false => Tuning::Full,
+        self.tuning_on(self.backend.backend().unwrap_or(auto))
+    }
+
+    /// On AMD GPUs by trying unless asked otherwise: which kernels compile is known only there.
+    fn tuning_on(&self, backend: Backend) -> Tuning {
+        self.tuning.unwrap_or(match backend {
+            Backend::Cuda | Backend::Vulkan => Tuning::Rules,
+            Backend::Rocm | Backend::Cpu => Tuning::Full,
         })
     }
 }

@@ -60,9 +60,6 @@ pub struct Segment {
 }
 
 /// Each cube takes `units * vectors_per_unit` consecutive vectors of one tensor; its units walk over them side by side.
-///
-/// How many vectors is told at the launch: known to a compiler it makes four copies of the arithmetic of each of fifty tensors,
-/// over which nvrtc took 13 s.
 #[cube(launch_unchecked)]
 #[allow(
     clippy::needless_range_loop,
@@ -76,9 +73,9 @@ pub fn adamw_step<G: Float, C: Float, N: Size>(
     second_moment: &mut [Vector<f32, N>],
     stored: ComptimeOption<&[f32]>,
     factors: StepFactors,
-    vectors_per_unit: u32,
     #[comptime] segments: Vec<Segment>,
     #[comptime] units: usize,
+    #[comptime] vectors_per_unit: usize,
     #[define(G)] _gradient: ElemType,
     #[define(C)] _copy: ElemType,
 ) {
@@ -95,8 +92,7 @@ pub fn adamw_step<G: Float, C: Float, N: Size>(
         let segment = comptime!(segments[tensor]);
         let past = comptime!(segment.first_cube + segment.cubes);
         if cube >= segment.first_cube && cube < past {
-            let vectors_per_unit = vectors_per_unit as usize;
-            let start = (cube - segment.first_cube) * units * vectors_per_unit;
+            let start = (cube - segment.first_cube) * comptime!(units * vectors_per_unit);
             for step in 0..vectors_per_unit {
                 let at = start + step * units + UNIT_POS as usize;
                 if at < segment.vectors {

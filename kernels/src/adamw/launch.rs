@@ -119,9 +119,8 @@ pub fn step(
         }
         // SAFETY: every buffer holds what its parameter says, and the kernel stays inside the segments.
         launch!(client, adamw_step[cube_count(client, cubes), dim], vector:
-            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())
-                (block.vectors_per_unit as u32)],
-            launch.segments.clone(), block.units, dtypes.gradient, dtypes.copy)?;
+            [(values) (gradients) (copies) first second (stored.map(|stored| stored.argument(1)).into()) (passed.argument())],
+            launch.segments.clone(), block.units, block.vectors_per_unit, dtypes.gradient, dtypes.copy)?;
     }
     Ok(launches.len())
 }

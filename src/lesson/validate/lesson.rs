@@ -100,12 +100,6 @@ impl LessonCheck<'_> {
             }
             StepKind::Predict { measure } => self.prediction(at, index, measure),
             StepKind::Compare { runs, .. } => self.compared(at, index, runs),
-            StepKind::Run {
-                against: Some(run), ..
-            } if !self.is_made(run, index) => {
-                let message = format!("no run of this name comes before: `{run}`");
-                self.refuse(&format!("{at}/against"), message);
-            }
             StepKind::Command { expects, .. } => {
                 let mut ids = BTreeSet::new();
                 for (e, expect) in expects.iter().enumerate() {

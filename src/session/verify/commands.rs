@@ -120,7 +120,7 @@ impl Walk<'_> {
                 visit.problem("suspects", "a wrong fix completes the step");
             }
         }
-        let checked = self.session.check(self.course, visit.lesson, visit.step)?;
+        let checked = self.in_turns(visit)?;
         for (index, checked) in checked.iter().enumerate() {
             let needed = checked.required && !self.options.fast;
             visit.judge(index, checked, needed, ("measure", "a fixed case"));

@@ -132,7 +132,6 @@ fn named(lesson: &Lesson, step: &Step) -> Vec<RunName> {
     match &step.kind {
         StepKind::Predict { measure } => runs.extend(measure.runs().cloned()),
         StepKind::Compare { runs: compared, .. } => runs.extend(compared.iter().cloned()),
-        StepKind::Run { against, .. } => runs.extend(against.clone()),
         StepKind::Quiz(quiz) => runs.extend(quiz.asks_of().cloned()),
         _ => {}
     }

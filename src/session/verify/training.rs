@@ -11,7 +11,7 @@ use super::flags::{resizes, shrunk};
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::Metric;
-use crate::lesson::{Check, StepKind, Verdict};
+use crate::lesson::{Check, Verdict};
 use crate::recording::{Library, Source};
 use crate::run::{Control, Ended, RunSpec, Speed, Start, Told, supervise};
 use crate::session::turns::{self, Turn};
@@ -66,7 +66,7 @@ impl Walk<'_> {
             visit.problem(key, failure(&ended));
             return Ok(None);
         }
-        let outcomes = self.in_turns(visit, target, golden)?;
+        let outcomes = self.in_turns(visit)?;
         for (index, (check, outcome)) in step.checks.iter().zip(&outcomes).enumerate() {
             if without_sizes && depends_on_size(check) {
                 let note = format!("`{}` is left out", check.id);
@@ -86,28 +86,22 @@ impl Walk<'_> {
     }
 
     /// The checks' verdicts; where an effect is left open, after both runs once more and once more, as the tutor does it.
-    fn in_turns(
-        &mut self,
-        visit: &mut Visit,
-        target: &str,
-        flags: &[String],
-    ) -> Result<Vec<Checked>> {
+    pub(super) fn in_turns(&mut self, visit: &mut Visit) -> Result<Vec<Checked>> {
         let (lesson, step) = (visit.lesson, visit.step);
         loop {
             let checked = self.session.check(self.course, lesson, step)?;
             let (state, measured) = (self.session.state(), self.measured()?);
-            let turn = turns::next(self.course, state, &measured, &visit.at(), step, &checked);
-            let Some(Turn::Again {
-                at, flags: others, ..
-            }) = turn.filter(|_| !self.options.fast)
-            else {
+            let turn = turns::next(self.course, state, &measured, step, &checked);
+            let Some(Turn::Again { runs, .. }) = turn.filter(|_| !self.options.fast) else {
                 return Ok(checked);
             };
-            let other = self.course.step(&at.lesson, &at.step);
-            if let Some(StepKind::Run { target, .. }) = other.map(|other| &other.kind) {
-                self.timed(visit, |walk, _| walk.start(at, target, &others))?;
+            for run in runs {
+                let ended =
+                    self.timed(visit, |walk, _| walk.start(run.at, &run.target, &run.flags))?;
+                if !ended.exit.is_success() {
+                    visit.problem("flags", failure(&ended));
+                }
             }
-            self.timed(visit, |walk, at| walk.start(at, target, flags))?;
         }
     }
 

@@ -45,7 +45,7 @@ impl EngineKind for Autodiff {
         // Without effect where this process has settled it before.
         device::configure_runtime(CacheSettings {
             fusion: options.recipe.graph_fusion,
-            tuning: options.tuning(),
+            tuning: options.tuning_ahead(),
         });
         let open = device::open(options.backend, options.device.as_deref())?;
         open.require_dtype(options.operand_dtype)?;

@@ -106,7 +106,7 @@ fn open_client(choice: BackendChoice, options: &Options) -> Result<Platform> {
     // Without effect where this process has settled it before.
     device::configure_runtime(CacheSettings {
         fusion: true,
-        tuning: options.tuning(),
+        tuning: options.tuning_ahead(),
     });
     let open = device::open(choice, options.device.as_deref())?;
     Ok(Platform {

@@ -31,30 +31,16 @@ fn turn(model: &Model, at: &StepRef, outcomes: &[Checked]) -> Option<Turn> {
     let step = model.course.step(&at.lesson, &at.step)?;
     let run = model.run_at(at)?;
     let is_over = matches!(run.phase, Phase::Over(_)) && model.running().is_none();
-    let next = || {
-        turns::next(
-            &model.course,
-            &model.state,
-            &model.measured,
-            at,
-            step,
-            outcomes,
-        )
-    };
+    let next = || turns::next(&model.course, &model.state, &model.measured, step, outcomes);
     is_over.then(next).flatten()
 }
 
-fn take_turn(model: &mut Model, at: StepRef, turn: Turn) -> Effects {
+fn take_turn(model: &mut Model, turn: Turn) -> Effects {
     match turn {
         Turn::Enough(words) => model.tell(words),
-        Turn::Again {
-            at: earlier,
-            flags,
-            round,
-        } => {
-            let own = model.flags_at(&at);
-            let first = runs::queue_with(model, earlier, flags, None);
-            let effects = both(first, runs::queue_with(model, at, own, None));
+        Turn::Again { runs, round } => {
+            let [first, second] = runs.map(|run| runs::queue_with(model, run.at, run.flags, None));
+            let effects = both(first, second);
             model.tell(format!(
                 "Not decided yet: both once more, in turns (round {round})."
             ));
@@ -103,7 +89,7 @@ fn news(model: &mut Model, news: News) -> Effects {
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);
             match missed {
-                0 => take_turn(model, at, turn?),
+                0 => take_turn(model, turn?),
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }
