@@ -192,8 +192,7 @@ mod tests {
             (vec![1, 2, 3, 5], vec![4, 6], 2),
             (vec![1], vec![], 0),
         ] {
-            let newest_first = |places: &[usize]| places.to_vec().into_iter().rev();
-            let found = in_turns(newest_first(&a), newest_first(&b));
+            let found = in_turns(a.iter().copied().rev(), b.iter().copied().rev());
             assert_eq!(found, rounds, "{a:?} {b:?}");
         }
     }
