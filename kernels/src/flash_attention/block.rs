@@ -67,6 +67,14 @@ impl FlashAttentionBlock {
         }
     }
 
+    /// Whether the kernels and the device can run all three.
+    pub(super) fn fits(&self, client: &Client, shape: Shape) -> bool {
+        let fits = |tile: AttentionTile, pass| tile.check(client, shape, 4, pass).is_ok();
+        fits(self.forward, Pass::Forward)
+            && fits(self.query_gradient, Pass::QueryGradient)
+            && fits(self.key_gradient, Pass::KeyGradient)
+    }
+
     /// Candidate number `tile` for every kernel, or for each the block sizes for this device and shape.
     pub fn new(client: &Client, shape: Shape, tile: Option<usize>) -> FlashAttentionBlock {
         let candidates = candidates(shape.head_dim);
