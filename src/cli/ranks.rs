@@ -136,20 +136,26 @@ impl Task {
         let (tell, heard) = channel();
         let mut process = start(self.rank, self.device, &self.meeting, &tell)?;
         drop(tell);
+        // The folder goes with the first task.
+        let stopped = || self.meeting.join(STOP).exists() || !path.exists();
         loop {
             match heard.recv_timeout(LOOK) {
                 Ok(Heard::Line(_, line)) => file.write_all(&line).with_context(cannot)?,
                 Ok(Heard::End(..)) | Err(RecvTimeoutError::Disconnected) => break,
-                // The folder goes with the first task.
-                Err(RecvTimeoutError::Timeout)
-                    if self.meeting.join(STOP).exists() || !path.exists() =>
-                {
+                Err(RecvTimeoutError::Timeout) if stopped() => {
                     return Ok(Exit::Signal(libc::SIGTERM));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
         let exit = process.end()?;
+        if !exit.is_success() {
+            // A rank may find the first one gone before its task can say so.
+            thread::sleep(LOOK);
+            if stopped() {
+                return Ok(Exit::Signal(libc::SIGTERM));
+            }
+        }
         writeln!(file, "{ENDED}{exit}").with_context(cannot)?;
         Ok(exit.into())
     }

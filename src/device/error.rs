@@ -99,6 +99,9 @@ impl DeviceError {
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
             }
+            DeviceError::UnsupportedType { dtype, .. } if dtype == "bf16" => {
+                "Take --dtype f32, or f16 with v1 to v3.".into()
+            }
             DeviceError::UnsupportedType { .. } => "Take --dtype f32.".into(),
             DeviceError::NoMatrixLibrary { .. } => {
                 "Take --gemm auto, which is burn's own library there, or --backend cuda or rocm.".into()

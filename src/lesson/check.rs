@@ -159,6 +159,15 @@ impl Check {
         comparable(&self.measure, runs)?;
         let numerator = all_series(&self.measure.numerator, runs)?;
         let interval = match (&self.measure.denominator, numerator.last()) {
+            // What holds a step up lengthens all of its phases, so each step is compared within itself.
+            (Some(denominator), Some(above)) if denominator.run == self.measure.numerator.run => {
+                let below = all_series(denominator, runs)?;
+                let below = below.last().map_or(&[][..], Series::values);
+                let ratios = above.values().iter().zip(below).map(|(a, b)| a / b);
+                Series::new(ratios.collect())
+                    .map_err(|_| Undecided::NotFinite(self.measure.to_string()))
+                    .map(|ratios| interval_of_median(&ratios, confidence))?
+            }
             (Some(denominator), _) => {
                 let below = all_series(denominator, runs)?;
                 let rounds = runs.rounds(&self.measure.numerator.run, &denominator.run);

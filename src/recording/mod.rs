@@ -107,11 +107,13 @@ impl Recording {
         label(&self.origin())
     }
 
-    fn switches(&self) -> Vec<String> {
+    fn flags(&self) -> Vec<Flag> {
         let words = shlex::split(&self.command).unwrap_or_default();
-        switches(&split(
-            words.iter().skip_while(|word| !word.starts_with('-')),
-        ))
+        split(words.iter().skip_while(|word| !word.starts_with('-')))
+    }
+
+    fn switches(&self) -> Vec<String> {
+        switches(&self.flags())
     }
 }
 
@@ -193,7 +195,7 @@ impl Library {
     }
 
     /// The recording of a run with these flags: the same target with the same switches. Of several, one of the same
-    /// configuration, and then the newest.
+    /// configuration, then one through Vulkan only where that was asked for, and then the newest.
     pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
         let flags = split(flags);
         let wanted = switches(&flags);
@@ -201,7 +203,10 @@ impl Library {
         let config = config.and_then(Flag::value).unwrap_or("tiny");
         self.of_target(target)
             .filter(|recording| recording.switches() == wanted)
-            .max_by_key(|recording| (recording.config == config, recording.date))
+            .max_by_key(|recording| {
+                let alike = through_vulkan(&recording.flags()) == through_vulkan(&flags);
+                (recording.config == config, alike, recording.date)
+            })
     }
 
     /// What a built-in recording measured; none where there is none of this id.
@@ -294,6 +299,11 @@ fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
             "an id has letters, digits, `-`, `_` and `.`",
         )),
     }
+}
+
+fn through_vulkan(flags: &[Flag]) -> bool {
+    let mut backends = flags.iter().filter(|flag| flag.name() == "--backend");
+    backends.any(|flag| flag.value() == Some("vulkan"))
 }
 
 /// Flags that change what is run, each with its value, sorted.

@@ -82,6 +82,7 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
             "2026-11-21",
         ),
         entry("long", "run v1 --seq-len 256", "2026-11-21"),
+        entry("vulkan", "run v1 --backend vulkan", "2026-11-22"),
     ]
     .concat();
     let folder = folder(&index);
@@ -91,6 +92,7 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
         found.map(|recording| recording.id.as_str())
     };
     assert_eq!(found("v1", "--config tiny --num-steps 30"), Some("new"));
+    assert_eq!(found("v1", "--backend vulkan"), Some("vulkan"));
     assert_eq!(found("v1", "--seq-len=256 --num-steps 5"), Some("long"));
     assert_eq!(found("v1", "--seq-len 512"), None);
     assert_eq!(found("v2", "--num-steps 30"), None);
@@ -99,7 +101,7 @@ fn a_run_is_offered_the_recording_of_the_same_switches_and_of_no_others() {
     assert_eq!(new.label(), "recording: NVIDIA H200, 21 November 2026");
     let unknown = library.find("newer").unwrap_err();
     assert!(
-        unknown.remedy().contains("old, new, long"),
+        unknown.remedy().contains("old, new, long, vulkan"),
         "{}",
         unknown.remedy()
     );

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::Interval;
 use crate::lesson::quiz::TRIES;
 use crate::lesson::{
     Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
@@ -55,6 +56,11 @@ impl Checked {
     }
 }
 
+/// Whether the true value may be a twentieth away from the one measured.
+fn is_wide(interval: Interval) -> bool {
+    interval.half_width() > 0.05
+}
+
 /// Every check of a step, on the runs and documents so far.
 fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
     let of_run = |check: &Check| {
@@ -66,9 +72,12 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             value: outcome.value,
             text: outcome.explain(check),
             worth_rounds: match outcome.undecided {
-                Some(Undecided::Spread {
-                    further_steps: Some(_),
-                }) => MOST_ROUNDS,
+                // A value that is not known well may as well lie elsewhere than so close to the bound.
+                Some(Undecided::Spread { further_steps })
+                    if further_steps.is_some() || outcome.interval.is_some_and(is_wide) =>
+                {
+                    MOST_ROUNDS
+                }
                 Some(Undecided::Spread { .. } | Undecided::TooLittle(_)) => USUAL_ROUNDS,
                 _ => 0,
             },

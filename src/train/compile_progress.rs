@@ -18,7 +18,7 @@ use crate::train::{Body, Phase, PhaseName, Reporter};
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Said while there is nothing of this machine's own to estimate from.
-const EXPERIENCE: &str = "; without caches it took 12 to 17 s on one H200, through Vulkan 47 to 61";
+const EXPERIENCE: &str = "; without caches it took 7 to 12 s on one H200, through Vulkan 47 to 61";
 
 /// Reports the compile phase every second until dropped.
 pub struct CompileProgress {

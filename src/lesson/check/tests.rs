@@ -73,6 +73,23 @@ fn a_clear_speedup_passes_and_a_clear_slowdown_does_not() {
     assert_eq!(slower.verdict, Verdict::NotYet);
 }
 
+/// Neighbours hold up some steps, with all their phases: how long a step takes says nothing, and its parts still do.
+#[test]
+fn phases_of_one_run_are_compared_step_by_step() {
+    let step = |n: usize| {
+        let forward = if n % 5 < 2 { 40.0 } else { 10.0 + n as f64 };
+        let backward = forward * (1.5 + 0.01 * (n % 3) as f64);
+        let line = format!(
+            r#"{{"t":0,"event":"step","n":{n},"of":30,"measured":true,"loss":7.0,"total_ms":{forward},"forward_ms":{forward},"backward_ms":{backward},"optimizer_ms":null,"synchronized":true,"launches":null,"bytes_in_use":null,"bytes_reserved":null,"samples_per_s":1.0}}"#
+        );
+        serde_json::from_str(&line).unwrap()
+    };
+    let events: Vec<Event> = (0..30).map(step).collect();
+    let runs = runs(vec![("work", Measurements::collect(&events))]);
+    let longer = check("work.backward_ms / work.forward_ms", Some(1.4), Some(1.6)).evaluate(&runs);
+    assert_eq!(longer.verdict, Verdict::Passed, "{longer:?}");
+}
+
 #[test]
 fn an_effect_inside_the_spread_is_inconclusive_and_asks_for_more_steps() {
     let runs = runs(vec![("slow", noisy(20.3, 0.6)), ("fast", noisy(20.0, 0.6))]);
