@@ -149,12 +149,9 @@ impl Task {
             }
         }
         let exit = process.end()?;
-        if !exit.is_success() {
-            // A rank may find the first one gone before its task can say so.
-            thread::sleep(LOOK);
-            if stopped() {
-                return Ok(Exit::Signal(libc::SIGTERM));
-            }
+        // A rank may find the first one gone before this task looks whether the run ends.
+        if !exit.is_success() && stopped() {
+            return Ok(Exit::Signal(libc::SIGTERM));
         }
         writeln!(file, "{ENDED}{exit}").with_context(cannot)?;
         Ok(exit.into())
@@ -187,15 +184,21 @@ impl Task {
     }
 }
 
-/// The folder of a task's run, gone with the first of them: so the others know.
-struct Meeting(PathBuf);
+/// The ranks that were started here, and the folder of a task's run, gone with the first of them: so the others know.
+struct Meeting {
+    folder: Option<PathBuf>,
+    processes: Vec<Process>,
+}
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // Others may write into it until they have seen that it ends.
-        drop(std::fs::write(self.0.join(STOP), []));
+        let Some(folder) = &self.folder else { return };
+        // Other tasks hear that it ends before their ranks find these gone.
+        drop(std::fs::write(folder.join(STOP), []));
+        self.processes.clear();
+        // They may write into it until they have seen that.
         thread::sleep(2 * LOOK);
-        drop(std::fs::remove_dir_all(&self.0));
+        drop(std::fs::remove_dir_all(folder));
     }
 }
 
@@ -243,8 +246,11 @@ pub fn lead(
     }
     let here = tempfile::tempdir().context("no folder for ranks to meet in")?;
     let (tell, heard) = channel();
-    let _meeting = task.map(|task| Meeting(task.meeting.clone()));
-    let mut processes = match task {
+    let mut meeting = Meeting {
+        folder: task.map(|task| task.meeting.clone()),
+        processes: Vec::new(),
+    };
+    meeting.processes = match task {
         None => (0..ranks)
             .map(|rank| start(rank, rank, here.path(), &tell))
             .collect::<Result<Vec<_>>>()?,
@@ -254,7 +260,7 @@ pub fn lead(
             vec![start(0, task.device, &task.meeting, &tell)?]
         }
     };
-    for rank in processes.len()..ranks {
+    for rank in meeting.processes.len()..ranks {
         let (tell, task) = (tell.clone(), task.cloned());
         thread::spawn(move || task.map(|task| task.hear(rank, &tell)));
     }
@@ -267,7 +273,7 @@ pub fn lead(
             Heard::End(rank, exit) => {
                 let exit = match exit {
                     Some(exit) => exit,
-                    None => processes[rank].end()?,
+                    None => meeting.processes[rank].end()?,
                 };
                 failed |= !exit.is_success();
                 if !merge.complete[rank] {
