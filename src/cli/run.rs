@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use burn::tensor::FloatDType;
 use clap::Args;
 
 use super::block_sizes;
@@ -15,8 +16,8 @@ use super::output::{Document, JsonLines, Lines};
 use super::own_kernels;
 use super::ranks::{self, Task};
 use super::signals;
-use crate::device::BackendFailure;
 use crate::device::driver::{DriverError, Refusal};
+use crate::device::{BackendFailure, DeviceError};
 use crate::model::{ConfigError, Weights};
 use crate::panics::{self, Panicked};
 use crate::run::UsageError;
@@ -24,7 +25,8 @@ use crate::run::spec::{RunFlags, TrainingArgs};
 use crate::targets::{self, Target};
 use crate::train::event::{Body, Failure, FailureCode, PhaseName};
 use crate::train::{
-    self, Data, EventSink, Options, Reporter, StopReason, StopSignal, Tally, TrainingEnd,
+    self, Data, EngineDevice, EventSink, Options, Reporter, StopReason, StopSignal, Tally,
+    TrainingEnd,
 };
 
 #[derive(Debug, Args)]
@@ -159,7 +161,7 @@ fn train_target(
     }
     let sizes = &args.switches.block_size;
     block_sizes::check(sizes, target, options)?;
-    let device = target.engine.open(options)?;
+    let (options, device) = &open(target, options)?;
     let facts = device.facts();
     if let Some(memory) = facts.memory {
         let rank = options.ranks.as_ref();
@@ -179,6 +181,21 @@ fn train_target(
         reporter.note(message);
     }
     train::train(options, device.as_ref(), &weights, data, reporter, stop)
+}
+
+/// The device, and the options as it can carry them out.
+fn open(target: Target, options: &Options) -> Result<(Options, Box<dyn EngineDevice>)> {
+    let mut options = options.clone();
+    let mut device = target.engine.open(&options);
+    let refuses = |error: &Error| {
+        let why = error.downcast_ref();
+        matches!(why, Some(DeviceError::UnsupportedType { .. }))
+    };
+    if options.or_f16 && device.as_ref().is_err_and(refuses) {
+        options.operand_dtype = FloatDType::F16;
+        device = target.engine.open(&options);
+    }
+    Ok((options, device?))
 }
 
 fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {

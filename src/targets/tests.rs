@@ -38,6 +38,7 @@ pub fn options_of(target: Target) -> Options {
         weight_decay: 0.01,
         seed: 42,
         operand_dtype: FloatDType::F32,
+        or_f16: false,
         matmul_precision: MatmulPrecision::F32,
         gemm: Gemm::Auto,
         tuning: None,

@@ -80,6 +80,8 @@ pub struct Options {
     pub weight_decay: f32,
     pub seed: u64,
     pub operand_dtype: FloatDType,
+    /// Whether it becomes f16 on a device that does not compute in it.
+    pub or_f16: bool,
     pub matmul_precision: MatmulPrecision,
     pub gemm: Gemm,
     /// How burn's kernels are chosen, its products among them; `None` as fits the backend.

@@ -2,14 +2,15 @@
 
 use cubecl::{prelude::*, server::Handle};
 
-use super::{device_seconds, repeated};
+use super::{device_seconds, median, samples};
 use crate::KernelError;
 use crate::launch::{Buffer, F32, default_units, linear};
 
 const NAME: &str = "ceilings";
 
-/// Floats in a copy: 256 MiB each way, more than any cache holds.
-const COPIED: usize = 64 << 20;
+/// Bytes of a copy, each way: more than any cache holds.
+pub const COPIED_BYTES: usize = 256 << 20;
+const COPIED: usize = COPIED_BYTES / size_of::<f32>();
 
 /// Units that compute, and what each does: independent chains hide the latency of one another.
 const COMPUTING: usize = 1 << 20;
@@ -26,17 +27,16 @@ pub struct Ceilings {
 }
 
 /// A copy that leaves nothing else in the caches.
-pub(super) struct Flush {
+pub(crate) struct Flush {
     from: Handle,
     to: Handle,
 }
 
 impl Flush {
-    pub(super) fn new(client: &Client) -> Self {
-        let bytes = COPIED * size_of::<f32>();
+    pub(crate) fn new(client: &Client) -> Self {
         Flush {
-            from: client.empty(bytes),
-            to: client.empty(bytes),
+            from: client.empty(COPIED_BYTES),
+            to: client.empty(COPIED_BYTES),
         }
     }
 
@@ -50,11 +50,12 @@ impl Flush {
     }
 }
 
-pub(super) fn measure(
+/// What a copy and then multiply-adds reach in each repeat, in the units of [`Ceilings`].
+pub(crate) fn rates(
     client: &Client,
     flush: &Flush,
     repeats: usize,
-) -> Result<Ceilings, KernelError> {
+) -> Result<[Vec<f64>; 2], KernelError> {
     let results = client.empty(COMPUTING * size_of::<f32>());
     let compute = || {
         let (cubes, dim) = linear(client, COMPUTING, default_units(client));
@@ -62,13 +63,31 @@ pub(super) fn measure(
         // SAFETY: the buffer holds a float for every unit.
         launch!(client, multiply_add[cubes, dim]: [results], COMPUTING as u32, 0.5)
     };
-    let copying = repeated(repeats, || {
+    let copying = samples(repeats, || {
         device_seconds(client, NAME, || flush.run(client))
     })?;
-    let computing = repeated(repeats, || device_seconds(client, NAME, compute))?;
+    let computing = samples(repeats, || device_seconds(client, NAME, compute))?;
+    let rates = |work: usize, seconds: Vec<f64>| {
+        seconds
+            .iter()
+            .map(|seconds| work as f64 / seconds)
+            .collect()
+    };
+    Ok([
+        rates(2 * COPIED_BYTES, copying),
+        rates(2 * COMPUTING * CHAINS * LINKS, computing),
+    ])
+}
+
+pub(super) fn measure(
+    client: &Client,
+    flush: &Flush,
+    repeats: usize,
+) -> Result<Ceilings, KernelError> {
+    let [bytes_per_s, flops_per_s] = rates(client, flush, repeats)?.map(median);
     Ok(Ceilings {
-        bytes_per_s: 2.0 * (COPIED * size_of::<f32>()) as f64 / copying,
-        flops_per_s: 2.0 * (COMPUTING * CHAINS * LINKS) as f64 / computing,
+        bytes_per_s,
+        flops_per_s,
     })
 }
 

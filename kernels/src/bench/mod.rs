@@ -4,9 +4,9 @@
 //! plain kernels reach here ([`Ceilings`]). Between two launches a copy of more memory than any cache holds runs, so that
 //! no launch finds its input where the one before left it.
 
-mod ceilings;
+pub(crate) mod ceilings;
 
-pub use ceilings::Ceilings;
+pub use ceilings::{COPIED_BYTES, Ceilings};
 
 use cubecl::future::block_on;
 use cubecl::{ir::ElemType, prelude::Client, server::Handle};
@@ -63,7 +63,7 @@ pub fn run(
     for kernel in KERNELS {
         let launch = (kernel.sample)(&mut Zeros(client), sizes, F32, None);
         for (pass, _) in kernel.of_step(sizes) {
-            let seconds = repeated(repeats, || {
+            let seconds = samples(repeats, || {
                 flush.run(client)?;
                 device_seconds(client, kernel.name, || launch(pass.name))
             })?;
@@ -71,24 +71,25 @@ pub fn run(
                 kernel: kernel.name,
                 pass: pass.name,
                 cost: (pass.cost)(sizes),
-                seconds,
+                seconds: median(seconds),
             });
         }
     }
     Ok((ceilings, timed))
 }
 
-/// The median of what is measured `repeats` times, after a first time that compiles.
-fn repeated(
+/// What is measured `repeats` times, after a first time that compiles.
+fn samples(
     repeats: usize,
     mut measure: impl FnMut() -> Result<f64, KernelError>,
-) -> Result<f64, KernelError> {
+) -> Result<Vec<f64>, KernelError> {
     measure()?;
-    let mut seconds = (0..repeats)
-        .map(|_| measure())
-        .collect::<Result<Vec<f64>, _>>()?;
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds.get(repeats / 2).copied().unwrap_or(f64::NAN))
+    (0..repeats).map(|_| measure()).collect()
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Seconds the device needs for what `launch` issues.

@@ -4,6 +4,7 @@ use burn::tensor::{Device, FloatDType};
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::Client;
 
+use crate::bench::ceilings::{self, Flush};
 use crate::bench::{self, Ceilings, Timed};
 use crate::check::Check;
 use crate::{Kernel, KernelError, Sizes};
@@ -15,6 +16,13 @@ pub fn bench(
     repeats: usize,
 ) -> Option<Result<(Ceilings, Vec<Timed>), KernelError>> {
     Some(bench::run(&client(device)?, sizes, repeats))
+}
+
+/// What two plain kernels reach on a GPU device, in f32 and each of `repeats` times: bytes read and written a second by a copy of
+/// more than any cache holds, operations a second by multiply-adds outside matrix units. `None` for a device that runs no kernels.
+pub fn rates(device: &Device, repeats: usize) -> Option<Result<[Vec<f64>; 2], KernelError>> {
+    let client = client(device)?;
+    Some(ceilings::rates(&client, &Flush::new(&client), repeats))
 }
 
 /// Runs a kernel's check on a GPU device; `None` for a device that runs no kernels.

@@ -12,7 +12,7 @@ pub(crate) mod cube;
 mod device;
 mod product;
 
-pub use device::{bench, check, rounds_to_tf32};
+pub use device::{bench, check, rates, rounds_to_tf32};
 pub use product::product;
 pub(crate) use product::{UntriedProduct, primitive_product};
 

@@ -84,7 +84,7 @@ fn parse_size(text: &str) -> Option<usize> {
 }
 
 /// Seconds of one pass, in each repeat; how many passes make a repeat long enough is found out first.
-fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
+pub(super) fn sample(effort: &Effort, mut work: impl FnMut(u32)) -> Vec<f64> {
     let mut timed = |passes: u32| {
         let start = Instant::now();
         work(passes);

@@ -7,11 +7,12 @@ mod cpu;
 mod gpu;
 #[cfg(test)]
 mod tests;
+mod vulkan;
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{BackendChoice, cpu_facts, open_driver_of, vulkan};
+use super::{BackendChoice, cpu_facts, open_driver_of, vulkan as adapter};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::named::named;
 use crate::base::statistics::Series;
@@ -126,21 +127,11 @@ pub fn measure(
         }
         return Ok(measured);
     }
-    let adapter = match choice {
-        BackendChoice::Vulkan => Some(vulkan::find(wanted)?),
-        BackendChoice::Auto => vulkan::find(wanted).ok(),
-        _ => None,
-    };
-    let Some(adapter) = adapter else {
-        return Ok(cpu::measure(cpu_facts(), &cpu::FULL, progress));
-    };
-    let mut measured = Measured::new(DeviceFacts::from(&adapter));
-    measured.notes.push(
-        "no ceiling is measured through Vulkan, which has neither a vendor's matrix library nor streams; \
-         `kernels --bench` times the kernels themselves there"
-            .into(),
-    );
-    Ok(measured)
+    match choice {
+        BackendChoice::Vulkan => vulkan::measure(wanted, progress),
+        BackendChoice::Auto if adapter::find(wanted).is_ok() => vulkan::measure(wanted, progress),
+        _ => Ok(cpu::measure(cpu_facts(), &cpu::FULL, progress)),
+    }
 }
 
 impl Measured {

@@ -18,7 +18,7 @@ use thiserror::Error;
 pub use flags::{OwnKernel, RunFlags};
 pub use ranks::RankArgs;
 pub use switches::BlockSize;
-pub use training::{Dtype, TrainingArgs};
+pub use training::{Dtype, TrainingArgs, USUAL_STEPS};
 pub use words::{Flag, merged, split};
 
 use crate::targets::Target;

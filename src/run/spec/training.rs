@@ -13,19 +13,24 @@ use crate::run::UsageError;
 use crate::targets::Target;
 use crate::train::{Options, Synchronize};
 
+/// Counted steps where nobody asks for more or fewer.
+pub const USUAL_STEPS: usize = 20;
+
 /// Operands of matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dtype {
     F32,
     Bf16,
     F16,
+    /// bf16, or f16 where the device does not compute in bf16
+    Half,
 }
 
 impl From<Dtype> for FloatDType {
     fn from(dtype: Dtype) -> FloatDType {
         match dtype {
             Dtype::F32 => FloatDType::F32,
-            Dtype::Bf16 => FloatDType::BF16,
+            Dtype::Bf16 | Dtype::Half => FloatDType::BF16,
             Dtype::F16 => FloatDType::F16,
         }
     }
@@ -64,7 +69,7 @@ pub struct TrainingArgs {
     pub vocab: Option<usize>,
 
     /// Counted steps
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = USUAL_STEPS)]
     pub num_steps: usize,
     /// Steps before them that are not counted
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -179,6 +184,7 @@ impl TrainingArgs {
             weight_decay: 0.01,
             seed: self.seed,
             operand_dtype: self.dtype.into(),
+            or_f16: self.dtype == Dtype::Half,
             matmul_precision: self.switches.matmul_precision,
             gemm: self.switches.gemm,
             tuning: self.switches.tuning,
