@@ -27,7 +27,12 @@ pub struct RelativeTime {
 impl RelativeTime {
     /// Of runs that took turns, one of each side a round.
     pub fn in_rounds(a: &[Series], b: &[Series], confidence: f64, margin: f64) -> Option<Self> {
-        Self::new(a, b, margin, ratio_in_rounds(a, b, confidence))
+        Self::new(
+            a,
+            b,
+            margin,
+            ratio_in_rounds(a, b, Series::median, confidence),
+        )
     }
 
     /// Of runs that were made at different times.

@@ -80,6 +80,13 @@ impl Series {
         self.quantile(0.5)
     }
 
+    /// Mean without the share `cut` (0 to 0.5) of the measurements at either end.
+    pub fn trimmed_mean(&self, cut: f64) -> f64 {
+        let left_out = (self.sorted.len() as f64 * cut) as usize;
+        let kept = &self.sorted[left_out..self.sorted.len() - left_out];
+        kept.iter().sum::<f64>() / kept.len() as f64
+    }
+
     /// Value below which the share `p` (0 to 1) of the measurements lies, interpolated linearly.
     pub fn quantile(&self, p: f64) -> f64 {
         interpolated(&self.sorted, p)

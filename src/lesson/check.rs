@@ -7,6 +7,7 @@ use crate::base::{
 };
 use crate::lesson::{Quantity, RunName, Term};
 use crate::recording::label;
+use crate::run::Metric;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub const USUAL_CONFIDENCE: f64 = 0.95;
 
 /// Fewer rounds say nothing about how they scatter.
 const LEAST_ROUNDS: usize = 3;
+
+/// Share of the steps of a round that is left out, at either end.
+const LEFT_OUT: f64 = 0.1;
 
 /// What has to be true of runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +46,12 @@ pub trait Runs {
     fn rounds(&self, above: &RunName, below: &RunName) -> usize {
         let _ = (above, below);
         0
+    }
+
+    /// Counted steps of the shortest run of a step, whatever its command.
+    fn shortest(&self, name: &RunName) -> usize {
+        let _ = name;
+        usize::MAX
     }
 
     /// Where and when these runs were recorded; none where they were made here.
@@ -174,7 +184,7 @@ impl Check {
                 match (last(&numerator, rounds), last(&below, rounds)) {
                     // What drifts from round to round hits both alike, so each round is compared within itself.
                     (Some(above), Some(below)) if rounds >= LEAST_ROUNDS => {
-                        ratio_in_rounds(above, below, confidence)
+                        ratio_in_rounds(above, below, middle, confidence)
                     }
                     _ => ratio_of_medians(&numerator, &below, confidence),
                 }
@@ -184,6 +194,12 @@ impl Check {
         };
         interval.map_err(Undecided::TooLittle)
     }
+}
+
+/// Others on a device are served in slices, and whether the step in the middle of a round met one of theirs is chance: all count
+/// but the longest and the shortest.
+fn middle(run: &Series) -> f64 {
+    run.trimmed_mean(LEFT_OUT)
 }
 
 /// The last so many of a list; none where it has fewer.
@@ -225,7 +241,10 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     comparable(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {
-        Some(denominator) => numerator / newest(denominator, runs)?,
+        Some(denominator) => match losses_of_one_step(&quantity.numerator, denominator, runs) {
+            Some([above, below]) => above / below,
+            None => numerator / newest(denominator, runs)?,
+        },
         None => numerator,
     };
     if value.is_finite() {
@@ -233,6 +252,22 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     } else {
         Err(Undecided::NotFinite(quantity.to_string()))
     }
+}
+
+/// Of two runs that ended at different steps, the losses at the last one that both have; none of two that ended at one. Who
+/// trains longer has learned more, and rounding has grown further.
+fn losses_of_one_step(above: &Term, below: &Term, runs: &dyn Runs) -> Option<[f64; 2]> {
+    let losses = |term: &Term| {
+        let newest = newest_run(term, runs).ok();
+        newest
+            .filter(|_| term.metric == Metric::FinalLoss)
+            .map(Measurements::losses)
+    };
+    let (a, b) = (losses(above)?, losses(below)?);
+    let shortest = [above, below].map(|term| runs.shortest(&term.run));
+    let steps = a.len().min(b.len()).min(shortest[0]).min(shortest[1]);
+    let at = |losses: &[f64]| losses.get(steps.checked_sub(1)?).copied();
+    (steps < a.len().max(b.len())).then_some([at(a)?, at(b)?])
 }
 
 fn on_one_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided> {

@@ -48,9 +48,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         "Not decided yet: both once more, in turns (round {round})."
                     ))?;
                     let here = self.at.clone();
-                    for run in runs {
+                    let starts = turns::starts(&self.options.launcher, &runs)
+                        .map_err(|error| TutorError::Usage(error.0))?;
+                    for (run, start) in runs.into_iter().zip(starts) {
                         self.at = Some(run.at);
-                        let started = self.start(&run.flags);
+                        let started = self.see(&run.target, Ok(start), None, Speed::Real);
                         self.at.clone_from(&here);
                         // The second is the step's own.
                         checked = started?;

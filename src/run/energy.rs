@@ -95,15 +95,11 @@ pub struct EnergyMeter {
     begin: Instant,
     /// Seconds from `begin` to the run's own zero, by the event that came with the least delay.
     zero: f64,
-    run: Option<OnGpu>,
+    /// None for a run on the CPU: a GPU of this machine idles beside it.
+    run: Option<Box<Hello>>,
     /// Of the measured steps, in seconds of the run's own clock.
     interval: Option<(f64, f64)>,
     steps: u64,
-}
-
-struct OnGpu {
-    device: String,
-    batch_size: u64,
 }
 
 impl EnergyMeter {
@@ -137,7 +133,7 @@ impl EnergyMeter {
     pub fn hear(&mut self, event: &Event) {
         self.zero = self.zero.min(self.begin.elapsed().as_secs_f64() - event.t);
         match &event.body {
-            Body::Hello(hello) => self.run = on_gpu(hello),
+            Body::Hello(hello) => self.run = (hello.backend != "cpu").then(|| hello.clone()),
             Body::Step(step) if step.measured => self.measured(event.t, step),
             _ => {}
         }
@@ -165,18 +161,10 @@ impl EnergyMeter {
             uncertainty: energy.uncertainty,
             power_samples: energy.samples,
             steps: self.steps,
-            samples: self.steps * run.batch_size,
+            samples: self.steps * run.config.batch_size as u64,
             source: monitor.describe()?.into(),
         })
     }
-}
-
-/// None for a run on the CPU: a GPU of this machine idles beside it.
-fn on_gpu(hello: &Hello) -> Option<OnGpu> {
-    (hello.backend != "cpu").then(|| OnGpu {
-        device: hello.device.clone(),
-        batch_size: hello.config.batch_size as u64,
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::train::{Body, Event};
 pub struct Measurements {
     scalars: BTreeMap<Metric, f64>,
     steps: BTreeMap<Metric, Vec<f64>>,
+    losses: Vec<f64>,
     device: Option<String>,
     backend: Option<String>,
 }
@@ -32,6 +33,7 @@ impl Measurements {
                 self.backend = Some(hello.backend.clone());
             }
             Body::Step(step) if step.measured => {
+                self.losses.push(step.loss);
                 for metric in Metric::ALL {
                     if let Some(value) = metric.of_step(step) {
                         self.steps.entry(metric).or_default().push(value);
@@ -59,6 +61,11 @@ impl Measurements {
     /// Whether a CPU computed it, which launches no kernel and has no device to wait for.
     pub fn is_of_cpu(&self) -> bool {
         self.backend.as_deref() == Some("cpu")
+    }
+
+    /// Of every counted step.
+    pub fn losses(&self) -> &[f64] {
+        &self.losses
     }
 
     /// The measured steps of a per-step metric; none when it was not reported or holds something that is no time.

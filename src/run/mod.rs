@@ -14,6 +14,7 @@ mod line;
 pub mod measurements;
 pub mod metric;
 pub mod play;
+mod round;
 pub mod spec;
 mod start;
 pub mod steps;

@@ -5,6 +5,8 @@ use std::io;
 
 use thiserror::Error;
 
+use super::round::Turn;
+
 /// A program, of a launcher most often, that this machine cannot start.
 #[derive(Debug, Error)]
 #[error("cannot start {program}: {why}")]
@@ -34,6 +36,8 @@ pub enum Start {
         /// Whether it runs on this machine, where its power can be read.
         is_local: bool,
     },
+    /// A child process of this machine that takes turns with another.
+    InTurns(Turn),
     /// The stream of a run of another time and place, played as it went.
     Recording(Tape),
 }
@@ -48,14 +52,24 @@ pub struct Tape {
 }
 
 impl Start {
+    /// The command line of what is made here.
+    pub fn words(&self) -> Option<&[OsString]> {
+        match self {
+            Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => Some(words),
+            Start::Recording(_) => None,
+        }
+    }
+
     /// The command line as a record keeps it.
     pub(super) fn printable(&self) -> Vec<String> {
         match self {
-            Start::Command { words, .. } => {
-                let text = |word: &OsString| word.to_string_lossy().into_owned();
-                words.iter().map(text).collect()
-            }
+            Start::Command { words, .. } | Start::InTurns(Turn { words, .. }) => printable(words),
             Start::Recording(tape) => tape.command.clone(),
         }
     }
+}
+
+pub(super) fn printable(words: &[OsString]) -> Vec<String> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    words.iter().map(text).collect()
 }

@@ -1,6 +1,8 @@
 //! The one supervisor of runs: starts them, hears what they say, ends them, keeps their files.
 
-use std::os::fd::AsRawFd;
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -20,7 +22,7 @@ use crate::run::{
     Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, Start, each_line,
     ends_with_this,
 };
-use crate::train::Body;
+use crate::train::{Body, turns};
 
 /// How long a child may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,6 +32,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 const SILENT_STEPS: f64 = 20.0;
 /// Lines of a child that may wait to be told. One that prints faster waits, too.
 const LINES_AHEAD: usize = 64;
+/// The same of one that must not wait.
+const LINES_OF_A_RUN: usize = 1 << 16;
 /// Lines of the error stream that are shown when a run fails.
 const STDERR_LINES: usize = 20;
 /// What a shell reports of a program that was asked to end.
@@ -78,14 +82,23 @@ pub fn supervise(
     control: &Control,
     tell: &mut dyn FnMut(Told) -> Result<()>,
 ) -> Result<Ended> {
-    let mut folder = RunFolder::create(root, start.printable())?;
-    let mut source: Box<dyn Source> = match start {
-        Start::Command { words, .. } => Box::new(Process::start(words, &folder, control)?),
-        Start::Recording(tape) => Box::new(Player::new(&tape.lines, control)),
+    let create = || RunFolder::create(root, start.printable());
+    let (mut folder, mut source): (_, Box<dyn Source>) = match start {
+        Start::Command { words, .. } => {
+            let folder = create()?;
+            let process = Process::start(words, &folder, control, None)?;
+            (folder, Box::new(process))
+        }
+        Start::InTurns(turn) => {
+            let (folder, process) = turn.process(root, control)?;
+            (folder, Box::new(process))
+        }
+        Start::Recording(tape) => (create()?, Box::new(Player::new(&tape.lines, control))),
     };
     let mut meter = match start {
         Start::Command { is_local, .. } => Some(EnergyMeter::start(*is_local)),
-        Start::Recording(_) => None,
+        // The device's power is that of both.
+        Start::InTurns(_) | Start::Recording(_) => None,
     };
     tell(Told::Started {
         run: folder.run.id(),
@@ -182,8 +195,10 @@ impl Source for Player<'_> {
 }
 
 /// A running child. Dropping it ends it, with everything it started.
-struct Process {
+#[derive(Debug)]
+pub(super) struct Process {
     child: Child,
+    going: Going,
     is_over: bool,
     lines: Receiver<std::io::Result<Vec<u8>>>,
     control: Control,
@@ -193,7 +208,16 @@ struct Process {
 }
 
 impl Process {
-    fn start(words: &[std::ffi::OsString], folder: &RunFolder, control: &Control) -> Result<Self> {
+    /// `turn`: which turn it takes, and the other run.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(super) fn start(
+        words: &[OsString],
+        folder: &RunFolder,
+        control: &Control,
+        turn: Option<(&str, UnixStream)>,
+    ) -> Result<Self> {
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| anyhow!("nothing to start"))?;
@@ -208,16 +232,24 @@ impl Process {
             .stderr(stderr)
             // A group of its own, so that it can be ended with everything it started.
             .process_group(0);
+        let mut ahead = LINES_AHEAD;
+        if let Some((turn, other)) = turn {
+            command.env(turns::TURN, turn).stdin(OwnedFd::from(other));
+            // Whoever waits to be heard keeps the other waiting.
+            ahead = LINES_OF_A_RUN;
+        }
         ends_with_this(&mut command, libc::SIGTERM);
         let mut child = command.spawn().map_err(NotStarted::of(program))?;
         let stdout = child.stdout.take();
-        let (sender, lines) = sync_channel(LINES_AHEAD);
-        control.goes(Some(Going::Child {
+        let (sender, lines) = sync_channel(ahead);
+        let going = Going::Child {
             leader: child.id(),
             output: stdout.as_ref().and_then(pipe_of),
-        }));
+        };
+        control.goes(Some(going.clone()));
         let process = Process {
             child,
+            going,
             is_over: false,
             lines,
             control: control.clone(),
@@ -227,6 +259,13 @@ impl Process {
         let stdout = stdout.ok_or_else(|| anyhow!("the child has no output"))?;
         thread::spawn(move || each_line(stdout, |line| sender.send(line).is_ok()));
         Ok(process)
+    }
+
+    /// The same under another control.
+    pub(super) fn under(mut self, control: &Control) -> Self {
+        self.control = control.clone();
+        self.control.goes(Some(self.going.clone()));
+        self
     }
 
     /// Makes an end where asking for it did not help in time.

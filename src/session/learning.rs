@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::base::Interval;
 use crate::lesson::quiz::TRIES;
 use crate::lesson::{
     Answer, Check, Course, Expect, Lesson, Marked, Quiz, Step, StepKind, Undecided, Verdict,
 };
-use crate::session::turns::{MOST_ROUNDS, USUAL_ROUNDS};
 use crate::session::{
     AnswerGiven, CheckResult, Event, MeasuredRuns, Session, SessionError, Status, StepRef, Tried,
     is_complete,
@@ -39,9 +37,9 @@ pub struct Checked {
     pub value: Option<f64>,
     #[serde(skip)]
     pub text: String,
-    /// Rounds in turns that it gets as long as it is left open; 0 where they could not decide it.
+    /// Whether it is left open and rounds in turns may decide it.
     #[serde(skip)]
-    pub worth_rounds: usize,
+    pub is_worth_rounds: bool,
 }
 
 impl Checked {
@@ -56,11 +54,6 @@ impl Checked {
     }
 }
 
-/// Whether the true value may be a twentieth away from the one measured.
-fn is_wide(interval: Interval) -> bool {
-    interval.half_width() > 0.05
-}
-
 /// Every check of a step, on the runs and documents so far.
 fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
     let of_run = |check: &Check| {
@@ -71,16 +64,10 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             verdict: outcome.verdict,
             value: outcome.value,
             text: outcome.explain(check),
-            worth_rounds: match outcome.undecided {
-                // A value that is not known well may as well lie elsewhere than so close to the bound.
-                Some(Undecided::Spread { further_steps })
-                    if further_steps.is_some() || outcome.interval.is_some_and(is_wide) =>
-                {
-                    MOST_ROUNDS
-                }
-                Some(Undecided::Spread { .. } | Undecided::TooLittle(_)) => USUAL_ROUNDS,
-                _ => 0,
-            },
+            is_worth_rounds: matches!(
+                outcome.undecided,
+                Some(Undecided::Spread { .. } | Undecided::TooLittle(_))
+            ),
         }
     };
     let of_document = |expect: &Expect| {
@@ -91,7 +78,7 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             verdict: found.verdict,
             value: found.value,
             text: expect.explain(&found),
-            worth_rounds: 0,
+            is_worth_rounds: false,
         }
     };
     match &step.kind {

@@ -6,15 +6,15 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde_json::Value;
 
 use crate::lesson::case::fix_of;
 use crate::lesson::{Course, Deed, FIXED, Outputs, RunName, Runs, Step, StepKind};
+use crate::run::spec::USUAL_STEPS;
 use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use crate::session::turns::MOST_ROUNDS;
 use crate::session::{Run, SessionError, State};
-
-/// Repeats of a command that are compared with each other; older ones are left aside.
-const MOST_REPEATS: usize = 12;
 
 /// Where a run's event stream is kept, below the session's `runs`.
 pub fn events_file(runs: &Path, run: &str) -> PathBuf {
@@ -49,6 +49,10 @@ struct Repeats {
     recorded: Option<String>,
     /// Of the runs, in the same order, with their places among all of the session's.
     ids: Vec<(usize, String)>,
+    /// Counted steps of the shortest run, those under other circumstances among them.
+    shortest: Option<usize>,
+    /// Those that the newest one was started with.
+    asked: Option<usize>,
 }
 
 impl MeasuredRuns {
@@ -60,8 +64,15 @@ impl MeasuredRuns {
         let places: HashMap<&String, usize> = state.runs.keys().zip(0..).collect();
         for (lesson, step) in course.steps() {
             for (name, wanted) in names(&lesson.id, step) {
-                let repeats = repeats(state, &lesson.id, &step.id, wanted);
-                let mut found = Repeats::default();
+                let repeats = repeats(state, &lesson.id, &step.id, &wanted);
+                let mut found = Repeats {
+                    shortest: finished(state, &lesson.id, &step.id, &wanted)
+                        .filter(|(_, run)| run.recording.is_none())
+                        .map(|(_, run)| steps_asked(run))
+                        .min(),
+                    asked: repeats.last().map(|(_, run)| steps_asked(run)),
+                    ..Repeats::default()
+                };
                 if let Some((id, newest)) = repeats.last() {
                     found.recorded.clone_from(&newest.recording);
                     if matches!(step.kind, StepKind::Command { .. })
@@ -80,6 +91,13 @@ impl MeasuredRuns {
             }
         }
         Ok(measured)
+    }
+
+    /// Whether a shorter run than the newest one was made.
+    pub fn is_longer(&self, name: &RunName) -> bool {
+        let repeats = self.runs.get(name);
+        repeats
+            .is_some_and(|repeats| repeats.shortest.is_some() && repeats.asked > repeats.shortest)
     }
 
     /// The newest run that counts under a name.
@@ -144,6 +162,13 @@ impl Runs for MeasuredRuns {
         in_turns(places(above), places(below))
     }
 
+    fn shortest(&self, name: &RunName) -> usize {
+        let repeats = self.runs.get(name);
+        repeats
+            .and_then(|repeats| repeats.shortest)
+            .unwrap_or(usize::MAX)
+    }
+
     fn recorded(&self, name: &RunName) -> Option<&str> {
         self.runs.get(name)?.recorded.as_deref()
     }
@@ -154,23 +179,42 @@ fn in_turns(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> u
     a.zip(b).take_while(|(a, b)| a.abs_diff(*b) == 1).count()
 }
 
+/// The finished runs of a step, newest first.
+fn finished<'a>(
+    state: &'a State,
+    lesson: &str,
+    step: &str,
+    wanted: &Wanted,
+) -> impl Iterator<Item = (&'a String, &'a Run)> {
+    let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
+    ids.iter().rev().filter_map(move |id| {
+        let run = state.runs.get(id)?;
+        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id, run))
+    })
+}
+
+/// Counted steps that a run was started with.
+fn steps_asked(run: &Run) -> usize {
+    let mut words = run.flags().flat_map(|word| word.split('=')).tuple_windows();
+    let number = words.find_map(|(flag, number)| (flag == "--num-steps").then_some(number));
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(USUAL_STEPS)
+}
+
 /// The finished runs of a step with the newest one's command, oldest first.
 fn repeats<'a>(
     state: &'a State,
     lesson: &str,
     step: &str,
-    wanted: Wanted,
+    wanted: &Wanted,
 ) -> Vec<(&'a String, &'a Run)> {
-    let ids = state.step(lesson, step).map_or(&[][..], |step| &step.runs);
-    let finished = ids.iter().rev().filter_map(|id| {
-        let run = state.runs.get(id)?;
-        (run.exit == Some(RunExit::SUCCESS) && wanted(run)).then_some((id, run))
-    });
+    let finished = finished(state, lesson, step, wanted);
     let circumstances = |run: &'a Run| (&run.command, &run.host, &run.recording);
     let mut newest = None;
     let mut same: Vec<_> = finished
         .take_while(|(_, run)| *newest.get_or_insert(circumstances(run)) == circumstances(run))
-        .take(MOST_REPEATS)
+        .take(MOST_ROUNDS)
         .collect();
     same.reverse();
     same

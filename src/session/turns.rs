@@ -2,12 +2,15 @@
 
 use super::{Checked, MeasuredRuns, Run, Standing, State, StepRef};
 use crate::lesson::{Check, Course, FIXED, RunName, Runs, Step, StepKind};
+use crate::run::{Flag, Launcher, Metric, RunSpec, Start, UsageError};
 
-/// Rounds that an effect left open gets, however little hope there is: its first runs may have met other neighbours.
-pub const USUAL_ROUNDS: usize = 6;
-
-/// Rounds for one that a few more should decide.
+/// Rounds that an effect left open gets, and runs of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;
+
+/// Counted milliseconds below which it is chance which slices of a shared device the steps of a run fell into.
+const SHORT_MS: f64 = 1000.0;
+/// Steps that a run which is too short gets at most.
+const MOST_STEPS: f64 = 1000.0;
 
 /// What comes next at a step whose effect is left open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,41 @@ pub struct Repeat {
     pub flags: Vec<String>,
 }
 
+impl Repeat {
+    /// The same with so many steps.
+    fn of(mut self, steps: usize) -> Self {
+        let steps = [format!("--num-steps={steps}")];
+        let spec = RunSpec::parse(&self.target, &self.flags);
+        if let Ok(spec) = spec.and_then(|spec| spec.within(&[], &steps)) {
+            self.flags = spec.given().iter().flat_map(Flag::words).cloned().collect();
+        }
+        self
+    }
+}
+
+/// Both as one round.
+///
+/// # Errors
+/// When a target does not take its flags.
+pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[Start; 2], UsageError> {
+    let spec = |run: &Repeat| RunSpec::parse(&run.target, &run.flags);
+    let [first, second] = runs;
+    Ok(launcher.in_turns([&spec(first)?, &spec(second)?]))
+}
+
+/// With how many steps both measure long enough, where neither was made longer yet and the slower one's newest run was too short.
+fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
+    if names.iter().any(|name| measured.is_longer(name)) {
+        return None;
+    }
+    let times = |name| measured.of(name).last()?.series(Metric::TotalMs);
+    let [a, b] = [times(names[0])?, times(names[1])?];
+    let slower = a.median().max(b.median());
+    let made = a.values().len().max(b.values().len()) as f64;
+    let steps = (2.0 * SHORT_MS / slower).min(MOST_STEPS);
+    (made * slower < SHORT_MS && steps > made).then_some(steps as usize)
+}
+
 /// None where nothing is left open that more rounds could decide.
 pub fn next(
     course: &Course,
@@ -36,7 +74,7 @@ pub fn next(
 ) -> Option<Turn> {
     let mut enough = None;
     for (check, checked) in step.checks.iter().zip(checked) {
-        let Some((above, below)) = compared(check).filter(|_| checked.worth_rounds > 0) else {
+        let Some((above, below)) = compared(check).filter(|_| checked.is_worth_rounds) else {
             continue;
         };
         let (first, second) = match measured.newest(above) < measured.newest(below) {
@@ -47,12 +85,14 @@ pub fn next(
         let (Some(first), Some(second)) = (again(first), again(second)) else {
             continue;
         };
-        let rounds = measured.rounds(above, below);
-        if rounds < checked.worth_rounds {
-            return Some(Turn::Again {
-                runs: [first, second],
-                round: rounds + 1,
-            });
+        let (rounds, runs) = match steps(measured, [above, below]) {
+            // These are none of the same length.
+            Some(steps) => (0, [first, second].map(|run| run.of(steps))),
+            None => (measured.rounds(above, below), [first, second]),
+        };
+        if rounds < MOST_ROUNDS {
+            let round = rounds + 1;
+            return Some(Turn::Again { runs, round });
         }
         enough = Some(Turn::Enough(format!(
             "Undecided after {rounds} rounds in turns: on this machine the runs differ from each other by more than the effect."

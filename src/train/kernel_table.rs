@@ -46,11 +46,7 @@ pub fn kernels(trace: &Trace) -> Kernels {
             .then(a.part.cmp(&b.part))
     });
     let all: Vec<&KernelLaunch> = trace.launches.iter().collect();
-    let span = if trace.one_by_one {
-        None
-    } else {
-        span_ms(&all)
-    };
+    let span = span_ms(&all).filter(|_| !trace.one_by_one);
     Kernels {
         steps: trace.steps,
         launches_per_step: all.len() as f64 / steps,

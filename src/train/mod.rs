@@ -15,6 +15,7 @@ mod tally;
 pub(crate) mod telemetry;
 mod trace;
 mod training;
+pub mod turns;
 
 pub use event::{
     Activations, Body, DataSource, Event, Failure, FailureCode, Hello, Kernel, Kernels, Note,

@@ -117,10 +117,6 @@ impl Reporter {
         if let Some(failure) = failure {
             self.emit_locked(&mut shared, Body::Error(failure));
         }
-        self.close(&mut shared);
-    }
-
-    fn close(&self, shared: &mut Shared) {
         if shared.closed {
             return;
         }

@@ -19,12 +19,12 @@ const DEVICE: u32 = 2;
 /// # Errors
 /// When the file cannot be written.
 pub fn write_chrome_trace(path: &Path, trace: &Trace) -> Result<()> {
-    let file = std::fs::File::create(path)
-        .with_context(|| format!("cannot write the trace {}", path.display()))?;
+    let cannot = || format!("cannot write the trace {}", path.display());
+    let file = std::fs::File::create(path).with_context(cannot)?;
     let mut out = BufWriter::new(file);
     write(&mut out, trace)
         .and_then(|()| out.flush())
-        .with_context(|| format!("cannot write the trace {}", path.display()))
+        .with_context(cannot)
 }
 
 fn write(out: &mut impl Write, trace: &Trace) -> std::io::Result<()> {

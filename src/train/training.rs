@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 
 use super::compile_progress::CompileProgress;
 use super::event::RankStep;
+use super::turns::Turns;
 use crate::device::ranges;
 use crate::model::{Weights, work};
 use crate::train::{
@@ -36,6 +37,7 @@ pub fn train(
         counts_gradients: false,
     };
     let total = options.warmup + options.steps;
+    let mut turns = Turns::of_this_process()?;
     // Profilers that are told so record nothing else: no warm-up, no tuning, no repeatability.
     let mut region = None;
     let mut ranks_agree = true;
@@ -58,12 +60,24 @@ pub fn train(
         {
             reporter.emit(Body::Activations(observed));
         }
-        let loss = run.step(n, total, &batch)?;
+        let counted = turns.as_mut().filter(|_| n > options.warmup);
+        let loss = match counted {
+            Some(turns) => {
+                turns.wait(stop);
+                let loss = run.step(n, total, &batch);
+                turns.step_over();
+                loss?
+            }
+            None => run.step(n, total, &batch)?,
+        };
         if !loss.is_finite() {
             return Ok(TrainingEnd::NotFinite(n));
         }
     }
     drop(region);
+    if let Some(turns) = turns {
+        turns.end(stop);
+    }
     if let Some(reason) = stop.reason() {
         return Ok(TrainingEnd::Stopped(reason));
     }

@@ -10,6 +10,7 @@ use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
 use crate::profiler::show::parts::Parts;
 use crate::run::{Speed, Told};
+use crate::session::turns::Repeat;
 use crate::session::{Checked, HintStage, MeasuredRuns, Record, RunExit, StepRef, Tried};
 use crate::tui::{Desk, Highlighter, Panel, Run, Work};
 use crate::tutor::{Ending, Job, Prepared};
@@ -154,6 +155,8 @@ pub enum Effect {
         id: RunId,
         job: Job,
         flags: Vec<String>,
+        /// Both of a round of which this is the first.
+        round: Option<Box<[Repeat; 2]>>,
     },
     /// Plays a recording as the run.
     PlayRecording {

@@ -67,9 +67,7 @@ impl Ending {
 
     /// What happened and what to do about it.
     pub fn in_full(&self) -> String {
-        let remedy = self.remedy.iter().map(String::as_str);
-        let words = std::iter::once(self.words.as_str()).chain(remedy);
-        words.collect::<Vec<_>>().join(" ")
+        itertools::join([&self.words].into_iter().chain(&self.remedy), " ")
     }
 
     /// Of a run or a recording that could not be started, read or kept.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
 use crate::base::{figure, shortened};
@@ -63,12 +64,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
         return write_object(text, only, depth, width);
     }
     let flat: Vec<Vec<(String, String)>> = rows.iter().map(|row| flattened("", row)).collect();
-    let mut columns: Vec<String> = Vec::new();
-    for (column, _) in flat.iter().flatten() {
-        if !columns.contains(column) {
-            columns.push(column.clone());
-        }
-    }
+    let columns = flat.iter().flatten().map(|(column, _)| column).unique();
     let cell = |row: &[(String, String)], column: &String| {
         let found = row.iter().find(|(name, _)| name == column);
         found.map_or("-".to_string(), |(_, cell)| cell.clone())
@@ -76,9 +72,9 @@ fn write_rows(text: &mut String, name: &str, rows: &[Value], depth: usize, width
     let mut left = width.saturating_sub(indent.len());
     let mut shown = Vec::new();
     for column in columns {
-        let widths = flat.iter().map(|row| cell(row, &column).chars().count());
+        let widths = flat.iter().map(|row| cell(row, column).chars().count());
         let size = widths
-            .chain([words(&column).chars().count()])
+            .chain([words(column).chars().count()])
             .max()
             .unwrap_or(0)
             + 2;

@@ -25,15 +25,9 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
     let mut text = format!("You guessed {}.", unit.show(guess));
     match exact(quantity, runs) {
         Ok(measured) => {
-            let _ = match recorded(quantity, runs) {
-                Some(origin) => write!(
-                    text,
-                    " Measured ({}): {}",
-                    label(origin),
-                    unit.show(measured)
-                ),
-                None => write!(text, " Measured here: {}", unit.show(measured)),
-            };
+            let place = recorded(quantity, runs);
+            let place = place.map_or("here".into(), |origin| format!("({})", label(origin)));
+            let _ = write!(text, " Measured {place}: {}", unit.show(measured));
             if guess > 0.0 && measured > 0.0 {
                 let factor = (measured / guess).max(guess / measured);
                 let _ = match factor {
@@ -44,11 +38,8 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
             text.push('.');
         }
         Err(_) => {
-            let _ = write!(
-                text,
-                " The run `{}` will tell.",
-                quantity.numerator.run.step
-            );
+            let run = &quantity.numerator.run.step;
+            let _ = write!(text, " The run `{run}` will tell.");
         }
     }
     Some(text)
@@ -73,15 +64,11 @@ pub fn moment(time: &str) -> String {
 
 /// What a locked lesson needs, by title.
 pub fn requires(course: &Course, missing: &[String]) -> String {
-    let titles: Vec<&str> = missing
-        .iter()
-        .map(|id| {
-            course
-                .lesson(id)
-                .map_or(id.as_str(), |lesson| &lesson.title)
-        })
-        .collect();
-    format!("opens after: {}", titles.join(", "))
+    let titles = missing.iter().map(|id| match course.lesson(id) {
+        Some(lesson) => &lesson.title,
+        None => id,
+    });
+    format!("opens after: {}", itertools::join(titles, ", "))
 }
 
 /// Minutes spent and planned, and lessons finished, for all of a course.

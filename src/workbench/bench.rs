@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::exercise::{Exercise, Sizes};
 use super::file::File;
-use super::gpu::{Compiled, Placed, compile, launch, place};
+use super::gpu::{Compiled, compile, launch, place};
 use super::problem::{Passed, Problem};
 use crate::base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
 use crate::device::driver::{
@@ -73,7 +73,7 @@ impl Racer<'_> {
     fn go(
         &self,
         stream: &Stream,
-        placed: &Placed,
+        placed: &[Buffer],
         problem: &Problem<'_>,
     ) -> Result<(), DriverError> {
         match self {
@@ -92,7 +92,7 @@ impl Racer<'_> {
 
     fn kernels(&self) -> Vec<&Kernel> {
         match self {
-            Racer::File(compiled) => compiled.kernels.iter().map(|(_, kernel)| kernel).collect(),
+            Racer::File(compiled) => compiled.iter().map(|(_, kernel)| kernel).collect(),
             Racer::Own { kernel, .. } => vec![kernel],
             Racer::Product(..) => vec![],
         }
@@ -104,14 +104,14 @@ fn own(
     driver: &Driver,
     stream: &Stream,
     problem: &Problem<'_>,
-    placed: &Placed,
+    placed: &[Buffer],
 ) -> Result<Option<(String, Racer<'static>, Option<&'static str>)>> {
     let size = |name: &str| problem.extent(name);
     if problem.exercise.name == "matmul" {
         let spec = GemmSpec::new(size("m"), size("n"), size("k"), Precision::F32);
         let candidates = CANDIDATES;
         let plan = driver.plan_gemm(stream, spec, Selection::Measured { candidates })?;
-        let [a, b, c] = &placed.buffers[..] else {
+        let [a, b, c] = placed else {
             return Ok(None);
         };
         let operands = GemmOperands {
@@ -142,7 +142,7 @@ fn own(
                 address.into()
             }
             Given::Named(name) => match problem.passed(name)? {
-                Passed::Buffer(index) => placed.buffers[index].address().into(),
+                Passed::Buffer(index) => placed[index].address().into(),
                 Passed::Word(bits) => bits.into(),
             },
         });
@@ -223,17 +223,17 @@ pub fn bench(
             .map(|ms| Series::new(vec![*ms]))
             .collect::<Result<Vec<_>, _>>()
     };
-    let own = racers
-        .first()
-        .map(|(.., times)| rounds(times))
-        .transpose()?
-        .unwrap_or_default();
+    let own = rounds(
+        racers
+            .first()
+            .map_or(&[][..], |(.., times)| times.as_slice()),
+    )?;
     let mut timed = vec![];
     for (index, (what, racer, _, times)) in racers.iter().enumerate() {
         let seconds = Series::new(times.clone())?.median() / 1e3;
         let other = rounds(times)?;
         let ratio = (index > 0)
-            .then(|| ratio_in_rounds(&own, &other, CONFIDENCE).ok())
+            .then(|| ratio_in_rounds(&own, &other, Series::median, CONFIDENCE).ok())
             .flatten();
         let kernels = racer.kernels();
         let attributes = || kernels.iter().map(|kernel| kernel.attributes);

@@ -1,7 +1,7 @@
 //! Programs that took turns: A B, B A, A B, …, one run of each a round.
 //!
 //! What differs from one start of a program to the next (clocks, memory placement, neighbours) is larger than what differs
-//! between steps, and part of it is shared by the runs of a round. So a round gives one number, the ratio of its medians, and
+//! between steps, and part of it is shared by the runs of a round. So a round gives one number, the ratio of its middles, and
 //! the interval is Student's t over rounds. A bootstrap over three to ten blocks would be far too narrow: with three rounds it
 //! knows only ten different resamples.
 
@@ -13,7 +13,7 @@ use crate::base::{
 /// More rounds than this are not worth proposing.
 const MOST_FURTHER_ROUNDS: usize = 200;
 
-/// Interval of median(a) / median(b), where `a[i]` and `b[i]` ran in the same round.
+/// Interval of middle(a) / middle(b), where `a[i]` and `b[i]` ran in the same round.
 ///
 /// With fewer than [`LEAST_RUNS`] rounds the steps of the last one are compared instead, and the basis says so.
 ///
@@ -22,6 +22,7 @@ const MOST_FURTHER_ROUNDS: usize = 200;
 pub fn ratio_in_rounds(
     a: &[Series],
     b: &[Series],
+    middle: impl Fn(&Series) -> f64,
     confidence: f64,
 ) -> Result<Interval, CompareError> {
     let rounds = a.len().min(b.len());
@@ -31,7 +32,7 @@ pub fn ratio_in_rounds(
     let log_ratios: Vec<f64> = a
         .iter()
         .zip(b)
-        .map(|(a, b)| (a.median() / b.median()).ln())
+        .map(|(a, b)| (middle(a) / middle(b)).ln())
         .collect();
     let steps = a.iter().chain(b).map(|run| run.values.len()).min();
     interval_of_log_ratios(&log_ratios, confidence, steps.unwrap_or(0))

@@ -278,7 +278,7 @@ fn programs_that_take_turns_are_seldom_called_faster_and_real_differences_are_fo
         let mut share = |speedup: f64, comparisons: usize| {
             let called = (0..comparisons).filter(|_| {
                 let (slow, fast) = take_turns(&mut random, rounds, speedup);
-                let ratio = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+                let ratio = ratio_in_rounds(&fast, &slow, Series::median, 0.95).unwrap();
                 assert_eq!((ratio.basis, ratio.runs), (Basis::Rounds, rounds));
                 ratio.finding(0.02) == Finding::Faster
             });
@@ -301,7 +301,7 @@ fn the_rounds_that_were_proposed_settle_it_more_often_than_not() {
     let (mut settled, mut proposals) = (0, 0);
     for _ in 0..600 {
         let (slow, fast) = take_turns(&mut random, 4, 1.06);
-        let ratio = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+        let ratio = ratio_in_rounds(&fast, &slow, Series::median, 0.95).unwrap();
         let Finding::TooNoisy {
             further: Some(Further::Rounds(further)),
         } = ratio.finding(0.02)
@@ -310,7 +310,7 @@ fn the_rounds_that_were_proposed_settle_it_more_often_than_not() {
         };
         proposals += 1;
         let (slow, fast) = take_turns(&mut random, 4 + further, 1.06);
-        let longer = ratio_in_rounds(&fast, &slow, 0.95).unwrap();
+        let longer = ratio_in_rounds(&fast, &slow, Series::median, 0.95).unwrap();
         settled += usize::from(longer.finding(0.02) == Finding::Faster);
     }
     assert!(proposals > 100, "{proposals}");

@@ -63,6 +63,47 @@ fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
     }
 }
 
+/// A run that starts at a loss of `first` and halves it in each of so many steps; its summary says 100.
+fn learning(first: f64, steps: i32) -> Measurements {
+    let step = |n: i32| {
+        let loss = first / 2f64.powi(n);
+        format!(
+            r#"{{"t":0,"event":"step","n":{n},"of":9,"measured":true,"loss":{loss},"total_ms":1.0,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"launches":null,"bytes_in_use":null,"bytes_reserved":null,"samples_per_s":1.0}}"#
+        )
+    };
+    let summary = r#"{"t":1,"event":"summary","complete":true,"steps":1,"measured_steps":1,"samples":1,"samples_per_s":1.0,"tokens_per_s":1.0,"total_ms":null,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"first_step_ms":null,"launches_per_step":null,"peak_bytes_in_use":null,"peak_bytes_reserved":null,"first_loss":7.0,"final_loss":100,"parameters":1,"parameter_tensors":74,"parameters_with_gradient":74,"repeatability":null}"#;
+    let lines = (1..=steps).map(step).chain([summary.to_owned()]);
+    let events: Vec<Event> = lines
+        .map(|line| serde_json::from_str(&line).unwrap())
+        .collect();
+    Measurements::collect(&events)
+}
+
+/// Rounds in turns train for longer than what they are held against.
+#[test]
+fn losses_are_compared_at_the_last_step_that_all_have() {
+    struct Asked(Fixed, usize);
+    impl Runs for Asked {
+        fn of(&self, name: &RunName) -> Vec<&Measurements> {
+            self.0.of(name)
+        }
+
+        fn shortest(&self, _: &RunName) -> usize {
+            self.1
+        }
+    }
+    let ratio = |steps: [i32; 2], shortest: usize| {
+        let [a, b] = steps;
+        let runs = runs(vec![("a", learning(8.0, a)), ("b", learning(4.0, b))]);
+        let check = check("a.final_loss / b.final_loss", Some(0.0), None);
+        check.evaluate(&Asked(runs, shortest)).value
+    };
+    assert_eq!(ratio([4, 4], usize::MAX), Some(1.0), "as the summaries say");
+    assert_eq!(ratio([4, 6], usize::MAX), Some(2.0));
+    assert_eq!(ratio([6, 6], 3), Some(2.0));
+    assert_eq!(ratio([6, 6], 6), Some(1.0));
+}
+
 #[test]
 fn a_clear_speedup_passes_and_a_clear_slowdown_does_not() {
     let runs = runs(vec![("slow", noisy(30.0, 0.1)), ("fast", noisy(20.0, 0.1))]);

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -209,7 +209,11 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
         }
         reader => reader.with_context(no_stream)?,
     };
-    let asked = stop_asked();
+    let (sender, asked) = channel();
+    thread::spawn(move || {
+        // Whoever reads may be gone first.
+        let _ = sender.send(hears_stop());
+    });
     out.say(Mark::Begins { node: node() }.line().as_bytes());
     while !out.is_gone {
         match reader.next().context("reading the run's stream failed")? {
@@ -237,15 +241,6 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn stop_asked() -> Receiver<bool> {
-    let (sender, asked) = channel();
-    thread::spawn(move || {
-        // Whoever reads may be gone first.
-        let _ = sender.send(hears_stop());
-    });
-    asked
 }
 
 fn ask(process: Option<u32>, signal: i32) {

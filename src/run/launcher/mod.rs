@@ -19,7 +19,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::round::Turn;
 use crate::run::{RunSpec, Start, UsageError};
+use crate::train::Synchronize;
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 
@@ -257,6 +259,21 @@ impl Launcher {
             words: self.words(spec),
             is_local: self.is_local(),
         }
+    }
+
+    /// Two runs as one round: alive at once and in turns, where both are single processes of this machine that wait for the
+    /// device; one after the other elsewhere.
+    pub fn in_turns(&self, runs: [&RunSpec; 2]) -> [Start; 2] {
+        let takes_turns = |spec: &RunSpec| {
+            let options = spec.flags.options(spec.target);
+            let waits = options.is_ok_and(|options| options.synchronize != Synchronize::Never);
+            waits && spec.flags.ranks.gpus.is_none()
+        };
+        if !self.is_local() || !runs.into_iter().all(takes_turns) {
+            return runs.map(|spec| self.run(spec));
+        }
+        let [first, second] = runs.map(|spec| self.words(spec));
+        Turn::of_both(first, second).map(Start::InTurns)
     }
 
     fn words(&self, spec: &RunSpec) -> Vec<OsString> {

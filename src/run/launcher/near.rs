@@ -38,6 +38,15 @@ const LAST_WORDS: usize = 4 << 10;
 /// Status of a run that was not made, or was lost, for reasons of the place.
 pub const NO_PLACE: i32 = 3;
 
+/// Set by the first signal that asks for the end, which from now on does nothing else.
+pub(super) fn end_signals() -> Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&asked)).context("cannot listen for signals")?;
+    }
+    Ok(asked)
+}
+
 /// How a far end is reached.
 pub(super) trait Way {
     /// Of the place, for people.
@@ -83,16 +92,12 @@ pub(super) struct Teller {
 
 impl Teller {
     fn new() -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
-        }
         Ok(Teller {
             began: Instant::now(),
             zero: 0.0,
             last: String::new(),
             phase: Vec::new(),
-            stop,
+            stop: end_signals()?,
         })
     }
 

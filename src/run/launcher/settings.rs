@@ -18,46 +18,31 @@ const MOST_BYTES: u64 = 1 << 16;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// `local`, `slurm`, `ssh:HOST`, or a command to put before every run.
-    #[serde(skip_serializing_if = "is_usual")]
     pub launcher: Option<String>,
     /// This program where runs are made; where none is named, the path it has here.
-    #[serde(skip_serializing_if = "is_usual")]
     pub program: Option<PathBuf>,
     /// Folder that both machines see, for the streams of runs in progress; usually in the state folder.
-    #[serde(skip_serializing_if = "is_usual")]
     pub shared: Option<PathBuf>,
     /// Names for `module load`.
-    #[serde(skip_serializing_if = "is_usual")]
     pub modules: Vec<String>,
     /// Command to put before the program on the compute node.
-    #[serde(skip_serializing_if = "is_usual")]
     pub container: Vec<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub slurm: SlurmSettings,
-    #[serde(skip_serializing_if = "is_usual")]
     pub ssh: SshSettings,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SlurmSettings {
-    #[serde(skip_serializing_if = "is_usual")]
     pub partition: Option<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub account: Option<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub qos: Option<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub time: Option<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub gres: Option<String>,
-    #[serde(skip_serializing_if = "is_usual")]
     pub cpus: Option<u32>,
     /// Minutes without a run after which an allocation is given back.
-    #[serde(skip_serializing_if = "is_usual")]
     pub idle_minutes: Option<u32>,
     /// Further words for `sbatch` and `srun`.
-    #[serde(skip_serializing_if = "is_usual")]
     pub options: Vec<String>,
 }
 
@@ -65,12 +50,7 @@ pub struct SlurmSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct SshSettings {
     /// Further words for `ssh`.
-    #[serde(skip_serializing_if = "is_usual")]
     pub options: Vec<String>,
-}
-
-fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Settings, and where the launcher among them was named.

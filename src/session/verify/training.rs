@@ -95,9 +95,10 @@ impl Walk<'_> {
             let Some(Turn::Again { runs, .. }) = turn.filter(|_| !self.options.fast) else {
                 return Ok(checked);
             };
-            for run in runs {
+            let starts = turns::starts(&self.options.launcher, &runs)?;
+            for (run, start) in runs.into_iter().zip(&starts) {
                 let ended =
-                    self.timed(visit, |walk, _| walk.start(run.at, &run.target, &run.flags))?;
+                    self.timed(visit, |walk, _| walk.supervised(run.at, &run.target, start))?;
                 if !ended.exit.is_success() {
                     visit.problem("flags", failure(&ended));
                 }
@@ -164,7 +165,7 @@ impl Walk<'_> {
     /// Sees something to its end and keeps it in the session.
     pub(super) fn supervised(&mut self, at: StepRef, name: &str, start: &Start) -> Result<Ended> {
         let mut command = Vec::new();
-        if let Start::Command { words, .. } = start {
+        if let Some(words) = start.words() {
             (self.progress)(Progress::Run { words });
         }
         let control = Control::default();

@@ -57,12 +57,8 @@ struct Launched {
     kernel: &'static str,
     part: Part,
     fused_operations: Option<usize>,
-    timing: Timing,
-}
-
-enum Timing {
-    None,
-    Unread(ProfileDuration),
+    /// Not read yet.
+    timing: Option<ProfileDuration>,
 }
 
 struct Observer {
@@ -77,7 +73,7 @@ impl LaunchObserver for Observer {
             kernel,
             part,
             fused_operations,
-            timing: Timing::None,
+            timing: None,
         });
     }
 
@@ -94,9 +90,9 @@ impl LaunchObserver for Observer {
         let waiting = launched
             .iter_mut()
             .rev()
-            .find(|launch| launch.kernel == kernel && matches!(launch.timing, Timing::None));
+            .find(|launch| launch.kernel == kernel && launch.timing.is_none());
         if let Some(launch) = waiting {
-            launch.timing = Timing::Unread(profile);
+            launch.timing = Some(profile);
         }
     }
 
@@ -159,13 +155,11 @@ impl ProfilePass {
                 within: None,
                 fused_operations: launch.fused_operations,
                 work: None,
-                device: match launch.timing {
-                    Timing::None => None,
-                    Timing::Unread(profile) => block_on(profile.resolve()).map(|ticks| {
-                        let start = ticks.start_duration_since(epoch).as_secs_f64();
-                        (start, start + ticks.duration().as_secs_f64())
-                    }),
-                },
+                device: launch.timing.and_then(|profile| {
+                    let ticks = block_on(profile.resolve())?;
+                    let start = ticks.start_duration_since(epoch).as_secs_f64();
+                    Some((start, start + ticks.duration().as_secs_f64()))
+                }),
             })
             .collect();
         Trace {

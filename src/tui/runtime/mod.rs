@@ -25,12 +25,13 @@ use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
 use crate::recording::Library;
-use crate::run::{Control, Processes, Speed, Start};
+use crate::run::{Control, Processes, Speed, Start, UsageError};
+use crate::session::turns::{self, Repeat};
 use crate::session::{Session, SessionError, State};
 use crate::tui::{Desk, Effect, HandOver, Message, Model, RunId, Theme, Work, keys};
 use crate::tutor::prepare::Background;
 use crate::tutor::signals::Watch;
-use crate::tutor::{Options, SharedSession, TutorError, gpu, tape, watch};
+use crate::tutor::{Job, Options, SharedSession, TutorError, gpu, tape, watch};
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///
@@ -122,6 +123,7 @@ async fn hold(
         processes,
         lent,
         controls: HashMap::new(),
+        second: None,
         preparing,
     };
     let mut tutor = Tutor::new(model, staff);
@@ -271,6 +273,8 @@ struct Staff {
     lent: Arc<AtomicBool>,
     /// How to stop each run, and to play each recording faster.
     controls: HashMap<RunId, Control>,
+    /// The second run of the round that is going.
+    second: Option<(Repeat, Start)>,
     /// What will be run is compiled meanwhile.
     preparing: Background,
 }
@@ -279,11 +283,14 @@ impl Hands for Staff {
     fn carry_out(&mut self, effect: Effect, model: &Model) {
         match effect {
             Effect::Session(request) => self.clerk.ask(request),
-            Effect::StartRun { id, job, flags } => {
-                let options = Arc::clone(&self.desk.options);
-                self.start_run(id, false, Speed::Real, move || {
-                    Ok(job.start(&options, &flags)?)
-                });
+            Effect::StartRun {
+                id,
+                job,
+                flags,
+                round,
+            } => {
+                let start = self.start(&job, &flags, round.as_deref());
+                self.start_run(id, false, Speed::Real, move || Ok(start?));
             }
             Effect::PlayRecording {
                 id,
@@ -326,6 +333,28 @@ impl Hands for Staff {
 }
 
 impl Staff {
+    /// A run's start; of a round's first, with which the second begins.
+    fn start(
+        &mut self,
+        job: &Job,
+        flags: &[String],
+        round: Option<&[Repeat; 2]>,
+    ) -> Result<Start, UsageError> {
+        // Whoever is not waited for any more ends here.
+        let begun = self.second.take();
+        match (round, begun) {
+            (Some(round), _) => {
+                let [first, second] = turns::starts(&self.desk.options.launcher, round)?;
+                self.second = Some((round[1].clone(), second));
+                Ok(first)
+            }
+            (None, Some((run, start))) if run.flags == flags && run.target == job.name() => {
+                Ok(start)
+            }
+            (None, _) => job.start(&self.desk.options, flags),
+        }
+    }
+
     fn start_run(
         &mut self,
         id: RunId,

@@ -7,7 +7,7 @@ use crate::lesson::Verdict;
 use crate::session::turns::{self, Turn};
 use crate::session::{Checked, StepRef};
 use crate::tui::panels::messages;
-use crate::tui::{Area, Effects, Model, News, Phase, Reply, Reveal, both};
+use crate::tui::{Area, Effect, Effects, Model, News, Phase, Reply, Reveal, both};
 
 pub fn reply(model: &mut Model, reply: Reply) -> Effects {
     let known = model.state.messages.len();
@@ -39,7 +39,14 @@ fn take_turn(model: &mut Model, turn: Turn) -> Effects {
     match turn {
         Turn::Enough(words) => model.tell(words),
         Turn::Again { runs, round } => {
-            let [first, second] = runs.map(|run| runs::queue_with(model, run.at, run.flags, None));
+            let mut both_runs = Some(Box::new(runs.clone()));
+            let [mut first, second] =
+                runs.map(|run| runs::queue_with(model, run.at, run.flags, None));
+            for effect in first.iter_mut().flatten() {
+                if let Effect::StartRun { round, .. } = effect {
+                    *round = both_runs.take();
+                }
+            }
             let effects = both(first, second);
             model.tell(format!(
                 "Not decided yet: both once more, in turns (round {round})."

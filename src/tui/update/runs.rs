@@ -72,6 +72,7 @@ fn start_next(model: &mut Model) -> Effects {
             id: run.id,
             job: run.job.clone(),
             flags: run.flags.clone(),
+            round: None,
         },
     };
     if let Some(view) = &mut model.step

@@ -30,13 +30,11 @@ pub(in crate::run::launcher) fn submit(
     let folder = stream(&name)?.path().to_path_buf();
     let broken = || format!("cannot write in {}", folder.display());
     create_private(&folder).with_context(broken)?;
-    let words = |piece: &Vec<OsString>| {
-        piece
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
-    };
-    let all: Vec<Vec<String>> = pieces.iter().map(words).collect();
+    let all = pieces.iter().map(|piece| {
+        let words = piece.iter().map(|word| word.to_string_lossy());
+        words.collect::<Vec<_>>()
+    });
+    let all: Vec<_> = all.collect();
     replace(&folder.join(PIECES), &serde_json::to_vec(&all)?).with_context(broken)?;
     let script = folder.join("piece.sh");
     replace(&script, SCRIPT.as_bytes()).with_context(broken)?;
@@ -86,20 +84,15 @@ pub fn piece(name: &Path) -> Result<()> {
     let number = std::env::var("SLURM_ARRAY_TASK_ID").unwrap_or_default();
     let at: usize = number.parse().context("this is no task of a job array")?;
     let file = stream(name)?.path().join(PIECES);
-    let pieces: Vec<Vec<OsString>> = foreign::read_json(&file, MOST_BYTES)
-        .with_context(|| format!("cannot read {}", file.display()))
-        .map(|pieces: Vec<Vec<String>>| {
-            let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
-            pieces.into_iter().map(words).collect()
-        })?;
+    let pieces: Vec<Vec<String>> = foreign::read_json(&file, MOST_BYTES)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let mut pieces = pieces.into_iter();
+    let words = pieces.nth(at).context("the array has no such piece")?;
     Far {
         stream: name.join(&number),
         folder: None,
         attended: false,
-        words: pieces
-            .into_iter()
-            .nth(at)
-            .context("the array has no such piece")?,
+        words: words.into_iter().map(OsString::from).collect(),
     }
     .run()
 }

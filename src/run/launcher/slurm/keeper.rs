@@ -5,18 +5,15 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use anyhow::Result;
 
 use super::allocation::Allocation;
 use crate::run::Launcher;
+use crate::run::launcher::near::end_signals;
 
 const IDLE_MINUTES: u32 = 15;
 
@@ -57,11 +54,8 @@ impl Keeper {
 /// # Errors
 /// When signals cannot be left aside.
 pub fn keep(folder: &Path, idle_minutes: u32) -> Result<()> {
-    let ignored = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        // A hang-up, or the end of a login, ends the tutor first, and with it this.
-        flag::register(signal, Arc::clone(&ignored)).context("cannot listen for signals")?;
-    }
+    // Left aside: a hang-up, or the end of a login, ends the tutor first, and with it this.
+    end_signals()?;
     let (sender, end) = channel::<()>();
     thread::spawn(move || {
         // Nothing is ever written.
