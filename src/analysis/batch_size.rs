@@ -72,6 +72,9 @@ pub fn search<E>(
     }
 }
 
+/// What tries a size.
+type Try<'a, E> = &'a mut dyn FnMut(usize) -> Result<Trial, E>;
+
 struct Found {
     goal: Goal,
     bounds: Bounds,
@@ -79,11 +82,7 @@ struct Found {
 }
 
 impl Found {
-    fn try_size<E>(
-        &mut self,
-        size: usize,
-        try_it: &mut impl FnMut(usize) -> Result<Trial, E>,
-    ) -> Result<bool, E> {
+    fn try_size<E>(&mut self, size: usize, try_it: Try<'_, E>) -> Result<bool, E> {
         if let Some(known) = self.trials.iter().find(|trial| trial.batch_size == size) {
             return Ok(known.fits);
         }
@@ -94,7 +93,7 @@ impl Found {
         Ok(fits)
     }
 
-    fn search<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
+    fn search<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
         self.double(try_it)?;
         self.bisect(try_it)?;
         match self.goal {
@@ -103,7 +102,7 @@ impl Found {
         }
     }
 
-    fn double<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
+    fn double<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
         let mut size = self.bounds.from.max(1);
         while self.try_size(size, try_it)? && size < self.bounds.to {
             size = size.saturating_mul(2).min(self.bounds.to);
@@ -111,7 +110,7 @@ impl Found {
         Ok(())
     }
 
-    fn bisect<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
+    fn bisect<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
         while let (Some(low), Some(high)) = (self.largest(), self.smallest_too_large()) {
             let close_enough = match self.bounds.exact {
                 true => 1,
@@ -126,7 +125,7 @@ impl Found {
     }
 
     /// Throughput need not grow to the end: look once between the best and its neighbours.
-    fn refine<E>(&mut self, try_it: &mut impl FnMut(usize) -> Result<Trial, E>) -> Result<(), E> {
+    fn refine<E>(&mut self, try_it: Try<'_, E>) -> Result<(), E> {
         let fitting: Vec<&Trial> = self.fitting().collect();
         let rates = fitting.iter().enumerate();
         let rates = rates.filter_map(|(at, trial)| Some((at, trial.samples_per_s?)));

@@ -100,8 +100,7 @@ impl Calibration {
     /// When the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = Self::path(root, &self.facts.backend, &self.facts.device);
-        write_json(&path, self)?;
-        Ok(path)
+        write_json(&path, self)
     }
 
     /// The calibration of a device; none when it was never measured, or by a version that meant something else.

@@ -100,10 +100,8 @@ pub fn merged(observations: &[Observation]) -> Vec<Observation> {
             Some((known, times)) => {
                 times.push(observation.step_ms);
                 known.runs += observation.runs;
-                known.peak_bytes = match (known.peak_bytes, observation.peak_bytes) {
-                    (Some(a), Some(b)) => Some(a.max(b)),
-                    (a, b) => a.or(b),
-                };
+                let peaks = known.peak_bytes.into_iter().chain(observation.peak_bytes);
+                known.peak_bytes = peaks.reduce(f64::max);
             }
             None => merged.push((observation.clone(), vec![observation.step_ms])),
         }

@@ -140,9 +140,9 @@ fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confiden
         Ok(interval) => interval,
         Err(error) => return (Verdict::NotCompared, None, None, error.to_string()),
     };
-    let (bound, at_least, at_most) = match allowed {
-        Allowed::AtMost(bound) => (bound, None, Some(bound)),
-        Allowed::AtLeast(bound) => (bound, Some(bound), None),
+    let (bound, at_least, at_most, side) = match allowed {
+        Allowed::AtMost(bound) => (bound, None, Some(bound), "at most"),
+        Allowed::AtLeast(bound) => (bound, Some(bound), None, "at least"),
     };
     let (verdict, more) = match interval.judge(at_least, at_most) {
         Bound::Passed => (Verdict::Passed, String::new()),
@@ -153,10 +153,6 @@ fn with_spread(today: &[Series], baseline: &[Series], allowed: Allowed, confiden
                 format!("; about {steps} further steps on each side should settle it")
             }),
         ),
-    };
-    let side = match allowed {
-        Allowed::AtMost(_) => "at most",
-        Allowed::AtLeast(_) => "at least",
     };
     let [value, low, high, bound] =
         [interval.value, interval.low, interval.high, bound].map(percent);
@@ -193,13 +189,8 @@ fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> Judged {
 /// The largest, where every run reports one; not finite if one of them is not.
 fn worst(runs: &[RunFigures], value: impl Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
     let values = runs.iter().map(value).collect::<Option<Vec<f64>>>()?;
-    values.into_iter().reduce(|a, b| {
-        if a.is_nan() || b.is_nan() {
-            f64::NAN
-        } else {
-            a.max(b)
-        }
-    })
+    let nan = values.iter().copied().find(|value| value.is_nan());
+    nan.or(values.into_iter().reduce(f64::max))
 }
 
 fn percent(ratio: f64) -> String {

@@ -138,13 +138,6 @@ impl Axis {
             Axis::BatchSize => size.batch_size,
         }
     }
-
-    fn other(self) -> Self {
-        match self {
-            Axis::SequenceLength => Axis::BatchSize,
-            Axis::BatchSize => Axis::SequenceLength,
-        }
-    }
 }
 
 /// An exponent: something grows as the axis to this power.
@@ -228,7 +221,8 @@ fn neighbours(points: &[(Size, f64)], axis: Axis) -> Vec<Local> {
         let next = points
             .iter()
             .filter(|(size, _)| {
-                axis.other().of(*size) == axis.other().of(*from) && axis.of(*size) > axis.of(*from)
+                let alike = |other: &Axis| *other == axis || other.of(*size) == other.of(*from);
+                Axis::ALL.iter().all(alike) && axis.of(*size) > axis.of(*from)
             })
             .min_by_key(|(size, _)| axis.of(*size));
         if let Some((to, next)) = next {

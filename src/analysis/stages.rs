@@ -95,17 +95,12 @@ impl Findings {
         })
     }
 
-    fn path(root: &Path, backend: &str, device: &str) -> PathBuf {
-        device_file(root, "stages", backend, device)
-    }
-
     /// Keeps the findings of this device below the state folder `root`, and says where.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
-        let path = Self::path(root, &self.backend, &self.device);
-        write_json(&path, self)?;
-        Ok(path)
+        let path = device_file(root, "stages", &self.backend, &self.device);
+        write_json(&path, self)
     }
 }

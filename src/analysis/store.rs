@@ -9,18 +9,19 @@ use serde::de::DeserializeOwned;
 use crate::base::file::{create_private, if_there, replace};
 use crate::base::foreign;
 
-/// Writes a JSON file, whole or not at all, and creates its folder.
+/// Writes a JSON file, whole or not at all, and creates its folder; returns where it is.
 ///
 /// # Errors
 /// What the file system says, with the path.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
     let write = || -> std::io::Result<()> {
         path.parent().map_or(Ok(()), create_private)?;
         let mut text = serde_json::to_vec_pretty(value)?;
         text.push(b'\n');
         replace(path, &text)
     };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    write().with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.to_owned())
 }
 
 /// Reads a JSON file; none when there is none.

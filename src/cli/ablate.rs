@@ -77,7 +77,7 @@ impl Analysis for AblateArgs {
             .collect::<Result<Vec<_>, _>>()?;
         let mut lab = Lab::open_for(&self.flags, &self.sweep)?;
         let runs = lab.take_turns(&variants, self.measure.rounds);
-        let runs = runs.map_err(say_which)?;
+        let runs = runs.inspect_err(say_which)?;
         let medians = |series: Vec<Series>| series.iter().map(Series::median).collect();
         let times = runs.iter().map(|runs| medians(total_series(runs)));
         let times: Vec<Vec<f64>> = times.collect();
@@ -88,14 +88,13 @@ impl Analysis for AblateArgs {
 }
 
 /// A combination this device cannot run would leave a hole in the experiment.
-fn say_which(failure: RunFailure) -> RunFailure {
-    if let RunFailure::Failed(failed) = &failure {
+fn say_which(failure: &RunFailure) {
+    if let RunFailure::Failed(failed) = failure {
         eprintln!(
             "the combination `{}` did not run; leave out the switch it needs with --switches",
             failed.variant
         );
     }
-    failure
 }
 
 fn page(found: &Ablation) -> Page {

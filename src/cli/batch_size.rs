@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, positive};
+use super::analysis::{Analysis, Answer, Flags, Lab, Page, TIMED, number_that, positive};
 use crate::analysis::batch_size::{AS_GOOD, Bounds, Goal, Search, Trial, search};
 use crate::analysis::comparison::{peak_bytes, step_ms};
 use crate::analysis::{MeasuredRun, RunFailure, Variant};
@@ -44,11 +44,8 @@ pub struct BatchSizeArgs {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text
-        .parse()
-        .ok()
-        .filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "it is a share between 0 and 1, such as 0.8".into())
+    let it_is = "it is a share between 0 and 1, such as 0.8";
+    number_that(text, |share| share > 0.0 && share <= 1.0, it_is)
 }
 
 /// What `--json` prints.

@@ -209,19 +209,13 @@ fn state_folder() -> Finding {
 }
 
 fn terminal() -> Terminal {
-    let size = window_size();
+    let size = console::Term::stdout().size_checked();
     Terminal {
         is_terminal: io::stdout().is_terminal(),
-        columns: size.map(|(columns, _)| columns),
-        rows: size.map(|(_, rows)| rows),
+        columns: size.map(|(_, columns)| columns),
+        rows: size.map(|(rows, _)| rows),
         term: locale::variable("TERM"),
         no_color: locale::no_color(locale::variable),
         utf8: locale::is_utf8(locale::variable),
     }
-}
-
-/// Columns and rows of the terminal behind the output.
-fn window_size() -> Option<(u16, u16)> {
-    let (rows, columns) = console::Term::stdout().size_checked()?;
-    Some((columns, rows))
 }

@@ -14,7 +14,6 @@ use super::analysis::Page;
 use crate::base::foreign::plain;
 use crate::base::table::Columns;
 use crate::device::finding::Finding;
-use crate::run::launcher::Kind;
 use crate::run::{Launcher, Line, NotStarted, read_line};
 use crate::train::event::Body;
 
@@ -33,14 +32,10 @@ pub(super) struct Launched {
 impl Launched {
     /// Asks the machine that computes, where it is another one.
     pub(super) fn examine(launcher: &Launcher) -> Self {
-        let asked = match launcher.kind {
-            Kind::Local => None,
-            _ => Some(ask(launcher)),
-        };
-        let (compute, trouble) = match asked {
-            None => (None, None),
-            Some(Ok(document)) => (Some(document), None),
-            Some(Err(error)) => (None, Some(format!("{error:#}"))),
+        let asked = (!launcher.is_local()).then(|| ask(launcher));
+        let (compute, trouble) = match asked.transpose() {
+            Ok(document) => (document, None),
+            Err(error) => (None, Some(format!("{error:#}"))),
         };
         Launched {
             launcher: launcher.kind.words(),

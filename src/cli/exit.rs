@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
-use std::process::ExitCode;
 
 use super::analysis::Told;
 use crate::analysis::RunFailure;
@@ -58,17 +57,6 @@ impl Exit {
     }
 }
 
-/// What somebody is told who started a run that failed.
-impl From<Option<FailureCode>> for Exit {
-    fn from(code: Option<FailureCode>) -> Exit {
-        match code {
-            Some(FailureCode::Usage) => Exit::Usage,
-            Some(FailureCode::Environment) => Exit::Environment,
-            _ => Exit::Failed,
-        }
-    }
-}
-
 /// What a child says by its status: it is this program, or ends as it does.
 impl From<RunExit> for Exit {
     fn from(exit: RunExit) -> Exit {
@@ -78,12 +66,6 @@ impl From<RunExit> for Exit {
             RunExit::Status(3) => Exit::Environment,
             _ => Exit::Failed,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.code())
     }
 }
 
@@ -135,7 +117,12 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
         _ if is_usage => Exit::Usage,
         _ if is_missing => Exit::Environment,
         (Some(RunFailure::Interrupted { signal }), _) => Exit::Signal(*signal),
-        (Some(RunFailure::Failed(failed)), _) => failed.code().into(),
+        // What somebody is told who started a run that failed.
+        (Some(RunFailure::Failed(failed)), _) => match failed.code() {
+            Some(FailureCode::Usage) => Exit::Usage,
+            Some(FailureCode::Environment) => Exit::Environment,
+            _ => Exit::Failed,
+        },
         // Whoever closed the output has seen enough.
         (_, Some(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Ok,
         _ => cause.downcast_ref::<Told>()?.0,

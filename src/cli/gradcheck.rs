@@ -12,7 +12,7 @@ use crate::base::clock::since_1970;
 use crate::device::{self, Backend, CacheSettings, Tuning};
 use crate::model::{Backward, Initialisation, LibraryKernels};
 use crate::run::spec::TrainingArgs;
-use crate::run::{Control, Launcher, Line, RunExit, RunSpec, Told, UsageError, supervise};
+use crate::run::{Control, Launcher, Line, RunSpec, Told, UsageError, supervise};
 use crate::targets::gradient_check::{self, Comparison};
 use crate::targets::{ALL, Kind, Target, v1, v4};
 use crate::train::event::{Body, RankCheck};
@@ -31,13 +31,7 @@ pub struct GradcheckArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct VerifyArgs {
-    #[command(flatten)]
-    common: CheckArgs,
-}
-
-#[derive(Debug, Args)]
-struct CheckArgs {
+pub struct CheckArgs {
     /// Targets to check side by side; all where none is named
     targets: Vec<Target>,
     #[command(flatten)]
@@ -137,10 +131,9 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     })?;
     let Some(check) = found else {
         eprintln!("{}", ended.stderr.trim_end());
-        return Ok(match ended.exit {
-            RunExit::Status(2) => Exit::Usage,
-            RunExit::Status(3) => Exit::Environment,
-            _ => Exit::Failed,
+        return Ok(match Exit::from(ended.exit) {
+            Exit::Ok => Exit::Failed,
+            exit => exit,
         });
     };
     say(args.common.json, &check, |out| {
@@ -158,16 +151,14 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     Ok(Exit::of(check.passed))
 }
 
-pub fn verify(args: &VerifyArgs) -> Result<Exit> {
-    if args.common.training.num_steps > 1000 {
+pub fn verify(args: &CheckArgs) -> Result<Exit> {
+    if args.training.num_steps > 1000 {
         bail!(UsageError(
             "--num-steps above 1000 says nothing more about equality".into()
         ));
     }
     let versions = Target::versions().collect();
-    let (entrants, checked) = args
-        .common
-        .entrants(versions, gradient_check::training_tolerance)?;
+    let (entrants, checked) = args.entrants(versions, gradient_check::training_tolerance)?;
     let runs = gradient_check::train_side_by_side(&entrants)?;
     let baseline = runs[0].losses.clone();
     let judged = runs.into_iter().map(|run| {
@@ -181,13 +172,12 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
     });
     let targets: Vec<Training> = judged.collect();
     let report = VerifyReport {
-        steps: args.common.training.num_steps,
+        steps: args.training.num_steps,
         passed: targets.iter().all(|training| training.passed),
         checked,
         targets,
     };
-    let json = args.common.json;
-    say(json, &report, |out| print_trainings(out, &report))?;
+    say(args.json, &report, |out| print_trainings(out, &report))?;
     Ok(Exit::of(report.passed))
 }
 

@@ -97,7 +97,7 @@ struct Checked {
 
 pub fn run(args: &KernelsArgs) -> Result<Exit> {
     let kernels = chosen(&args.names)?;
-    if args.compiled.is_given() {
+    if args.compiled.arch.is_some() {
         let mut operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
         if args.names.is_empty() {
             operations.push(facts::V4);

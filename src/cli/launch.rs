@@ -10,14 +10,8 @@ use super::Exit;
 use crate::run::Launcher;
 use crate::run::launcher::{array, far, keeper, near};
 
-#[derive(Debug, Args)]
-pub struct LaunchArgs {
-    #[command(subcommand)]
-    end: End,
-}
-
 #[derive(Debug, Subcommand)]
-enum End {
+pub enum End {
     /// Goes to where the run is made, and hands its stream on
     Near(NearArgs),
     /// Starts the run there, and keeps its stream
@@ -37,7 +31,7 @@ enum End {
 }
 
 #[derive(Debug, Args)]
-struct NearArgs {
+pub struct NearArgs {
     #[arg(long)]
     launcher: String,
     /// Where the session keeps its allocation
@@ -48,7 +42,7 @@ struct NearArgs {
 }
 
 #[derive(Debug, Args)]
-struct WaitArgs {
+pub struct WaitArgs {
     #[arg(long)]
     launcher: String,
     #[arg(long)]
@@ -57,14 +51,14 @@ struct WaitArgs {
 }
 
 #[derive(Debug, Args)]
-struct KeepArgs {
+pub struct KeepArgs {
     folder: PathBuf,
     #[arg(long)]
     idle_minutes: u32,
 }
 
-pub fn run(args: &LaunchArgs) -> Result<Exit> {
-    match &args.end {
+pub fn run(end: &End) -> Result<Exit> {
+    match end {
         End::Near(args) => {
             let launcher = Launcher::choose(Some(&args.launcher), None)?;
             let status = near::carry(&launcher, args.allocation.clone(), &args.words)?;

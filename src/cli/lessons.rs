@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::analysis::Page;
+use super::analysis::{Page, plural};
 use super::lessons_verify::{self, VerifyArgs};
 use super::say::{print_json, say, say_text};
 use crate::base::foreign::{Terminal, plain};
@@ -108,8 +108,7 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
     for problem in &problems.0 {
         writeln!(out, "{}", problem.render(style))?;
     }
-    let count = problems.0.len();
-    writeln!(out, "{count} problem{}", if count == 1 { "" } else { "s" })?;
+    writeln!(out, "{}", plural(problems.0.len(), "problem"))?;
     Ok(())
 }
 

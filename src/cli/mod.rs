@@ -95,7 +95,8 @@ commands! {
     /// Train a target and write its kernels as a Chrome/Perfetto trace
     Trace(Box<run::TraceArgs>) = run::trace,
     /// Measure what V4 gains and what it is made of: shapes, launches, products, replays
-    Benchmark(Box<benchmark::BenchmarkArgs>) = benchmark::run,
+    #[command(subcommand)]
+    Benchmark(Box<benchmark::What>) = benchmark::run,
     /// Compare targets, other programs or kept runs: phases, launches, memory, ratios with their confidence
     Compare(Box<Asked<compare::CompareArgs>>) = Asked::run,
     /// Switch a version's optimizations on and off in every combination
@@ -119,7 +120,7 @@ commands! {
     /// Compare every target's loss and gradients with a reference in f64
     Gradcheck(Box<gradcheck::GradcheckArgs>) = gradcheck::gradcheck,
     /// Train every target side by side and compare the losses
-    Verify(Box<gradcheck::VerifyArgs>) = gradcheck::verify,
+    Verify(Box<gradcheck::CheckArgs>) = gradcheck::verify,
     /// Say what differs between two targets, in words and source
     Diff(diff::DiffArgs) = diff::run,
     /// Write GPU kernels of your own, checked with or without a GPU
@@ -133,20 +134,21 @@ commands! {
     /// List, show, write and check the lessons of the course
     Lessons(lessons::LessonsArgs) = lessons::run,
     /// Show, check, pack and unpack what is kept of a learner
-    Session(session::SessionArgs) = session::run,
+    Session(session::InSession<session::SessionCommand>) = session::run,
     /// Look after a class: who stands where, who is stuck, and what to do about it
     Instructor(Box<instructor::InstructorArgs>) = instructor::run,
     /// Write a session as a report, check a hand-in, or put a class on one page
     Report(Box<report::ReportArgs>) = report::run,
     /// List, show, compare and prune the runs that were made here
-    Runs(runs::RunsArgs) = runs::RunsArgs::run,
+    Runs(session::InSession<runs::RunsCommand>) = session::InSession::run,
     /// List, show and play runs that were recorded on other machines
     Recordings(recordings::RecordingsArgs) = recordings::run,
     /// Run a profiler on a target, or read what one wrote
-    Profile(Box<profile::ProfileArgs>) = profile::run,
+    #[command(subcommand)]
+    Profile(Box<profile::ProfileCommand>) = profile::run,
     /// The processes of a launcher
-    #[command(hide = true)]
-    Launch(launch::LaunchArgs) = launch::run,
+    #[command(subcommand, hide = true)]
+    Launch(launch::End) = launch::run,
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs) = completions::run::<Cli>,
     /// Print the JSON Schema of a machine-readable output
@@ -199,26 +201,25 @@ fn takes_negative_numbers(command: clap::Command) -> clap::Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     let matches = takes_negative_numbers(Cli::command()).try_get_matches();
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let exit = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => {
+            let result = match cli.command {
+                Some(command) => command.run(),
+                None => course::run(cli.course),
+            };
+            result.unwrap_or_else(|error| exit::report(&exit::explain(error)))
+        }
         Err(error) => {
             // Help and version are no errors; a closed pipe while printing them is none either.
             match error.kind() {
                 ErrorKind::ValueValidation => eprint!("{}", spec::plainly(&error.to_string())),
                 _ => drop(error.print()),
             }
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Ok
+            match error.use_stderr() {
+                true => Exit::Usage,
+                false => Exit::Ok,
             }
-            .into();
         }
     };
-    let result = match cli.command {
-        Some(command) => command.run(),
-        None => course::run(cli.course),
-    };
-    let exit = result.unwrap_or_else(|error| exit::report(&exit::explain(error)));
-    exit.into()
+    ExitCode::from(exit.code())
 }

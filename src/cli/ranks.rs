@@ -203,13 +203,11 @@ impl Drop for Meeting {
 }
 
 /// A rank's process. Dropping it ends it.
-struct Process {
-    child: Child,
-}
+struct Process(Child);
 
 impl Process {
     fn end(&mut self) -> Result<RunExit> {
-        let status = self.child.wait().context("waiting for a rank failed")?;
+        let status = self.0.wait().context("waiting for a rank failed")?;
         Ok(status.into())
     }
 }
@@ -217,8 +215,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // A rank that is asked politely ends after its step, which never ends where the others are gone.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
@@ -339,7 +337,7 @@ fn start(rank: usize, device: usize, meeting: &Path, tell: &Sender<Heard>) -> Re
             drop(tell.send(Heard::End(rank, None)));
         });
     }
-    Ok(Process { child })
+    Ok(Process(child))
 }
 
 /// What a rank or its libraries say beside events.
@@ -405,27 +403,17 @@ impl Merge {
         let (n, ranks) = (step.n, self.devices.len());
         let all = self.steps.entry(n).or_insert_with(|| vec![None; ranks]);
         all[rank] = Some(step);
-        if all.iter().all(Option::is_some) {
-            let all: Vec<Step> = self
-                .steps
-                .remove(&n)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .collect();
-            if let Some(step) = merged(&all) {
-                reporter.step(step);
-            }
+        if let Some(step) = merged(all) {
+            self.steps.remove(&n);
+            reporter.step(step);
         }
     }
 
     /// Ends the stream where `rank` did not come to its end.
     fn fail(&self, rank: usize, exit: RunExit, reporter: &Reporter) -> Exit {
-        let device = self.devices[rank].as_deref();
-        let who = match device {
-            Some(device) => format!("rank {rank} (device {rank}, {device})"),
-            None => format!("rank {rank} (device {rank})"),
-        };
+        let device = self.devices[rank].as_ref();
+        let device = device.map_or(String::new(), |device| format!(", {device}"));
+        let who = format!("rank {rank} (device {rank}{device})");
         let mut failure = self.failures[rank].clone().unwrap_or(Failure {
             code: FailureCode::Device,
             message: "it did not say why".into(),
@@ -449,11 +437,13 @@ impl Merge {
     }
 }
 
-/// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done.
-fn merged(all: &[Step]) -> Option<Step> {
-    let first = all.first()?;
+/// A step of all ranks: the mean of their losses, since their shares are equal, and the time until the last was done. None
+/// where one is missing.
+fn merged(all: &[Option<Step>]) -> Option<Step> {
+    let all: Vec<&Step> = all.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let first = *all.first()?;
     let total_ms = all.iter().map(|step| step.total_ms).fold(0.0, f64::max);
-    let most = |figure: fn(&Step) -> Option<u64>| all.iter().filter_map(figure).max();
+    let most = |figure: fn(&Step) -> Option<u64>| all.iter().filter_map(|step| figure(step)).max();
     Some(Step {
         loss: all.iter().map(|step| step.loss).sum::<f64>() / all.len() as f64,
         samples_per_s: first.samples_per_s * first.total_ms / total_ms,

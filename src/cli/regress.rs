@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, junit};
+use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, TIMED, junit, number_that};
 use crate::analysis::comparison::{paths, total_series};
 use crate::analysis::regression::{
     Baseline, Figure, Outcome, RunFigures, Verdict, check, check_speedup,
@@ -56,16 +56,13 @@ pub struct RegressArgs {
 
 /// A share: 0.05 for 5 %.
 fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.parse().ok();
-    let percent = percent.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
-    let share = percent.map(|percent| percent / 100.0);
-    share.ok_or_else(|| "it is a number of per cent, such as 5".into())
+    let it_is = "it is a number of per cent, such as 5";
+    Ok(number_that(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    let factor = text.parse().ok();
-    let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
-    factor.ok_or_else(|| "it is a factor above 0, such as 1.3".into())
+    let it_is = "it is a factor above 0, such as 1.3";
+    number_that(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 
 /// What `--json` prints.

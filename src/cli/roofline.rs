@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Page, kept_run};
@@ -159,12 +160,8 @@ fn points(roofline: &Roofline) -> TextTable {
             row.bound.map(|bound| bound.to_string())
         });
     let shown = || lettered.iter().filter(|(letter, _)| *letter != ' ');
-    let mut advice: Vec<&String> = Vec::new();
-    for help in shown().filter_map(|(_, point)| point.what_would_help.as_ref()) {
-        if advice.contains(&help) {
-            continue;
-        }
-        advice.push(help);
+    let advice = shown().filter_map(|(_, point)| point.what_would_help.as_ref());
+    for help in advice.unique() {
         let who = shown().filter(|(_, point)| point.what_would_help.as_ref() == Some(help));
         let who = itertools::join(who.map(|(_, point)| &point.name), ", ");
         table = table.note(format!("{who}: {help}"));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::Exit;
@@ -14,7 +14,7 @@ use super::analysis::{Page, kept_run, plural};
 use super::compare::of_runs;
 use super::output::Lines;
 use super::say::{say, say_page, say_text};
-use super::session::SessionPlace;
+use super::session::InSession;
 use crate::base::table::Columns;
 use crate::base::units::number;
 use crate::recording::label;
@@ -27,7 +27,7 @@ use crate::train::event::Body;
 /// Runs listed where nobody says how many.
 const USUAL: usize = 20;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Subcommand)]
 #[command(after_help = r"Examples:
   tinyllama-tutor runs list --all
       every run, newest first
@@ -35,18 +35,7 @@ const USUAL: usize = 20;
       two of them side by side
   tinyllama-tutor runs prune --older-than 30 --keep 100
       takes away what is older than 30 days, but not the 100 newest")]
-pub struct RunsArgs {
-    #[command(flatten)]
-    place: SessionPlace,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    command: RunsCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum RunsCommand {
+pub enum RunsCommand {
     /// List runs, newest first
     List {
         /// All of them instead of the newest
@@ -81,7 +70,7 @@ enum RunsCommand {
     },
 }
 
-impl RunsArgs {
+impl InSession<RunsCommand> {
     pub fn run(&self) -> Result<Exit> {
         let place = self.place.find()?;
         match &self.command {

@@ -162,11 +162,9 @@ fn grid(scale: &TargetScale) -> TextTable {
     Columns::of(title, &scale.cells)
         .right("sequence", |cell| cell.size().sequence_length.to_string())
         .right("batch", |cell| cell.size().batch_size.to_string())
-        .right("step ms", |cell| {
-            number(cell.measured().map(|cell| cell.step_ms), 3)
-        })
+        .right("step ms", |cell| number(Some(cell.measured()?.step_ms), 3))
         .right("tokens/s", |cell| {
-            number(cell.measured().map(|cell| cell.tokens_per_s), 0)
+            number(Some(cell.measured()?.tokens_per_s), 0)
         })
         .right("memory", |cell| {
             cell.measured()?.peak_bytes.map(human_bytes)

@@ -15,15 +15,16 @@ use crate::run::UsageError;
 use crate::session::state::{State, Status};
 use crate::session::{Damage, Place, Session, SessionError, archive, lock, scan, store};
 
+/// The command line of a command that does something in a session.
 #[derive(Debug, Args)]
-pub struct SessionArgs {
+pub struct InSession<C: Subcommand> {
     #[command(flatten)]
-    place: SessionPlace,
+    pub place: SessionPlace,
     /// Print JSON
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
     #[command(subcommand)]
-    command: SessionCommand,
+    pub command: C,
 }
 
 /// Which session is meant.
@@ -44,7 +45,7 @@ impl SessionPlace {
 }
 
 #[derive(Debug, Subcommand)]
-enum SessionCommand {
+pub enum SessionCommand {
     /// Show what was done so far
     Show,
     /// Print where the session is kept
@@ -65,7 +66,7 @@ enum SessionCommand {
     },
 }
 
-pub fn run(args: &SessionArgs) -> Result<Exit> {
+pub fn run(args: &InSession<SessionCommand>) -> Result<Exit> {
     let place = args.place.find()?;
     match &args.command {
         SessionCommand::Show => show(&place, args.json),

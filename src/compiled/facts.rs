@@ -116,13 +116,6 @@ impl Candidate {
     }
 }
 
-/// What V4 computes in, and what these are called.
-const V4_TYPES: [(Precision, &str); 3] = [
-    (Precision::F32, "f32"),
-    (Precision::Tf32, "tf32"),
-    (Precision::Bf16, "bf16"),
-];
-
 /// What V4's kernels are listed under.
 pub const V4: &str = "v4";
 
@@ -148,7 +141,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
         if !all && *preset != TYPICAL {
             continue;
         }
-        for (precision, dtype) in V4_TYPES {
+        for precision in Precision::ALL {
             // The one GPU with matrix cores that round f32.
             if precision == Precision::Tf32 && target.to_string() != "gfx942" {
                 continue;
@@ -156,7 +149,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
             let launches = v4::launches(target, &preset.config(), precision);
             candidates.extend(launches.into_iter().map(|launch| Candidate {
                 operation: V4,
-                dtype,
+                dtype: precision.name(),
                 case: preset.to_string(),
                 launch,
             }));
@@ -225,8 +218,7 @@ pub fn fingerprint(launch: &Launch) -> String {
 
 /// SHA-256 of a source with its variables numbered anew, in hexadecimal: the generator's own numbers vary from run to run.
 fn digest(source: &str) -> String {
-    let digest = Sha256::digest(renumbered(source).as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(renumbered(source)))
 }
 
 /// `source` with every `v` and number counted from 0 in the order of appearance.

@@ -81,19 +81,13 @@ impl Class {
     /// When the folder may not be read any more.
     pub fn learners(&mut self) -> Result<Vec<Learner<'_>>, ClassError> {
         let names = names(&self.folder)?;
-        let mut failed: HashMap<String, String> = HashMap::new();
-        for name in &names {
-            if let Err(why) = self.refresh(name) {
-                failed.insert(name.clone(), why);
-                self.known.remove(name);
-            }
-        }
-        let learners = names.into_iter().filter_map(|name| {
+        let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
+        let refreshed: Vec<(Result<(), String>, String)> = refreshed.collect();
+        let learners = refreshed.into_iter().filter_map(|(refreshed, name)| {
             let place = self.place_of(&name);
-            let state = match (self.known.get(&name), failed.get(&name)) {
-                (Some(known), _) => Ok((&known.state, known.damage.as_slice())),
-                (None, Some(why)) => Err(why.clone()),
-                (None, None) => return None,
+            let state = match (refreshed, self.known.get(&name)) {
+                (Err(why), _) => Err(why),
+                (Ok(()), known) => known.map(|known| Ok((&known.state, &*known.damage)))?,
             };
             Some(Learner { place, state })
         });

@@ -144,9 +144,8 @@ impl Dashboard {
 
     /// Begins an entry about the selected learner; nothing where there is none, or no position.
     pub fn begin(&mut self, make: impl FnOnce(&LearnerView) -> Option<Entry>) {
+        self.cancel();
         self.entry = self.selected().and_then(make);
-        self.offer.clear();
-        self.text.clear();
     }
 
     pub fn cancel(&mut self) {
@@ -168,7 +167,7 @@ impl Dashboard {
             Ok(Some(Deed::To { learner, action }))
         };
         match entry {
-            Entry::Message { .. } if text.is_empty() => Ok(None),
+            Entry::Message { .. } | Entry::Unlock { .. } if text.is_empty() => Ok(None),
             Entry::Message { to } => {
                 let action = Action::Message { text: text.into() };
                 Ok(Some(match to {
@@ -176,7 +175,6 @@ impl Dashboard {
                     None => Deed::ToAll { action },
                 }))
             }
-            Entry::Unlock { .. } if text.is_empty() => Ok(None),
             Entry::Unlock { learner } => {
                 let lesson = lesson(text, course)?.id.clone();
                 let action = Action::Unlock { lesson };

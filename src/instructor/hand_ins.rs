@@ -27,24 +27,18 @@ pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<Collected>, Class
     };
     fs::create_dir_all(output).map_err(unusable)?;
     let learners = class.learners()?;
-    let collected = learners.iter().map(|learner| {
-        let name = learner.place.learner.clone();
-        let file = match &learner.state {
+    let collected = learners.iter().map(|learner| Collected {
+        learner: learner.place.learner.clone(),
+        file: match &learner.state {
             Err(why) => Err(why.clone()),
-            Ok(_) => export(&learner.place, output),
-        };
-        Collected {
-            learner: name,
-            file,
-        }
+            Ok(_) => export(&learner.place, output).map_err(|error| error.to_string()),
+        },
     });
     Ok(collected.collect())
 }
 
-fn export(place: &crate::session::Place, output: &Path) -> Result<PathBuf, String> {
-    let hash = scan(&place.events())
-        .map_err(|error| error.to_string())?
-        .last_hash;
+fn export(place: &crate::session::Place, output: &Path) -> anyhow::Result<PathBuf> {
+    let hash = scan(&place.events())?.last_hash;
     let short: String = hash.chars().take(8).collect();
     let file = output.join(format!("{}-{short}.tar.gz", place.learner));
     if file.exists() {
@@ -52,9 +46,8 @@ fn export(place: &crate::session::Place, output: &Path) -> Result<PathBuf, Strin
     }
     // Under another name until it is whole: a cut export must not be taken for a hand-in.
     let unfinished = output.join(format!(".{}-{short}.unfinished", place.learner));
-    let exported = if_there(fs::remove_file(&unfinished))
-        .map_err(|error| error.to_string())
-        .and_then(|_| archive::export(place, &unfinished).map_err(|error| error.to_string()))
-        .and_then(|()| fs::rename(&unfinished, &file).map_err(|error| error.to_string()));
-    exported.map(|()| file)
+    if_there(fs::remove_file(&unfinished))?;
+    archive::export(place, &unfinished)?;
+    fs::rename(&unfinished, &file)?;
+    Ok(file)
 }

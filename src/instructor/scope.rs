@@ -116,9 +116,9 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
 
 fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<StepRef>) -> bool {
     match &step.kind {
-        StepKind::Run { .. } | StepKind::Investigate(_) => runs
-            .iter()
-            .any(|run| run.lesson == lesson.id && run.step == step.id),
+        StepKind::Run { .. } | StepKind::Investigate(_) => {
+            runs.contains(&StepRef::new(&lesson.id, &step.id))
+        }
         StepKind::Predict { measure } => measure.runs().any(|run| runs.contains(run)),
         StepKind::Compare { runs: compared, .. } => compared.iter().any(|run| runs.contains(run)),
         _ => false,

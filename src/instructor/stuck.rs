@@ -53,14 +53,11 @@ pub fn signs(step: &Step, progress: &StepProgress, idle: Option<f64>) -> Vec<Sig
             .count() as u32;
         let minutes = progress.seconds / 60.0;
         let expected = step.estimated_minutes();
+        let hints = step.hints.len();
         let found = [
             (missed >= MANY).then_some(Sign::ChecksMissed { times: missed }),
             (wrong >= MANY).then_some(Sign::WrongAnswers { times: wrong }),
-            (!step.hints.is_empty() && progress.hints.len() == step.hints.len()).then_some(
-                Sign::AllHintsUsed {
-                    hints: step.hints.len(),
-                },
-            ),
+            (hints > 0 && progress.hints.len() == hints).then_some(Sign::AllHintsUsed { hints }),
             (minutes > SLOW * expected).then_some(Sign::Slow { minutes, expected }),
         ];
         signs.extend(found.into_iter().flatten());

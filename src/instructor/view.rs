@@ -1,5 +1,6 @@
 //! What an instructor sees of one learner: plain data, for lists, JSON and the dashboard.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Serialize;
@@ -115,12 +116,7 @@ pub fn views(class: &mut Class, course: &Course) -> Result<Vec<LearnerView>, Cla
         .iter()
         .map(|learner| view(learner, course, now))
         .collect();
-    views.sort_by(|a, b| {
-        b.signs
-            .len()
-            .cmp(&a.signs.len())
-            .then_with(|| a.name.cmp(&b.name))
-    });
+    views.sort_by_cached_key(|view| (Reverse(view.signs.len()), view.name.clone()));
     Ok(views)
 }
 

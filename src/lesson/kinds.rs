@@ -5,18 +5,13 @@ use serde_json::Value;
 use super::document::Kind;
 use crate::lesson::{StepDocument, StepKind};
 
-/// The keys a kind of step needs and those it may have besides the ones every step has.
-pub(super) struct Keys {
-    pub required: &'static [&'static str],
-    pub optional: &'static [&'static str],
-}
-
 /// Keys of every step.
 pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
 
 impl Kind {
-    pub(super) fn keys(self) -> Keys {
-        let (required, optional): (&[&str], &[&str]) = match self {
+    /// The keys a kind of step needs and those it may have besides the ones every step has.
+    pub(super) fn keys(self) -> (&'static [&'static str], &'static [&'static str]) {
+        match self {
             Kind::Read => (&[], &[]),
             Kind::Predict => (&["measure", "golden"], &[]),
             Kind::Run => (
@@ -43,8 +38,7 @@ impl Kind {
             Kind::Quiz => (&[], &["choices", "number", "of"]),
             Kind::Kernel => (&["exercise"], &[]),
             Kind::Reflect => (&["golden"], &[]),
-        };
-        Keys { required, optional }
+        }
     }
 }
 

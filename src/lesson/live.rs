@@ -153,26 +153,20 @@ fn of_table(id: &str) -> Result<Known, String> {
     })
 }
 
-/// A piece of text, or what stands between double braces.
-enum Piece<'a> {
-    Text(&'a str),
-    Value(&'a str),
-}
-
 /// `text` with every value filled in, for a step of `lesson`, and below it where the known ones come from. Figures of
 /// recordings say so; within a table only with a mark, which is explained below.
 pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) -> String {
     let mut filled = Filled::default();
-    for piece in pieces(text) {
-        match piece {
-            Piece::Text(text) => filled.text.push_str(text),
-            Piece::Value(expression) => match Value::parse(expression, lesson) {
-                Ok(Value::Known(known)) => filled.known(known),
-                Ok(value) => filled.measured(measured(&value, runs, outputs)),
-                Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
-            },
+    let (found, rest) = pieces(text);
+    for (before, expression) in found {
+        filled.text.push_str(before);
+        match Value::parse(expression, lesson) {
+            Ok(Value::Known(known)) => filled.known(known),
+            Ok(value) => filled.measured(measured(&value, runs, outputs)),
+            Err(_) => drop(write!(filled.text, "{{{{ {expression} }}}}")),
         }
     }
+    filled.text.push_str(rest);
     filled.end()
 }
 
@@ -182,18 +176,16 @@ pub fn fill(text: &str, lesson: &str, runs: &dyn Runs, outputs: &dyn Outputs) ->
 /// Which one is not, or what is wrong with it.
 pub fn settle(text: &str) -> Result<String, String> {
     let mut filled = Filled::default();
-    for piece in pieces(text) {
-        match piece {
-            Piece::Text(text) => filled.text.push_str(text),
-            Piece::Value(expression) => match Value::parse(expression, "")? {
-                Value::Known(known) => filled.known(known),
-                _ => {
-                    let why = "is a learner's own, which only the text of a step can show";
-                    return Err(format!("`{{{{ {expression} }}}}` {why}"));
-                }
-            },
-        }
+    let (found, rest) = pieces(text);
+    for (before, expression) in found {
+        filled.text.push_str(before);
+        let Value::Known(known) = Value::parse(expression, "")? else {
+            let why = "is a learner's own, which only the text of a step can show";
+            return Err(format!("`{{{{ {expression} }}}}` {why}"));
+        };
+        filled.known(known);
     }
+    filled.text.push_str(rest);
     Ok(filled.end())
 }
 
@@ -274,34 +266,28 @@ pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
 
 /// Every value of `text`, as written.
 pub(super) fn values(text: &str) -> impl Iterator<Item = &str> {
-    pieces(text).filter_map(|piece| match piece {
-        Piece::Value(expression) => Some(expression),
-        Piece::Text(_) => None,
-    })
+    let (found, _) = pieces(text);
+    found.into_iter().map(|(_, expression)| expression)
 }
 
 /// `text` without what stands between double braces.
 pub(super) fn typed(text: &str) -> String {
-    let typed = pieces(text).map(|piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Value(_) => "",
-    });
-    typed.collect()
+    let (found, rest) = pieces(text);
+    let typed = found.into_iter().map(|(before, _)| before);
+    typed.chain([rest]).collect()
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+/// What stands between double braces, each with the text before it, and the text behind the last.
+fn pieces(text: &str) -> (Vec<(&str, &str)>, &str) {
     let mut rest = text;
-    let mut pieces = Vec::new();
-    while let Some((before, from)) = rest.split_once("{{") {
-        let Some((expression, after)) = from.split_once("}}") else {
-            break;
-        };
-        pieces.push(Piece::Text(before));
-        pieces.push(Piece::Value(expression.trim()));
+    let mut found = Vec::new();
+    while let Some((before, from)) = rest.split_once("{{")
+        && let Some((expression, after)) = from.split_once("}}")
+    {
+        found.push((before, expression.trim()));
         rest = after;
     }
-    pieces.push(Piece::Text(rest));
-    pieces.into_iter()
+    (found, rest)
 }
 
 /// As it is shown, and the recording it is of.

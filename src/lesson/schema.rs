@@ -36,10 +36,10 @@ pub fn lesson() -> Schema {
 }
 
 fn of_kind(kind: Kind) -> Value {
-    let keys = kind.keys();
-    let allowed = [&COMMON[..], keys.required, keys.optional].concat();
+    let (required, optional) = kind.keys();
+    let allowed = [&COMMON[..], required, optional].concat();
     json!({
         "if": { "properties": { "kind": { "const": kind.name() } }, "required": ["kind"] },
-        "then": { "propertyNames": { "enum": allowed }, "required": keys.required },
+        "then": { "propertyNames": { "enum": allowed }, "required": required },
     })
 }

@@ -69,11 +69,7 @@ impl Source {
                 target
             }
         };
-        if target.exists() {
-            Ok(target)
-        } else {
-            Err(missing())
-        }
+        target.exists().then_some(target).ok_or_else(missing)
     }
 
     /// Names of the files in a folder of the course that end in `extension`, sorted; empty where it has no such folder.

@@ -88,20 +88,20 @@ impl StepReader<'_> {
     }
 
     fn keys(&mut self, step: &StepDocument) {
-        let keys = step.kind.keys();
+        let (required, optional) = step.kind.keys();
         let kind = step.kind.name();
         let present = step.present();
         for key in &present {
             let key = key.as_str();
-            if !keys.required.contains(&key) && !keys.optional.contains(&key) {
-                let allowed = [&COMMON[..], keys.required, keys.optional].concat();
+            if !required.contains(&key) && !optional.contains(&key) {
+                let allowed = [&COMMON[..], required, optional].concat();
                 let allowed = allowed.join(", ");
                 let message = format!("a `{kind}` step has no `{key}`; it has: {allowed}");
                 self.refuse(key, message);
             }
         }
         let is_missing = |key: &&&str| !present.iter().any(|given| given == *key);
-        for key in keys.required.iter().filter(is_missing) {
+        for key in required.iter().filter(is_missing) {
             self.refuse("", format!("this `{kind}` step lacks `{key}`"));
         }
     }

@@ -1,6 +1,5 @@
 //! This project's kernels in models: their sizes, and who trains with them.
 
-use clap::ValueEnum;
 use tinyllama_kernels::Sizes;
 
 use super::config::{ModelConfig, Preset};
@@ -24,7 +23,7 @@ pub const TYPICAL: Preset = Preset::Small;
 
 /// The kernels' sizes in every preset.
 pub fn preset_sizes() -> Vec<(String, Sizes)> {
-    let presets = Preset::value_variants().iter();
+    let presets = Preset::ALL.into_iter();
     presets
         .map(|preset| (preset.to_string(), sizes(&preset.config())))
         .collect()

@@ -325,8 +325,10 @@ impl Block {
                 materialised_attention(context, q, k, v, [batch, sequence])
             }
             Attention::Library => {
+                // Without scores in memory, by the library's kernels: f32 in and out whatever the operands of products are.
                 let [q, k, v] = apart(qkv, [config.hidden, kv_width, kv_width]);
-                library_attention(context, q, k, v, [batch, sequence])
+                let [q, k, v] = per_query_head(context, q, k, v, [batch, sequence]);
+                rows(flash_attention::library_attention(q, k, v, context.library))
             }
             Attention::Kernel => flash_attention::rotary_attention(
                 context.kernel_input(side_by_side(qkv)),
@@ -444,18 +446,6 @@ fn materialised_attention(
     let mask = mask.narrow(2, 0, sequence).narrow(3, 0, sequence);
     let weights = softmax(scores + mask, 3);
     rows(matmul(context, weights, v))
-}
-
-/// The same without scores in memory, by the library's kernels: f32 in and out whatever the operands of products are.
-fn library_attention(
-    context: &Context,
-    q: Tensor<2>,
-    k: Tensor<2>,
-    v: Tensor<2>,
-    sizes: [usize; 2],
-) -> Tensor<2> {
-    let [q, k, v] = per_query_head(context, q, k, v, sizes);
-    rows(flash_attention::library_attention(q, k, v, context.library))
 }
 
 /// Queries and keys turned by their position, keys and values repeated: `[B, heads, s, d]` each.

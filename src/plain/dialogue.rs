@@ -230,10 +230,9 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     /// What instructors did since the last line.
     fn say_notices(&mut self) -> Result<(), TutorError> {
         let notices = self.with(Session::poll_notices)?.unwrap_or_default();
-        notices.iter().try_for_each(|notice| {
-            let text = notice.to_string();
-            self.say(&plain(&text))
-        })
+        notices
+            .iter()
+            .try_for_each(|notice| self.say(&plain(&notice.to_string())))
     }
 
     fn say_messages(&mut self) -> Result<(), TutorError> {
@@ -254,11 +253,8 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         let text = match pages.get(&format!("{}.md", name.trim_end_matches(".md"))) {
             Some(text) => markdown(&self.options, text),
             None => {
-                let names: Vec<&str> = pages
-                    .keys()
-                    .map(|name| name.trim_end_matches(".md"))
-                    .collect();
-                let names = names.join(", ");
+                let names = pages.keys().map(|name| name.trim_end_matches(".md"));
+                let names = itertools::join(names, ", ");
                 format!("There is no page `{name}`; there are: {names}.")
             }
         };

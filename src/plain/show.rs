@@ -14,11 +14,8 @@ const WIDTH: u16 = 78;
 pub fn markdown(options: &Options, text: &str) -> String {
     let theme = Theme::of(true, options.ascii);
     let lines = markdown::render(text, WIDTH, &theme, None);
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| line.to_string().trim_end().to_string())
-        .collect();
-    lines.join("\n")
+    let lines = lines.iter().map(ToString::to_string);
+    itertools::join(lines.map(|line| line.trim_end().to_string()), "\n")
 }
 
 /// Sessions and lessons, numbered, with their state in words.

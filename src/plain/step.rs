@@ -281,9 +281,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         })?;
         Ok(outcomes)
     }
-}
 
-impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// The learner's kernel: begun where there is no file yet, else checked.
     fn check_kernel(&mut self, exercise: &'static Exercise, at: StepRef) -> Result<(), TutorError> {
         let tried = match kernel::begun(exercise, &self.options.place.workbench()) {

@@ -1,6 +1,6 @@
 //! Running a profiler as a child, with its log kept and its failures named.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -67,19 +67,20 @@ pub fn run(line: &CommandLine, output: Output<'_>) -> Result<Finished, RunError>
             program: PathBuf::new(),
         });
     };
+    let mut command = Command::new(program);
+    command.args(arguments);
     match output {
         Output::Terminal => {
             let interrupts = Interrupts::start();
-            let status = start(&interrupts, program, arguments, |_| {})?
-                .wait()
-                .map_err(|error| start_error(program, error))?;
+            let status = interrupts.child(command)?.wait();
+            let status = status.map_err(|error| start_error(program, error))?;
             Ok(Finished {
                 ending: ending(status),
                 log: None,
                 remedies: Vec::new(),
             })
         }
-        Output::Lines(each) => run_logged(line, program, arguments, each),
+        Output::Lines(each) => run_logged(line, command, each),
     }
 }
 
@@ -95,20 +96,7 @@ fn prepare(line: &CommandLine) -> Result<(), RunError> {
     Ok(())
 }
 
-fn start(
-    interrupts: &Interrupts,
-    program: &OsString,
-    arguments: &[OsString],
-    set_up: impl FnOnce(&mut Command),
-) -> Result<Child, RunError> {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    set_up(&mut command);
-    let started = interrupts.child(&mut command);
-    started.map_err(|error| start_error(program, error))
-}
-
-fn start_error(program: &OsString, error: io::Error) -> RunError {
+fn start_error(program: &OsStr, error: io::Error) -> RunError {
     let program = PathBuf::from(program);
     match error.kind() {
         io::ErrorKind::NotFound => RunError::NotInstalled { program },
@@ -118,8 +106,7 @@ fn start_error(program: &OsString, error: io::Error) -> RunError {
 
 fn run_logged(
     line: &CommandLine,
-    program: &OsString,
-    arguments: &[OsString],
+    mut command: Command,
     each: &mut dyn FnMut(&str),
 ) -> Result<Finished, RunError> {
     let path = line.folder.join("profiler.log");
@@ -131,9 +118,8 @@ fn run_logged(
     let (reader, writer) = io::pipe().map_err(file_error)?;
     let errors = writer.try_clone().map_err(file_error)?;
     let interrupts = Interrupts::start();
-    let mut child = start(&interrupts, program, arguments, |command| {
-        command.stdin(Stdio::null()).stdout(writer).stderr(errors);
-    })?;
+    command.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    let mut child = interrupts.child(command)?;
     let mut seen = Vec::new();
     let copied = copy_lines(reader, &mut log, |text| {
         if seen.len() < KEPT {
@@ -231,7 +217,7 @@ impl Interrupts {
     }
 
     /// Starts a child that ends when this process does, with what it is told in the meantime.
-    fn child(&self, command: &mut Command) -> io::Result<Child> {
+    fn child(&self, mut command: Command) -> Result<Child, RunError> {
         if self.child.is_some() {
             command.process_group(0);
         }
@@ -243,7 +229,8 @@ impl Interrupts {
                 Ok(())
             });
         }
-        let started = command.spawn()?;
+        let started = command.spawn();
+        let started = started.map_err(|error| start_error(command.get_program(), error))?;
         if let (Some(child), Ok(group)) = (&self.child, i32::try_from(started.id())) {
             child.store(group, Ordering::Relaxed);
         }

@@ -173,16 +173,11 @@ impl Library {
     /// # Errors
     /// When there is none of this id.
     pub fn find(&self, id: &str) -> Result<&Recording, RecordingError> {
-        let known = || {
-            self.recordings
-                .iter()
-                .map(|recording| recording.id.clone())
-                .collect()
-        };
-        let found = self.recordings.iter().find(|recording| recording.id == id);
+        let all = self.recordings.iter();
+        let found = all.clone().find(|recording| recording.id == id);
         found.ok_or_else(|| RecordingError::Unknown {
             id: id.into(),
-            known: known(),
+            known: all.map(|recording| recording.id.clone()).collect(),
         })
     }
 

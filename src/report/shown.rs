@@ -37,6 +37,10 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
         Some(device) => device.name.clone(),
         None => NOT_REPORTED.into(),
     };
+    let begun = report.steps().map(|(lesson, step)| Begun {
+        lesson: &lesson.title,
+        step,
+    });
     json!({
         "learner": report.learner,
         "course": report.course,
@@ -49,7 +53,7 @@ pub fn shown(report: &Report, limits: Limits) -> Value {
         "records": report.chain.records,
         "last_hash": report.chain.last_hash,
         "most_of_a_reflection": limits.reflection,
-        "steps": report.steps().map(Begun::from).collect::<Vec<_>>(),
+        "steps": begun.collect::<Vec<_>>(),
         "lessons": words::lessons(report),
         "lessons_alone": words::lessons(report).without("Session"),
         "predictions": words::predictions(report),
@@ -81,13 +85,6 @@ struct Begun<'a> {
     lesson: &'a str,
     #[serde(flatten)]
     step: &'a StepReport,
-}
-
-impl<'a> From<(&'a LessonReport, &'a StepReport)> for Begun<'a> {
-    fn from((lesson, step): (&'a LessonReport, &'a StepReport)) -> Self {
-        let lesson = &lesson.title;
-        Self { lesson, step }
-    }
 }
 
 /// Of every step that was begun, what of it is shown, each with the step.

@@ -2,7 +2,7 @@
 
 use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
-use crate::base::{Ceiling, human_bytes, number_or_not, or_not_reported, plural};
+use crate::base::{human_bytes, number_or_not, or_not_reported, plural};
 use crate::report::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
     Report, RunReport, StageRow, StepTime, Table, Work,
@@ -257,16 +257,11 @@ pub fn work(work: &Work) -> Table<PartSum> {
 
 /// The ceilings in a sentence.
 pub fn ceilings(work: &Work) -> String {
-    let lines: Vec<String> = work
-        .roofline()
-        .ceilings
-        .iter()
-        .map(Ceiling::to_string)
-        .collect();
+    let lines = itertools::join(work.roofline().ceilings.iter(), ", ");
     if lines.is_empty() {
         return "No ceilings are known: `calibrate` measures them.".into();
     }
-    format!("Ceilings: {}.", lines.join(", "))
+    format!("Ceilings: {lines}.")
 }
 
 pub const ENERGY_NOTE: &str = "Energy of the whole device while steps were measured, whatever else ran on it: its power, sampled once a second \

@@ -1,7 +1,7 @@
 //! A session as one file: to hand in, to move to another machine.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write, repeat};
+use std::io::{Read, Write, repeat};
 use std::path::{Component, Path};
 
 use flate2::Compression;
@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::base::{file, foreign, inside};
+use crate::base::{file, foreign, if_there, inside};
 use crate::session::{Place, SessionError, log};
 
 /// What belongs to a session; the lock and the cache do not travel.
@@ -52,10 +52,8 @@ fn write(place: &Place, file: File, to: &Path) -> Result<(), SessionError> {
 fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
     let path = root.join(part);
     let io = |action| SessionError::io(action, &path);
-    let found = match fs::symlink_metadata(&path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io("packing")(error)),
+    let Some(found) = if_there(fs::symlink_metadata(&path)).map_err(io("packing"))? else {
+        return Ok(());
     };
     if found.is_dir() {
         archive.append_dir(part, &path).map_err(io("packing"))?;

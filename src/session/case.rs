@@ -1,5 +1,7 @@
 //! How far an investigation is: what was measured, who is suspected, which fix was run.
 
+use itertools::Itertools as _;
+
 use crate::base::plural;
 use crate::lesson::{Case, Deed};
 use crate::session::{State, StepProgress, StepRef};
@@ -109,22 +111,11 @@ impl Standing {
 
     /// What the measurements and fixes so far tell, in the order they were first made.
     pub fn evidence<'c>(&self, case: &'c Case) -> Vec<&'c str> {
-        let mut told = Vec::new();
-        let shows = self
-            .taken
-            .iter()
-            .filter_map(|index| case.measurements.get(*index));
-        let fixes = self
-            .fixed
-            .iter()
-            .filter_map(|index| case.suspects.get(*index));
-        let shows = shows.map(|measurement| measurement.shows.as_str());
-        for text in shows.chain(fixes.map(|suspect| suspect.because.as_str())) {
-            if !told.contains(&text) {
-                told.push(text);
-            }
-        }
-        told
+        let taken = self.taken.iter();
+        let shows = taken.filter_map(|index| Some(&*case.measurements.get(*index)?.shows));
+        let fixed = self.fixed.iter();
+        let reasons = fixed.filter_map(|index| Some(&*case.suspects.get(*index)?.because));
+        shows.chain(reasons).unique().collect()
     }
 }
 

@@ -42,10 +42,7 @@ pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
 ///
 /// Others may write into a class folder, so only a file of the folder's own owner counts.
 pub(super) fn read_for(place: &Place) -> Result<Option<Pin>, SessionError> {
-    match place.folder.parent() {
-        Some(class) => read(class),
-        None => Ok(None),
-    }
+    place.folder.parent().map_or(Ok(None), read)
 }
 
 /// The pin of a class.

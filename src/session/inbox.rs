@@ -90,7 +90,8 @@ impl Session {
             match read(&path) {
                 Ok(order) => {
                     notices.extend(self.take(&name, &path, &order)?);
-                    remove(&path)?;
+                    if_there(fs::remove_file(&path))
+                        .map_err(SessionError::io("removing", &path))?;
                 }
                 Err(why) => notices.push(set_aside(&path, &why)?),
             }
@@ -184,13 +185,6 @@ fn keep_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
     create_folder(&runs.join(&run.id), false)?;
     let path = events_file(runs, &run.id);
     fs::write(&path, &run.stream).map_err(SessionError::io("writing", &path))
-}
-
-fn remove(path: &Path) -> Result<(), SessionError> {
-    let removed = if_there(fs::remove_file(path));
-    removed
-        .map(drop)
-        .map_err(SessionError::io("removing", path))
 }
 
 /// Renames what is no order, so that it is told of once and kept.

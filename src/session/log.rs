@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::chain::START;
 use super::event::FORMAT;
 use super::place::create_private;
-use crate::base::{file, foreign};
+use crate::base::{file, foreign, if_there};
 use crate::session::{Event, Record, SessionError, chain};
 
 /// A larger log is not read: no session of this program comes near.
@@ -57,12 +57,9 @@ impl Scan {
 
 /// Reads all of a log. Damage is reported, not fatal; only a format from the future is.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
-    let bytes = match foreign::read(path, MOST_LOG_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(SessionError::io("reading", path)(error)),
-    };
-    scan_bytes(&bytes, path)
+    let bytes = if_there(foreign::read(path, MOST_LOG_BYTES));
+    let bytes = bytes.map_err(SessionError::io("reading", path))?;
+    scan_bytes(&bytes.unwrap_or_default(), path)
 }
 
 /// Reads a log that stands somewhere else than in a session, such as in a report.

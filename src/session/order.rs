@@ -125,10 +125,7 @@ fn describe(scope: &Scope) -> String {
         Scope::Step(at) => format!("the step {at}"),
         Scope::Lessons(lessons) if lessons.len() == 1 => format!("the lesson {}", lessons.concat()),
         Scope::Lessons(lessons) => format!("the lessons {}", lessons.join(", ")),
-        Scope::Steps(steps) => {
-            let names: Vec<String> = steps.iter().map(ToString::to_string).collect();
-            format!("the steps {}", names.join(", "))
-        }
+        Scope::Steps(steps) => format!("the steps {}", itertools::join(steps, ", ")),
         Scope::All => "everything".into(),
     }
 }

@@ -88,15 +88,10 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
             .iter()
             .any(|check| check.on_gpu && check.id == id)
     };
-    let passed = |id: &str| {
-        progress
-            .checks
-            .get(id)
-            .is_some_and(|result| match result.verdict {
-                Verdict::Passed => true,
-                Verdict::NotEvaluated => of_gpus(id),
-                _ => false,
-            })
+    let passed = |id: &str| match progress.checks.get(id).map(|result| result.verdict) {
+        Some(Verdict::Passed) => true,
+        Some(Verdict::NotEvaluated) => of_gpus(id),
+        _ => false,
     };
     step.checked()
         .filter(|(_, required)| *required)
@@ -121,13 +116,8 @@ pub fn shows_done(step: &Step, progress: &StepProgress, state: &State) -> bool {
 
 fn has_what_is_asked(step: &Step, progress: &StepProgress, state: &State) -> bool {
     let ran = || {
-        let finished = |id: &String| {
-            state
-                .runs
-                .get(id)
-                .is_some_and(|run| run.exit == Some(RunExit::Status(0)))
-        };
-        progress.runs.iter().any(finished)
+        let mut runs = progress.runs.iter().filter_map(|id| state.runs.get(id));
+        runs.any(|run| run.exit == Some(RunExit::SUCCESS))
     };
     match &step.kind {
         StepKind::Read | StepKind::Compare { .. } => true,

@@ -96,15 +96,10 @@ impl Description {
     }
 
     /// The same, with parts of the step by the host's clock alone.
-    const fn timed_by_host(
-        name: &'static str,
-        summary: &'static str,
-        kind: Kind,
-        recipe: Recipe,
-    ) -> Self {
+    const fn timed_by_host(self) -> Self {
         Description {
             timing: Synchronize::HostParts,
-            ..Description::by_recipe(name, summary, kind, recipe)
+            ..self
         }
     }
 }

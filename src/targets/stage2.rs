@@ -3,12 +3,15 @@
 use super::{Description, Kind, Target, stage3};
 use crate::model::{KeyValue, Recipe};
 
-pub const TARGET: Target = Target(&Description::timed_by_host(
-    "stage2",
-    "debugging scenario: the loss is right, the time is not",
-    Kind::Stage,
-    RECIPE,
-));
+pub const TARGET: Target = Target(
+    &Description::by_recipe(
+        "stage2",
+        "debugging scenario: the loss is right, the time is not",
+        Kind::Stage,
+        RECIPE,
+    )
+    .timed_by_host(),
+);
 
 pub const RECIPE: Recipe = Recipe {
     key_value: KeyValue::RepeatedTransposed,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::keys::Binding;
 use super::panels::{PANELS, help, welcome};
 use super::update::act::{
-    act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, suspend, view,
+    act, again, check, doctor, edit, flags, hint, quit, redraw, shell, skip, view,
 };
 use super::update::kernel::{bench, reset, solution};
 use super::update::navigate::{forward, through_outline, through_step};
@@ -17,7 +17,7 @@ use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, next_match, panel, previous_match, search};
-use crate::tui::{Action, Area, Effects, Here, Key, KeyMap, Model, PanelAction};
+use crate::tui::{Action, Area, Effect, Effects, Here, Key, KeyMap, Model, PanelAction};
 
 /// An action, its usual keys, what it does in words, and how.
 pub type Deed = (Action, &'static str, &'static str, Do);
@@ -171,7 +171,7 @@ static TABLES: [Table; 6] = [
                     Suspend,
                     "ctrl-z",
                     "to the shell; `fg` returns",
-                    Any(suspend),
+                    Any(|_| Some(vec![Effect::Suspend])),
                 ),
                 (Quit, "q ctrl-c", "quit", Any(quit)),
             ],

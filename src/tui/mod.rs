@@ -40,7 +40,7 @@ pub use panels::plot::{Axis, Plot, Scale, Series, Shape};
 pub use panels::roofline::RooflinePanel;
 pub use panels::table::{Cell, Table, Tone};
 pub use panels::text::{
-    NOT_REPORTED, PARTS_OF_A_STEP, bar, both_ends, count, cut, duration, grouped, labelled,
+    NOT_REPORTED, PARTS_OF_A_STEP, bar, bare, both_ends, count, cut, duration, grouped, labelled,
     milliseconds, name_lines, paragraph, width,
 };
 pub use run_view::{EarlierRun, Prediction, RunContext, RunView};

@@ -9,7 +9,8 @@ use ratatui::text::{Line, Span};
 use crate::tui::{Area, Effects, Pane, Theme, width};
 
 /// What a learner can do in a list, a text or figures. Which key does it is the key map's business.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PanelAction {
     Up,
     Down,

@@ -1,6 +1,7 @@
 //! A kernel checked without a GPU: every case of its exercise, at waves of 64 and 32.
 
 use anyhow::Result;
+use itertools::Itertools;
 use serde::Serialize;
 
 use super::compile;
@@ -103,14 +104,8 @@ pub fn check(
 impl Checked {
     /// Kinds of what was found, each once.
     pub fn kinds(&self) -> Vec<String> {
-        let mut kinds: Vec<String> = vec![];
-        for finding in &self.findings {
-            let kind = finding.kind.name().to_owned();
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        kinds
+        let kinds = self.findings.iter().map(|finding| finding.kind.name());
+        kinds.unique().map(str::to_owned).collect()
     }
 
     /// A mistake is told once, with the first case that showed it.
@@ -169,16 +164,9 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
         .iter()
         .copied()
         .find(|i| got(*i).is_nan() && written(*i) > 0);
-    let kind = if nan.is_some() {
-        Kind::Nan
-    } else {
-        Kind::Wrong
-    };
-    let told = nan
-        .into_iter()
-        .chain(wrong.iter().copied().filter(|i| nan != Some(*i)))
-        .take(TOLD);
-    let told = told.map(|i| match written(i) {
+    let kind = nan.map_or(Kind::Wrong, |_| Kind::Nan);
+    let told = nan.into_iter().chain(wrong.iter().copied()).unique();
+    let told = told.take(TOLD).map(|i| match written(i) {
         0 => format!(
             "{name}[{i}]: expected {}, nobody wrote it",
             short(expected[i])
@@ -190,7 +178,7 @@ pub fn compare(name: &str, output: &Output, expected: &[f64], tolerance: f64) ->
             short(got(i))
         ),
     });
-    let told = told.collect::<Vec<_>>().join("; ");
+    let told = itertools::join(told, "; ");
     let line = written(nan.unwrap_or(first));
     let message = format!(
         "{} of {} elements of {name} are wrong. {told}",
@@ -229,7 +217,7 @@ fn over_limit(picture: &Picture, limits: &Limits) -> Option<Finding> {
         return Some(Finding::new(Kind::BankConflict, line, message));
     }
     let most = limits.lines?;
-    let (lines, fewest) = (picture.lines_a_request(), picture.fewest_a_request());
+    let [lines, fewest] = [picture.lines, picture.fewest].map(|many| picture.a_request(many));
     (lines > most * fewest).then(|| {
         let message = format!("{what}: a wavefront touches {lines:.0} cache lines of 128 bytes where {fewest:.0} would do");
         Finding::new(Kind::Uncoalesced, line, message)

@@ -198,7 +198,6 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
         }
     }
     // An error in a header, for something a line of the file asks of it.
-    let mut notes = messages(log, "note");
     let said = log
         .lines()
         .find_map(|line| line.split_once("error: "))
@@ -206,7 +205,7 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
     let said = said
         .or(log.lines().next())
         .unwrap_or("the compiler ended without a word: it took too long or too much memory");
-    let line = notes.drain(..).next().and_then(|note| note.line);
+    let line = messages(log, "note").first().and_then(|note| note.line);
     vec![Finding::new(Kind::Compile, line, said)]
 }
 

@@ -52,8 +52,7 @@ impl File {
 
     /// What the attempt is recognised by.
     pub fn digest(&self) -> String {
-        let digest = Sha256::digest(self.text.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:x}", Sha256::digest(self.text.as_bytes()))
     }
 
     pub fn line(&self, number: u32) -> Option<&str> {
@@ -78,24 +77,17 @@ impl File {
                 .iter()
                 .find_map(|mark| directive.strip_prefix(mark));
             if let Some(rest) = start.map(str::trim_start) {
-                let word = rest
-                    .split(|c: char| !c.is_ascii_alphabetic() && c != '_')
-                    .next();
-                let argument = rest
-                    .trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '_')
-                    .trim();
+                let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '_');
+                let (word, argument) = rest.split_at(end.unwrap_or(rest.len()));
+                let argument = argument.trim();
                 let why = match word {
-                    Some("include")
-                        if argument.starts_with("<hip/hip_") && !argument.contains("..") =>
-                    {
+                    "include" if argument.starts_with("<hip/hip_") && !argument.contains("..") => {
                         None
                     }
-                    Some(word @ ("include" | "include_next" | "import" | "embed")) => {
-                        Some(format!(
-                            "`#{word} {argument}` is refused: a kernel of the workbench includes <hip/hip_runtime.h> or nothing"
-                        ))
-                    }
-                    Some("pragma")
+                    "include" | "include_next" | "import" | "embed" => Some(format!(
+                        "`#{word} {argument}` is refused: a kernel of the workbench includes <hip/hip_runtime.h> or nothing"
+                    )),
+                    "pragma"
                         if !["unroll", "nounroll", "once"]
                             .iter()
                             .any(|known| argument.starts_with(known)) =>
@@ -104,7 +96,7 @@ impl File {
                             "`#pragma {argument}` is refused: `unroll` is the only one a kernel needs here"
                         ))
                     }
-                    Some("line") => {
+                    "line" => {
                         Some("`#line` is refused: the findings name the lines of this file".into())
                     }
                     _ => None,

@@ -153,7 +153,7 @@ pub fn of_stand_in(said: &Value) -> Option<Finding> {
     Some(finding)
 }
 
-fn verb(access: &str) -> &'static str {
+pub(super) fn verb(access: &str) -> &'static str {
     match access {
         "write" => "writes",
         "update" => "updates",

@@ -18,15 +18,8 @@ const PRELUDE: &str = include_str!("gpu.h");
 const GUARD: usize = 64;
 const GUARD_BITS: u32 = 0x7fc0_beef;
 
-/// A file's kernels on a device.
-pub(super) struct Compiled<'a> {
-    pub(super) kernels: Vec<(&'a str, Kernel)>,
-}
-
-/// A case on a device.
-pub(super) struct Placed {
-    pub(super) buffers: Vec<Buffer>,
-}
+/// A file's kernels on a device, by their names.
+pub(super) type Compiled<'a> = Vec<(&'a str, Kernel)>;
 
 /// Checks `file` on the device of `driver` with every case of the exercise.
 ///
@@ -56,10 +49,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &File) -> Result<Checke
         match run_case(driver, &stream, &compiled, &problem) {
             Ok(findings) => checked.add_all(findings, wave, &problem),
             Err(error) => {
-                let finding = match error.downcast::<DriverError>() {
-                    Ok(error) => refusal(error)?,
-                    Err(error) => return Err(error),
-                };
+                let finding = refusal(error.downcast()?)?;
                 // A device that a kernel has hurt answers nothing more to this process.
                 checked.add_all(vec![finding], wave, &problem);
                 break;
@@ -78,8 +68,7 @@ pub(super) fn compile<'a>(
     let module = driver.compile(&Source::new(super::compile::SOURCE, source(file)))?;
     let entries = exercise.launches.iter().map(|launch| launch.entry.as_str());
     let kernels = entries.map(|entry| Ok((entry, module.kernel(entry)?)));
-    let kernels = kernels.collect::<Result<Vec<_>, DriverError>>()?;
-    Ok(Compiled { kernels })
+    kernels.collect()
 }
 
 /// The file as run-time compilers take it: they have HIP's header built in, or do not know it.
@@ -120,7 +109,11 @@ fn refusal(error: DriverError) -> Result<Finding> {
     }
 }
 
-pub(super) fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> Result<Placed> {
+pub(super) fn place(
+    driver: &Driver,
+    stream: &Stream,
+    problem: &Problem<'_>,
+) -> Result<Vec<Buffer>> {
     let mut buffers = vec![];
     for buffer in &problem.buffers {
         let memory = driver.allocate((buffer.elements + GUARD) * 4)?;
@@ -134,28 +127,25 @@ pub(super) fn place(driver: &Driver, stream: &Stream, problem: &Problem<'_>) -> 
         buffers.push(memory);
     }
     stream.synchronize()?;
-    Ok(Placed { buffers })
+    Ok(buffers)
 }
 
 pub(super) fn launch(
     stream: &Stream,
-    compiled: &Compiled<'_>,
-    placed: &Placed,
+    compiled: &[(&str, Kernel)],
+    placed: &[Buffer],
     problem: &Problem<'_>,
 ) -> Result<(), DriverError> {
     for planned in &problem.launches {
-        let kernel = compiled
-            .kernels
-            .iter()
-            .find(|(entry, _)| *entry == planned.entry);
-        let Some((_, kernel)) = kernel else {
+        let mut kernels = compiled.iter();
+        let Some((_, kernel)) = kernels.find(|(entry, _)| *entry == planned.entry) else {
             return Err(DriverError::Invalid(format!("no kernel {}", planned.entry)));
         };
         let arguments: Vec<Argument<'_>> = planned
             .arguments
             .iter()
             .map(|passed| match passed {
-                Passed::Buffer(index) => placed.buffers[*index].address().into(),
+                Passed::Buffer(index) => placed[*index].address().into(),
                 Passed::Word(bits) => (*bits).into(),
             })
             .collect();
@@ -170,7 +160,7 @@ pub(super) fn launch(
 fn run_case(
     driver: &Driver,
     stream: &Stream,
-    compiled: &Compiled<'_>,
+    compiled: &[(&str, Kernel)],
     problem: &Problem<'_>,
 ) -> Result<Vec<Finding>> {
     let placed = place(driver, stream, problem)?;
@@ -182,12 +172,12 @@ fn run_case(
 /// What is wrong with what lies on the device.
 pub(super) fn results(
     stream: &Stream,
-    placed: &Placed,
+    placed: &[Buffer],
     problem: &Problem<'_>,
 ) -> Result<Vec<Finding>> {
     let mut findings = vec![];
     let expected = problem.expected()?;
-    for (buffer, memory) in problem.buffers.iter().zip(&placed.buffers) {
+    for (buffer, memory) in problem.buffers.iter().zip(placed) {
         let name = &buffer.argument.name;
         let mut words: Vec<u32> = stream.download(memory.whole(), buffer.elements + GUARD)?;
         let guard = words.split_off(buffer.elements);

@@ -10,7 +10,7 @@ use super::exercise::{Exercise, Sizes, find};
 use super::file::File;
 use super::problem::Problem;
 use super::toolchain::Toolchain;
-use super::{gpu, stand_in, words};
+use super::{Finding, gpu, stand_in, words};
 use crate::run::UsageError;
 use crate::train::{Arrays, KernelInPlace};
 
@@ -33,14 +33,10 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
     }
     let exercise = find(operation)?;
     let file = File::read(path).map_err(|error| UsageError(format!("{error:#}")))?;
-    let file =
-        file.map_err(|finding| UsageError(format!("{}: {}", path.display(), finding.message)))?;
-    if let Some(refused) = file.refused() {
-        bail!(UsageError(format!(
-            "{}: {}",
-            path.display(),
-            refused.message
-        )));
+    let refuse = |why: Finding| UsageError(format!("{}: {}", path.display(), why.message));
+    let file = file.map_err(refuse)?;
+    if let Some(why) = file.refused() {
+        bail!(refuse(why));
     }
     let Some(launch) = exercise.launches.first() else {
         bail!("{operation} has no launch");
@@ -51,11 +47,9 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
         entry: launch.entry.clone(),
         source: gpu::source(&file),
         shape: Arc::new(|sizes| {
-            let wave = sizes
-                .iter()
-                .find(|(name, _)| *name == "wave")
-                .map_or(64, |(_, wave)| *wave);
-            Problem::launch_shape(exercise, named(sizes), wave as u32)
+            let sizes = named(sizes);
+            let wave = sizes.get("wave").map_or(WAVE, |wave| *wave as u32);
+            Problem::launch_shape(exercise, sizes, wave)
         }),
         on_host: Arc::new(on_host(exercise, file)),
     })

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file::File;
+use super::finding::verb;
 
 /// Bytes of a cache line, and of the pieces a GPU fetches it in.
 const LINE: u64 = 128;
@@ -40,18 +41,18 @@ pub struct Picture {
 }
 
 /// The characters of a drawing.
-struct Glyphs {
-    free: char,
-    once: char,
-    often: char,
+pub(super) struct Glyphs {
+    pub free: char,
+    pub once: char,
+    pub often: char,
 }
 
-const UNICODE: Glyphs = Glyphs {
+pub(super) const UNICODE: Glyphs = Glyphs {
     free: '·',
     once: '█',
     often: '▓',
 };
-const ASCII: Glyphs = Glyphs {
+pub(super) const ASCII: Glyphs = Glyphs {
     free: '.',
     once: '#',
     often: '+',
@@ -72,11 +73,7 @@ impl Picture {
 
     /// `line 12 reads x`.
     pub fn what(&self) -> String {
-        let verb = match self.access.as_str() {
-            "write" => "writes",
-            "update" => "updates",
-            _ => "reads",
-        };
+        let verb = verb(&self.access);
         let array = if self.array.is_empty() {
             "local memory"
         } else {
@@ -85,16 +82,8 @@ impl Picture {
         format!("line {} {verb} {array}", self.line)
     }
 
-    pub fn lines_a_request(&self) -> f64 {
-        self.lines as f64 / self.requests.max(1) as f64
-    }
-
-    pub fn fewest_a_request(&self) -> f64 {
-        self.fewest as f64 / self.requests.max(1) as f64
-    }
-
-    pub fn sectors_a_request(&self) -> f64 {
-        self.sectors as f64 / self.requests.max(1) as f64
+    pub fn a_request(&self, things: u64) -> f64 {
+        things as f64 / self.requests.max(1) as f64
     }
 
     /// The verdict in a line.
@@ -108,7 +97,7 @@ impl Picture {
                 ),
             };
         }
-        let (lines, fewest) = (self.lines_a_request(), self.fewest_a_request());
+        let (lines, fewest) = (self.a_request(self.lines), self.a_request(self.fewest));
         let as_good = if lines <= fewest {
             ", as few as possible".into()
         } else {
@@ -118,7 +107,7 @@ impl Picture {
         format!(
             "{} cache {noun} a wavefront{as_good}; {} sectors",
             count(lines),
-            count(self.sectors_a_request())
+            count(self.a_request(self.sectors))
         )
     }
 

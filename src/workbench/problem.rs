@@ -73,14 +73,18 @@ impl<'a> Problem<'a> {
         Problem::with(exercise, sizes, wave, false)
     }
 
-    fn with(exercise: &'a Exercise, sizes: &Sizes, wave: u32, filled: bool) -> Result<Problem<'a>> {
-        let mut problem = Problem {
+    fn empty(exercise: &'a Exercise, sizes: Sizes, wave: u32) -> Problem<'a> {
+        Problem {
             exercise,
             wave,
-            sizes: sizes.clone(),
+            sizes,
             buffers: vec![],
             launches: vec![],
-        };
+        }
+    }
+
+    fn with(exercise: &'a Exercise, sizes: &Sizes, wave: u32, filled: bool) -> Result<Problem<'a>> {
+        let mut problem = Problem::empty(exercise, sizes.clone(), wave);
         for (seed, argument) in exercise.arguments.iter().enumerate() {
             if argument.kind.is_buffer() {
                 let buffer = problem.buffer(argument, filled.then_some(seed as u64))?;
@@ -118,13 +122,7 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// Where a formula cannot be computed.
     pub fn launch_shape(exercise: &Exercise, sizes: Sizes, wave: u32) -> Result<LaunchShape> {
-        let problem = Problem {
-            exercise,
-            wave,
-            sizes,
-            buffers: vec![],
-            launches: vec![],
-        };
+        let problem = Problem::empty(exercise, sizes, wave);
         let launch = exercise.launches.first();
         let launch = launch.ok_or_else(|| anyhow!("{}: no launch", exercise.name))?;
         problem.shape_of(launch)

@@ -66,15 +66,10 @@ pub fn run(
     })?;
     let mut answer = read(&output.stdout, problem);
     if let Some(signal) = output.status.signal() {
-        let why = match signal {
-            libc::SIGSYS => "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes".to_owned(),
-            libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM => format!("the kernel did not end within {SECONDS} s of computing, and was ended"),
-            signal => format!("the kernel ended the process that ran it (signal {signal})"),
-        };
-        let kind = if signal == libc::SIGSYS {
-            Kind::Crash
-        } else {
-            Kind::Endless
+        let (kind, why) = match signal {
+            libc::SIGSYS => (Kind::Crash, "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes".to_owned()),
+            libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM => (Kind::Endless, format!("the kernel did not end within {SECONDS} s of computing, and was ended")),
+            signal => (Kind::Endless, format!("the kernel ended the process that ran it (signal {signal})")),
         };
         answer.findings.push(Finding::new(kind, None, why));
     } else if !output.status.success() && answer.findings.is_empty() {

@@ -151,12 +151,7 @@ fn cache_folder(compiler: &Path) -> Result<PathBuf> {
     let mut digest = Sha256::new();
     digest.update(compiler.as_os_str().as_encoded_bytes());
     hash(&SOURCES, &mut digest);
-    let name: String = digest
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let name = &format!("{:x}", digest.finalize())[..16];
     Ok(strategy.join("tinyllama-tutor/workbench").join(name))
 }
 

@@ -5,6 +5,7 @@ use crate::base::table::{push_wrapped, shortened};
 use super::check::Checked;
 use super::file::File;
 use super::finding::Finding;
+use super::picture::{ASCII, Glyphs, UNICODE};
 
 /// Columns of a line.
 const WIDTH: usize = 80;
@@ -86,11 +87,7 @@ pub fn pictures(checked: &Checked, file: &File, unicode: bool) -> Vec<String> {
         lines.push(String::new());
     }
     if !lines.is_empty() {
-        let (once, often, free) = if unicode {
-            ('█', '▓', '·')
-        } else {
-            ('#', '+', '.')
-        };
+        let Glyphs { free, once, often } = if unicode { UNICODE } else { ASCII };
         lines.push(format!(
             "{once} 4 bytes of one lane, {often} of several lanes, {free} of nobody. Global memory: a row"
         ));

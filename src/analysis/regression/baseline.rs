@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::analysis::MeasuredRun;
-use crate::analysis::comparison::{Made, circumstances};
+use crate::analysis::comparison::{Made, circumstances, peak_bytes};
+use crate::analysis::store::write_json;
 use crate::base::foreign;
 use crate::train::event::Hello;
 
@@ -51,11 +52,7 @@ impl RunFigures {
             step_ms: run.steps.iter().map(|step| step.total_ms).collect(),
             batch_size: run.hello.config.batch_size,
             launches: run.summary.launches_per_step,
-            peak_bytes: run
-                .summary
-                .peak_bytes_reserved
-                .or(run.summary.peak_bytes_in_use)
-                .map(|bytes| bytes as f64),
+            peak_bytes: peak_bytes(run).map(|bytes| bytes as f64),
             final_loss: run.summary.final_loss,
         }
     }
@@ -137,7 +134,8 @@ impl Baseline {
     /// # Errors
     /// What the file system says, with the path.
     pub fn write(&self, path: &Path) -> Result<(), BaselineError> {
-        crate::analysis::store::write_json(path, self).map_err(|error| BaselineError::Write {
+        let written = write_json(path, self).map(drop);
+        written.map_err(|error| BaselineError::Write {
             path: path.to_path_buf(),
             why: format!("{error:#}"),
         })

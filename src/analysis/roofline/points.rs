@@ -124,13 +124,13 @@ fn kernel_points(
         };
         let Some(name) = name else { continue };
         known += ms;
-        let backward = !is_forward(&kernel.part);
-        let same = |group: &&mut Group<'_>| group.name == name && group.backward == backward;
+        let pass = ["backward", "forward"][usize::from(is_forward(&kernel.part))];
+        let same = |group: &&mut Group<'_>| group.name == name && group.pass == pass;
         match groups.iter_mut().find(same) {
             Some(group) => group.kernels.push(kernel),
             None => groups.push(Group {
                 name,
-                backward,
+                pass,
                 kernels: vec![kernel],
             }),
         }
@@ -158,7 +158,7 @@ fn kernel_points(
 /// Kernels of one operation in one pass.
 struct Group<'a> {
     name: String,
-    backward: bool,
+    pass: &'static str,
     kernels: Vec<&'a Kernel>,
 }
 
@@ -177,11 +177,11 @@ impl Group<'_> {
         if self.name == PRODUCTS {
             let (flops, bytes) = product_work(&run.hello.config, &run.hello.recipe);
             // Each product has two in the backward pass.
-            let factor = if self.backward { 2.0 } else { 1.0 };
+            let factor = if self.pass == "backward" { 2.0 } else { 1.0 };
             return Some((factor * flops, factor * bytes));
         }
         let of_kernel = || works.iter().filter(|work| work.kernel == self.name);
-        let of_pass = of_kernel().find(|work| work.pass == self.pass());
+        let of_pass = of_kernel().find(|work| work.pass == self.pass);
         let work = of_pass
             .or_else(|| of_kernel().find(|work| !matches!(&*work.pass, "forward" | "backward")))?;
         // Each kernel is launched once a run of the pass, but the update may go over the parameters in several launches.
@@ -190,10 +190,6 @@ impl Group<'_> {
             _ => launches.iter().map(|(_, runs)| *runs).fold(0.0, f64::max),
         };
         Some((runs * work.flops, runs * work.bytes))
-    }
-
-    fn pass(&self) -> &'static str {
-        if self.backward { "backward" } else { "forward" }
     }
 
     fn point(&self, run: &MeasuredRun, works: &[KernelWork]) -> Option<Point> {
@@ -205,8 +201,8 @@ impl Group<'_> {
             }
         }
         let name = match self.name.as_str() {
-            name if name.starts_with(UPDATE) || name.ends_with(self.pass()) => name.to_string(),
-            name => format!("{name} {}", self.pass()),
+            name if name.starts_with(UPDATE) || name.ends_with(self.pass) => name.to_string(),
+            name => format!("{name} {}", self.pass),
         };
         let times = self.kernels.iter();
         let ms = times.filter_map(|kernel| kernel.device_ms_per_step).sum();

@@ -148,8 +148,7 @@ impl Tuned {
     /// When the file cannot be written.
     pub fn save(&self, root: &Path) -> Result<PathBuf> {
         let path = device_file(root, KIND, &self.backend, &self.device);
-        write_json(&path, self)?;
-        Ok(path)
+        write_json(&path, self)
     }
 }
 

@@ -29,6 +29,12 @@ impl Candidate {
             self.flags.join(" ")
         }
     }
+
+    fn with(&self, flag: &str) -> Self {
+        let mut flags = self.flags.clone();
+        flags.push(flag.to_string());
+        Candidate { flags }
+    }
 }
 
 /// How the space of choices is gone through.
@@ -60,14 +66,6 @@ pub fn candidates(choices: &[Choice], most: usize) -> (Search, Vec<Candidate>) {
     let alone = choices.iter().flatten();
     all.extend(alone.map(|flag| Candidate::default().with(flag)));
     (Search::OneByOne, all)
-}
-
-impl Candidate {
-    fn with(&self, flag: &str) -> Self {
-        let mut flags = self.flags.clone();
-        flags.push(flag.to_string());
-        Candidate { flags }
-    }
 }
 
 /// A candidate that ran once.
@@ -122,10 +120,7 @@ pub fn finalists(search: Search, choices: &[Choice], tried: &[Tried]) -> Vec<Can
 
 /// Why a run does not compute what the usual one does; none when it does.
 pub fn disagreement(run: &MeasuredRun, usual: &MeasuredRun) -> Option<String> {
-    let (with, all) = (
-        run.summary.parameters_with_gradient,
-        usual.summary.parameters_with_gradient,
-    );
+    let [with, all] = [run, usual].map(|run| run.summary.parameters_with_gradient);
     if with != all {
         return Some(format!(
             "{} parameters have a gradient instead of {}",

@@ -5,10 +5,9 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::analysis::{Pool, Runner, Stop};
 use crate::model::ModelConfig;
+use crate::run::RunSpec;
 use crate::run::spec::{TrainingArgs, split};
-use crate::run::{Launcher, RunSpec, folder};
 
 /// How runs are timed unless flags say otherwise. Waiting once a step is the least a true step time needs; waiting after each phase would slow the step down.
 pub const TIMED: [&str; 2] = ["--sync=step", "--repeatability=off"];
@@ -137,19 +136,6 @@ impl Flags {
         };
         Ok(training.over(base)?)
     }
-
-    /// Starts runs of this program, through the launcher where one is given.
-    ///
-    /// # Errors
-    /// When the launcher cannot be understood, or there is no place for the runs' files.
-    pub fn runner(&self, stop: Stop) -> Result<Runner> {
-        Ok(Runner {
-            launcher: Launcher::choose(self.launcher.as_deref(), None)?,
-            root: folder::state_folder()?,
-            stop,
-            pool: Pool::default(),
-        })
-    }
 }
 
 /// How many runs at a time.
@@ -177,10 +163,14 @@ pub fn positive(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "it is a whole number, at least 1".into())
 }
 
+/// A number that `is_right`, else what `it_is`.
+pub fn number_that(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| is_right(*number));
+    number.ok_or_else(|| it_is.into())
+}
+
 /// Two-sided, between 0.5 and 1.
 fn confidence(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(percent) if percent > 50.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("it lies between 50 and 100 per cent, such as 95".into()),
-    }
+    let it_is = "it lies between 50 and 100 per cent, such as 95";
+    Ok(number_that(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)
 }

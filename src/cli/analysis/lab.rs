@@ -10,9 +10,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::flags::{Flags, Sweep};
-use crate::analysis::{Runner, Stop};
+use crate::analysis::{Pool, Runner, Stop};
 use crate::cli::Exit;
 use crate::cli::output::spinner;
+use crate::run::{Launcher, folder};
 use crate::train::event::{Body, Event};
 
 /// Where runs are made, one at a time, and who looks on.
@@ -32,7 +33,12 @@ impl Lab {
     /// When the launcher's words cannot be read, there is no place for the runs' files, or nobody listens to signals.
     pub fn open(flags: &Flags) -> Result<Self> {
         let stop = Stop::default();
-        let runner = flags.runner(stop.clone())?;
+        let runner = Runner {
+            launcher: Launcher::choose(flags.launcher.as_deref(), None)?,
+            root: folder::state_folder()?,
+            stop: stop.clone(),
+            pool: Pool::default(),
+        };
         end_on_signals(stop)?;
         Ok(Lab {
             runner,
@@ -47,14 +53,12 @@ impl Lab {
     /// # Errors
     /// As [`Lab::open`], and where runs would share a device.
     pub fn open_for(flags: &Flags, sweep: &Sweep) -> Result<Self> {
-        let lab = Self::open(flags)?;
+        let mut lab = Self::open(flags)?;
         if sweep.jobs.is_some() {
             lab.runner.launcher.check_several()?;
         }
-        Ok(Lab {
-            jobs: sweep.jobs,
-            ..lab
-        })
+        lab.jobs = sweep.jobs;
+        Ok(lab)
     }
 
     /// What a reader has to know of figures that were not made on one machine; none where they were.

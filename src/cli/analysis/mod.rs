@@ -15,7 +15,7 @@ use clap::Args;
 use serde::Serialize;
 
 pub use crate::base::units::plural;
-pub use flags::{Flags, Measure, Sweep, TIMED, positive, switches};
+pub use flags::{Flags, Measure, Sweep, TIMED, number_that, positive, switches};
 pub use grid::{Column, Grid, Sizes};
 pub use kept::kept_run;
 pub use lab::Lab;
@@ -64,19 +64,15 @@ impl Answer {
     }
 
     /// Ends well only if everything did.
-    pub fn passed(self, passed: bool) -> Self {
-        Answer {
-            end: self.end.map(|_| Exit::of(passed)),
-            ..self
-        }
+    pub fn passed(mut self, passed: bool) -> Self {
+        self.end = self.end.map(|_| Exit::of(passed));
+        self
     }
 
     /// Shows what there is, and ends as the runs did.
-    pub fn after(self, runs: Result<(), RunFailure>) -> Self {
-        Answer {
-            end: runs.map_err(Into::into).and(self.end),
-            ..self
-        }
+    pub fn after(mut self, runs: Result<(), RunFailure>) -> Self {
+        self.end = runs.map_err(Into::into).and(self.end);
+        self
     }
 }
 

@@ -6,19 +6,13 @@ mod replays;
 mod shapes;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::Exit;
 use super::analysis::Asked;
 
-#[derive(Debug, Args)]
-pub struct BenchmarkArgs {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub enum What {
     /// V4 replayed from a graph beside the same step launch by launch, and beside others, at several shapes
     V4(Box<Asked<shapes::ShapesArgs>>),
     /// Each launch of V4's schedule: time, operations, bytes, and the share of what the device can do
@@ -29,8 +23,8 @@ enum What {
     Replays(Box<Asked<replays::ReplaysArgs>>),
 }
 
-pub fn run(args: &BenchmarkArgs) -> Result<Exit> {
-    match &args.what {
+pub fn run(what: &What) -> Result<Exit> {
+    match what {
         What::V4(args) => args.run(),
         What::Launches(args) => args.run(),
         What::Gemm(args) => args.run(),

@@ -128,10 +128,8 @@ impl Instructor<'_> {
     }
 
     fn pin(&self, lesson: Option<&str>) -> Result<Exit> {
-        let lesson = match lesson {
-            Some(id) => Some(scope::lesson(id, &self.course)?.id.clone()),
-            None => None,
-        };
+        let lesson = lesson.map(|id| scope::lesson(id, &self.course));
+        let lesson = lesson.transpose()?.map(|lesson| lesson.id.clone());
         let text = pin(&self.class, lesson.clone(), &self.by())?;
         self.print(&json!({ "pinned": lesson }), &text)
     }

@@ -21,7 +21,7 @@ use crate::run::UsageError;
 pub struct ArchArgs {
     /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, or all of them
     #[arg(long, value_name = "ARCH")]
-    arch: Option<String>,
+    pub arch: Option<String>,
     /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)
     #[arg(long, value_name = "KERNEL", requires = "arch")]
     source: Option<String>,
@@ -65,12 +65,6 @@ impl Selection<'_> {
     }
 }
 
-impl ArchArgs {
-    pub fn is_given(&self) -> bool {
-        self.arch.is_some()
-    }
-}
-
 pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
     let targets = targets(args.arch.as_deref().unwrap_or("all"))?;
     if let Some(folder) = &args.code_objects {
@@ -81,21 +75,15 @@ pub fn run(args: &ArchArgs, selection: &Selection<'_>) -> Result<Exit> {
         (_, Some(name)) => texts::listings(&targets, name, selection),
         _ => table::show(args, &targets, selection),
     };
-    match shown {
-        Err(error) if error.is::<CompilerError>() && !refused(&error) => {
+    let Err(error) = &shown else { return shown };
+    match error.downcast_ref() {
+        // Where the compiler ran and said no, that is about the kernel and not about this machine.
+        None | Some(CompilerError::Refused { .. }) => shown,
+        Some(_) => {
             eprintln!("error: {error:#}");
             Ok(Exit::Environment)
         }
-        other => other,
     }
-}
-
-/// Whether the compiler ran and said no, which is about the kernel and not about this machine.
-fn refused(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<CompilerError>(),
-        Some(CompilerError::Refused { .. })
-    )
 }
 
 fn targets(arch: &str) -> Result<Vec<Target>> {

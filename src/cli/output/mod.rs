@@ -13,8 +13,6 @@ use crate::train::event::Event;
 pub use document::{Document, FinalDocument};
 pub use lines::{Lines, spinner};
 
-use crate::base::units::NOT_REPORTED;
-
 /// `--events`: one JSON object a line.
 pub struct JsonLines<W: Write + Send>(pub W);
 

@@ -1,38 +1,34 @@
 //! What a run's end says.
 
-use super::NOT_REPORTED;
-use crate::base::units::human_bytes;
+use crate::base::units::{human_bytes, number_or_not, or_not_reported};
 use crate::train::event::{Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {
-    let number = |value: Option<f64>, unit: &str, digits: usize| {
-        value.map_or(NOT_REPORTED.into(), |value| {
-            format!("{value:.digits$}{unit}")
-        })
+    let spread = |spread: Option<Spread>| {
+        or_not_reported(spread.map(|s| {
+            format!(
+                "mean {:.2}  median {:.2}  p10 {:.2}  p90 {:.2} ms",
+                s.mean, s.median, s.p10, s.p90
+            )
+        }))
     };
-    let spread = |spread: Option<Spread>| match spread {
-        Some(s) => format!(
-            "mean {:.2}  median {:.2}  p10 {:.2}  p90 {:.2} ms",
-            s.mean, s.median, s.p10, s.p90
-        ),
-        None => NOT_REPORTED.into(),
-    };
-    let launches = number(summary.launches_per_step, "", 0);
-    let losses = [summary.first_loss, summary.final_loss].map(|loss| number(loss, "", 4));
-    let with_gradient = number(summary.parameters_with_gradient.map(|n| n as f64), "", 0);
+    let launches = number_or_not(summary.launches_per_step, 0);
+    let losses = [summary.first_loss, summary.final_loss].map(|loss| number_or_not(loss, 4));
+    let with_gradient = number_or_not(summary.parameters_with_gradient.map(|n| n as f64), 0);
     let with_gradient = format!("{with_gradient} of {} tensors", summary.parameter_tensors);
-    let first_step = number(summary.first_step_ms, " ms, compiling included", 1);
+    let first_step = summary.first_step_ms;
+    let first_step = first_step.map(|ms| format!("{ms:.1} ms, compiling included"));
     let steps = format!("{} counted of {}", summary.measured_steps, summary.steps);
     let rows = [
         ("steps", steps),
         ("samples", summary.samples.to_string()),
-        ("samples/s", number(summary.samples_per_s, "", 1)),
-        ("tokens/s", number(summary.tokens_per_s, "", 0)),
+        ("samples/s", number_or_not(summary.samples_per_s, 1)),
+        ("tokens/s", number_or_not(summary.tokens_per_s, 0)),
         ("step", spread(summary.total_ms)),
         ("forward", spread(summary.forward_ms)),
         ("backward", spread(summary.backward_ms)),
         ("optimizer", spread(summary.optimizer_ms)),
-        ("first step", first_step),
+        ("first step", or_not_reported(first_step)),
         (
             "launches/step",
             match summary.captured_per_step.filter(|captured| *captured > 0.0) {
@@ -113,9 +109,9 @@ fn most_memory(summary: &Summary) -> String {
             format!("{in_use} in use between phases, {reserved} taken from the device")
         }
         (Some(in_use), None) => format!("{} in use", human_bytes(in_use)),
-        _ => match summary.process_peak_bytes {
-            Some(bytes) => format!("{} at most in the whole process", human_bytes(bytes)),
-            None => NOT_REPORTED.into(),
-        },
+        _ => {
+            let most = summary.process_peak_bytes.map(human_bytes);
+            or_not_reported(most.map(|most| format!("{most} at most in the whole process")))
+        }
     }
 }

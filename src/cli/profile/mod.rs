@@ -20,14 +20,8 @@ use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::report::ReportOptions;
 use crate::targets::{self, Target};
 
-#[derive(Debug, Args)]
-pub struct ProfileArgs {
-    #[command(subcommand)]
-    command: ProfileCommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum ProfileCommand {
+pub enum ProfileCommand {
     /// Kernels, API calls and hardware counters with rocprofv3.
     Rocprofv3 {
         #[arg(long, value_parser = kinds(Tool::Rocprofv3), default_value = "hotspots")]
@@ -75,7 +69,7 @@ enum ProfileCommand {
 }
 
 #[derive(Debug, Args)]
-struct AnalyzeArgs {
+pub struct AnalyzeArgs {
     workload: PathBuf,
     /// Only the kernels with their numbers.
     #[arg(long)]
@@ -90,7 +84,7 @@ struct AnalyzeArgs {
 }
 
 #[derive(Debug, Args)]
-struct ImportArgs {
+pub struct ImportArgs {
     path: PathBuf,
     #[command(flatten)]
     view: ViewArgs,
@@ -102,7 +96,7 @@ struct ImportArgs {
 }
 
 #[derive(Debug, Args)]
-struct CompareArgs {
+pub struct CompareArgs {
     before: PathBuf,
     after: PathBuf,
     #[command(flatten)]
@@ -111,7 +105,7 @@ struct CompareArgs {
 
 /// How to run a target under a profiler.
 #[derive(Debug, Args)]
-struct LaunchArgs {
+pub struct LaunchArgs {
     #[arg(help = targets::help("What to profile"))]
     target: Target,
     /// Only prints the command line with each flag explained.
@@ -138,7 +132,7 @@ struct LaunchArgs {
 
 /// How to show a profile.
 #[derive(Clone, Debug, Args)]
-struct ViewArgs {
+pub struct ViewArgs {
     /// What counts as one kernel.
     #[arg(long, value_enum, default_value = "name")]
     by: GroupBy,
@@ -175,7 +169,7 @@ fn kinds(tool: Tool) -> impl TypedValueParser<Value = Task> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
+pub enum ExportFormat {
     /// A folder of CSV files.
     Csv,
     /// The figures as one JSON file.
@@ -184,8 +178,8 @@ enum ExportFormat {
     Perfetto,
 }
 
-pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
-    match &args.command {
+pub fn run(command: &ProfileCommand) -> anyhow::Result<Exit> {
+    match command {
         ProfileCommand::Rocprofv3 {
             kind,
             counters,

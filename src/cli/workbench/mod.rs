@@ -13,8 +13,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::say::{print_json, say_text};
-use super::session::SessionPlace;
+use super::say::{say, say_text};
+use super::session::InSession;
 use crate::base::locale;
 use crate::base::table::push_wrapped;
 use crate::device::{BackendChoice, DeviceError, open_driver_of};
@@ -32,19 +32,10 @@ const LOOK: Duration = Duration::from_millis(300);
 /// A check on a GPU that takes longer has met a kernel that does not end.
 const GPU_LIMIT: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Args)]
-pub struct WorkbenchArgs {
-    #[command(flatten)]
-    place: SessionPlace,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    command: WorkbenchCommand,
-}
+pub type WorkbenchArgs = InSession<WorkbenchCommand>;
 
 #[derive(Debug, Subcommand)]
-enum WorkbenchCommand {
+pub enum WorkbenchCommand {
     /// List the exercises and what was done of them
     List,
     /// Show an exercise and write the file to begin with
@@ -82,7 +73,7 @@ enum WorkbenchCommand {
 }
 
 #[derive(Debug, Args)]
-struct CheckArgs {
+pub struct CheckArgs {
     /// Name or number of the exercise
     exercise: String,
     /// The file, instead of the one that `start` wrote
@@ -160,11 +151,10 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let folder = to.clone().unwrap_or_else(|| session.workbench());
             let path = folder.join(exercise.file_name());
             let is_new = place::start(exercise, &path)?;
-            if args.json {
-                print_json(&json!({ "exercise": exercise.name, "file": path, "new": is_new }))?;
-                return Ok(Exit::Ok);
-            }
-            print::start(exercise, &path, is_new)
+            let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
+            say(args.json, &document, |out| {
+                print::start(out, exercise, &path, is_new)
+            })
         }
         WorkbenchCommand::Watch(check) => watch(args, check),
         WorkbenchCommand::Check(check) => {
@@ -185,11 +175,8 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
         WorkbenchCommand::Solution { exercise } => {
             let exercise = find(exercise)?;
             let text = exercise.solution()?;
-            match args.json {
-                true => print_json(&json!({ "exercise": exercise.name, "solution": text }))?,
-                false => write!(std::io::stdout().lock(), "{text}")?,
-            }
-            Ok(Exit::Ok)
+            let document = json!({ "exercise": exercise.name, "solution": text });
+            say(args.json, &document, |out| write!(out, "{text}"))
         }
         WorkbenchCommand::Reset { exercise } => {
             let exercise = find(exercise)?;
@@ -239,10 +226,8 @@ fn check_once(
         _ => None,
     };
     let note = args.record(tried.event(None));
-    if args.json {
-        print_json(&json!({ "check": checked, "compiled": facts, "note": note }))?;
-    } else {
-        let mut out = std::io::stdout().lock();
+    let document = json!({ "check": checked, "compiled": facts, "note": note });
+    say(args.json, &document, |out| {
         for line in tried.lines() {
             writeln!(out, "{line}")?;
         }
@@ -253,7 +238,7 @@ fn check_once(
             }
         }
         if asked.arch {
-            print::facts(&mut out, facts.as_deref())?;
+            print::facts(out, facts.as_deref())?;
         }
         if checked.passed {
             let name = &exercise.name;
@@ -271,10 +256,9 @@ fn check_once(
                 exercise.name
             )?;
         }
-        if let Some(note) = note {
-            writeln!(out, "({note})")?;
-        }
-    }
+        let mut note = note.iter();
+        note.try_for_each(|note| writeln!(out, "({note})"))
+    })?;
     Ok(Exit::of(checked.passed))
 }
 

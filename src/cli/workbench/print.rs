@@ -1,13 +1,13 @@
 //! The workbench's lists and pages as text.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
 
 use super::super::Exit;
-use super::super::say::{print_json, say_text};
+use super::super::say::{say, say_text};
 use super::standing;
 use crate::base::table::{Columns, TextTable, wrapped};
 use crate::base::units::number_or_not;
@@ -18,22 +18,18 @@ use crate::workbench::Exercise;
 const WIDTH: usize = 80;
 
 pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit> {
-    if as_json {
-        let list = exercises.iter().map(|exercise| {
-            let (checks, passed, best) = standing(state, exercise);
-            json!({
-                "number": exercise.number,
-                "name": exercise.name,
-                "title": exercise.title,
-                "learns": exercise.learns,
-                "checks": checks,
-                "passed": passed,
-                "best_milliseconds": best,
-            })
-        });
-        print_json(&list.collect::<Vec<_>>())?;
-        return Ok(Exit::Ok);
-    }
+    let list = exercises.iter().map(|exercise| {
+        let (checks, passed, best) = standing(state, exercise);
+        json!({
+            "number": exercise.number,
+            "name": exercise.name,
+            "title": exercise.title,
+            "learns": exercise.learns,
+            "checks": checks,
+            "passed": passed,
+            "best_milliseconds": best,
+        })
+    });
     let table = Columns::of("Kernels to write", exercises)
         .right("nr", |exercise| exercise.number.to_string())
         .left("name", |exercise| exercise.name.clone())
@@ -46,14 +42,19 @@ pub fn list(exercises: &[Exercise], state: &State, as_json: bool) -> Result<Exit
             standing(state, exercise).2.map_or(String::new(), |ms| format!("{ms:.4}"))
         })
         .note("`workbench start NAME` begins one, `workbench check NAME` checks it: no GPU is needed.");
-    let mut out = std::io::stdout().lock();
-    write!(out, "{}", TextTable::from(table).render(WIDTH))?;
-    Ok(Exit::Ok)
+    let table = TextTable::from(table).render(WIDTH);
+    say(as_json, &list.collect::<Vec<_>>(), |out| {
+        write!(out, "{table}")
+    })
 }
 
 /// The task, and where the file is.
-pub fn start(exercise: &Exercise, path: &Path, is_new: bool) -> Result<Exit> {
-    let mut out = std::io::stdout().lock();
+pub fn start(
+    out: &mut impl Write,
+    exercise: &Exercise,
+    path: &Path,
+    is_new: bool,
+) -> io::Result<()> {
     let (number, title) = (exercise.number, &exercise.title);
     writeln!(out, "{number}. {title}\n{}\n", exercise.learns)?;
     writeln!(out, "{}", exercise.text.trim_end())?;
@@ -70,8 +71,7 @@ pub fn start(exercise: &Exercise, path: &Path, is_new: bool) -> Result<Exit> {
         out,
         "Open it in an editor. `tinyllama-tutor workbench watch {}` checks it on every save.",
         exercise.name
-    )?;
-    Ok(Exit::Ok)
+    )
 }
 
 /// The next hint, or the one that is asked for. How many were shown is kept beside the file.
@@ -107,13 +107,12 @@ pub fn hint(
 }
 
 /// What a compiler says the kernels take.
-pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> Result<()> {
+pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> io::Result<()> {
     let Some(facts) = facts else {
-        writeln!(
+        return writeln!(
             out,
             "\nRegisters and spills on AMD GPUs: not reported; no clang with the AMDGPU target was found"
-        )?;
-        return Ok(());
+        );
     };
     let table = Columns::of("Compiled for AMD GPUs (nothing was run)", facts)
         .left("architecture", |kernel| kernel.architecture.clone())
@@ -125,6 +124,5 @@ pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> Result<()> 
             number_or_not(kernel.waves_per_simd(), 0)
         })
         .right("spills", |kernel| kernel.resources.vgpr_spills.to_string());
-    write!(out, "\n{}", TextTable::from(table).render(WIDTH))?;
-    Ok(())
+    write!(out, "\n{}", TextTable::from(table).render(WIDTH))
 }

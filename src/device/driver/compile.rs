@@ -89,10 +89,7 @@ impl CompileRequest {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        hash.finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        format!("{:x}", hash.finalize())
     }
 }
 

@@ -42,6 +42,16 @@ pub struct Operand {
     pub batch_stride: usize,
 }
 
+impl Operand {
+    /// What belongs to its rows and its columns, as they are used, by how they are stored.
+    pub fn stored<T>(self, rows: T, columns: T) -> (T, T) {
+        match self.transposed {
+            true => (columns, rows),
+            false => (rows, columns),
+        }
+    }
+}
+
 /// `d[m, n] = alpha * op(a)[m, k] op(b)[k, n] + beta * c[m, n]`, `batch` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmSpec {
@@ -114,11 +124,7 @@ impl GemmSpec {
     /// Bytes of `a`, `b` and `d` from their first to their last element.
     pub fn bytes(&self) -> [usize; 3] {
         let extent = |operand: Operand, rows: usize, columns: usize, size: usize| {
-            let (rows, columns) = if operand.transposed {
-                (columns, rows)
-            } else {
-                (rows, columns)
-            };
+            let (rows, columns) = operand.stored(rows, columns);
             let last = (rows.saturating_sub(1)) * operand.row_stride
                 + columns
                 + self.batch.saturating_sub(1) * operand.batch_stride;
@@ -136,7 +142,7 @@ impl GemmSpec {
     /// Fails where the description contradicts itself.
     pub fn check(&self) -> Result<()> {
         let shortest = |operand: Operand, rows: usize, columns: usize| {
-            operand.row_stride >= if operand.transposed { rows } else { columns }
+            operand.row_stride >= operand.stored(rows, columns).1
         };
         let problem = if [self.m, self.n, self.k, self.batch].contains(&0) {
             "has an empty side"

@@ -317,10 +317,7 @@ impl LtLibrary {
         columns: usize,
         batch: usize,
     ) -> Result<Descriptor> {
-        let (rows, columns) = match operand.transposed {
-            true => (rows as u64, columns as u64),
-            false => (columns as u64, rows as u64),
-        };
+        let (columns, rows) = operand.stored(rows as u64, columns as u64);
         let leading = operand.row_stride as i64;
         let layout = create!(
             self,

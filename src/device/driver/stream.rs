@@ -76,17 +76,16 @@ impl Driver {
 
     /// An event whose time can be read.
     pub fn timed_event(&self) -> Result<Event> {
-        self.event(true)
+        self.event(0)
     }
 
     /// An event that only orders streams, which costs less.
     pub fn ordering_event(&self) -> Result<Event> {
-        self.event(false)
+        self.event(WITHOUT_TIMING)
     }
 
-    fn event(&self, timed: bool) -> Result<Event> {
+    fn event(&self, flags: c_uint) -> Result<Event> {
         let mut handle: Opaque = ptr::null_mut();
-        let flags: c_uint = if timed { 0 } else { WITHOUT_TIMING };
         // SAFETY: a place for the handle.
         unsafe { self.shared.calls.create_event(&mut handle, flags)? };
         Ok(Event {

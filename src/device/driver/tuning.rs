@@ -17,14 +17,12 @@ pub(super) fn choose(
     spec: GemmSpec,
     candidates: Vec<Product>,
 ) -> Result<GemmPlan> {
-    let none = || -> Result<DriverError> {
-        Ok(DriverError::NoAlgorithm {
-            library: driver.gemm_library()?,
-            gemm: spec.to_string(),
-        })
+    let mut refusal = DriverError::NoAlgorithm {
+        library: driver.gemm_library()?,
+        gemm: spec.to_string(),
     };
     if candidates.is_empty() {
-        return Err(none()?);
+        return Err(refusal);
     }
     let scratch = spec
         .bytes()
@@ -45,7 +43,6 @@ pub(super) fn choose(
     };
     let measured = candidates.len() > 1;
     let mut best: Option<(f32, GemmPlan)> = None;
-    let mut refusal = None;
     for product in candidates {
         let plan = GemmPlan::untried(driver, spec, product);
         // A library offers algorithms that it then refuses to run; the next one may do.
@@ -56,15 +53,11 @@ pub(super) fn choose(
                     best = Some((microseconds, plan));
                 }
             }
-            Err(error) => refusal = Some(error),
+            Err(error) => refusal = error,
         }
     }
     stream.synchronize()?;
-    match (best, refusal) {
-        (Some((_, plan)), _) => Ok(plan),
-        (None, Some(refusal)) => Err(refusal),
-        (None, None) => Err(none()?),
-    }
+    best.map(|(_, plan)| plan).ok_or(refusal)
 }
 
 /// Microseconds of one run (0 where not `measured`) and what a run consists of.

@@ -51,14 +51,18 @@ pub fn try_all<F: FnMut(&Finding)>(bench: &Bench<'_>, trials: &mut Trials<F>) {
     trials.add("products", name, captured(bench));
 }
 
-/// With sides that are multiples of `unit`, but for those that are odd on purpose.
-fn cases(unit: usize) -> Vec<Case> {
-    let plain = |spec| Case {
+/// A product to which nothing is added.
+fn plain(spec: GemmSpec) -> Case {
+    Case {
         spec,
         alpha: 1.0,
         beta: 0.0,
         apart: false,
-    };
+    }
+}
+
+/// With sides that are multiples of `unit`, but for those that are odd on purpose.
+fn cases(unit: usize) -> Vec<Case> {
     let added = |spec, apart| Case {
         beta: 1.0,
         apart,
@@ -250,12 +254,7 @@ fn agrees(bench: &Bench<'_>, case: &Case) -> Result<Outcome> {
 
 fn captured(bench: &Bench<'_>) -> Result<Outcome> {
     let side = 32 * bench.effort.unit;
-    let case = Case {
-        spec: GemmSpec::new(side, side, side, Precision::F32).transpose_b(),
-        alpha: 1.0,
-        beta: 0.0,
-        apart: false,
-    };
+    let case = plain(GemmSpec::new(side, side, side, Precision::F32).transpose_b());
     let plan = bench
         .driver
         .plan_gemm(&bench.stream, case.spec, Selection::Heuristic)?;

@@ -40,11 +40,7 @@ pub fn multiply(
 
 /// Where element `[row, column]` of an operand, as it is used, is stored.
 fn place(operand: Operand, batch: usize, row: usize, column: usize) -> usize {
-    let (row, column) = if operand.transposed {
-        (column, row)
-    } else {
-        (row, column)
-    };
+    let (row, column) = operand.stored(row, column);
     batch * operand.batch_stride + row * operand.row_stride + column
 }
 

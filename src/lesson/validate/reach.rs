@@ -48,16 +48,14 @@ impl LessonCheck<'_> {
 
     /// Every run of `quantity` must have been started before the step at `end`, here or in a required lesson.
     pub(super) fn measured_before(&mut self, end: usize, quantity: &Quantity, path: &str) {
-        let unreachable: Vec<RunName> = quantity
-            .runs()
-            .filter(|run| !self.is_made(run, end))
-            .cloned()
-            .collect();
-        for run in unreachable {
+        for run in quantity.runs() {
+            if self.is_made(run, end) {
+                continue;
+            }
             let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
             let message = match self.course.step(&run.lesson, id) {
                 None => format!("there is no step `{run}`"),
-                Some(step) if !is_run(step, &run) => format!("step `{run}` is no run"),
+                Some(step) if !is_run(step, run) => format!("step `{run}` is no run"),
                 Some(_) if run.lesson == self.lesson.id => {
                     format!("the run of step `{run}` only comes later")
                 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
+
 /// Counters a block counts at once on CDNA, as rocprof-compute's own settings have them.
 const BLOCKS: &[(&str, usize)] = &[
     ("SQ", 8),
@@ -64,21 +66,14 @@ pub fn default_counters(architecture: Option<&str>) -> Vec<String> {
 pub fn passes(counters: &[String], architecture: Option<&str>) -> Vec<Vec<String>> {
     let is_cdna = architecture.is_none_or(|name| name.starts_with("gfx9"));
     let mut passes: Vec<Pass> = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    for counter in counters {
-        if !seen.insert(counter) {
-            continue;
-        }
+    for counter in counters.iter().unique() {
         let block = block_of(counter).filter(|_| is_cdna);
-        let place = passes.iter_mut().find(|pass| pass.has_room(block));
-        match place {
-            Some(pass) => pass.add(counter, block),
-            None => {
-                let mut pass = Pass::default();
-                pass.add(counter, block);
-                passes.push(pass);
-            }
-        }
+        let place = passes.iter().position(|pass| pass.has_room(block));
+        let place = place.unwrap_or_else(|| {
+            passes.push(Pass::default());
+            passes.len() - 1
+        });
+        passes[place].add(counter, block);
     }
     passes.into_iter().map(|pass| pass.counters).collect()
 }

@@ -1,6 +1,6 @@
 //! A command line whose every word can be explained.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl CommandLine {
 
     /// The line as a shell takes it.
     pub fn shell(&self) -> String {
-        itertools::join(self.words().iter().map(|word| quoted(word)), " ")
+        quoted(&self.words())
     }
 
     /// The line as the user changed it; `None` when a quotation mark is left open. Explanations end with the edit.
@@ -57,9 +57,8 @@ impl CommandLine {
     pub fn explained(&self, width: usize) -> String {
         let mut text = format!("{}\n\n", self.shell());
         for part in &self.parts {
-            let words = itertools::join(part.words.iter().map(|word| quoted(word)), " ");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{words}");
+            let _ = writeln!(text, "{}", quoted(&part.words));
             push_wrapped(&mut text, &part.explanation, width);
         }
         for (path, content) in &self.files {
@@ -76,10 +75,10 @@ impl CommandLine {
     }
 }
 
-fn quoted(word: &OsStr) -> String {
+fn quoted(words: &[OsString]) -> String {
     // Only a word with a zero byte cannot be quoted, and no command line can hold one.
-    let bytes = shlex::bytes::try_quote(word.as_bytes()).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+    let bytes = shlex::bytes::try_join(words.iter().map(|word| word.as_bytes()));
+    String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
 
 /// Builds a line part by part, leaving out the flags the installed version does not know.

@@ -16,20 +16,7 @@ impl Nvidia {
         let count = library.device_count().ok()?;
         (count > 0).then_some(Nvidia { library })
     }
-}
 
-impl Source for Nvidia {
-    fn read(&mut self) -> Vec<GpuStatus> {
-        let count = self.library.device_count().unwrap_or(0);
-        (0..count).filter_map(|index| self.status(index)).collect()
-    }
-
-    fn describe(&self) -> &'static str {
-        "NVIDIA driver (NVML)"
-    }
-}
-
-impl Nvidia {
     fn status(&self, index: u32) -> Option<GpuStatus> {
         let device = self.library.device_by_index(index).ok()?;
         let (memory, busy) = (device.memory_info().ok(), device.utilization_rates().ok());
@@ -44,5 +31,16 @@ impl Nvidia {
             temperature: temperature.map(f64::from),
             power: milliwatts.map(|milliwatts| milliwatts / 1e3),
         })
+    }
+}
+
+impl Source for Nvidia {
+    fn read(&mut self) -> Vec<GpuStatus> {
+        let count = self.library.device_count().unwrap_or(0);
+        (0..count).filter_map(|index| self.status(index)).collect()
+    }
+
+    fn describe(&self) -> &'static str {
+        "NVIDIA driver (NVML)"
     }
 }

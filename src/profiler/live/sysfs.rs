@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{GpuStatus, Source};
+use crate::base::inside;
 use crate::device::kfd;
 
 const AMD: &str = "0x1002";
@@ -30,15 +31,12 @@ impl Sysfs {
     }
 
     pub fn below(root: &Path) -> Self {
-        let mut devices: Vec<PathBuf> = entries(&root.join("class/drm"))
-            .into_iter()
+        let devices = entries(&root.join("class/drm"))
             .filter(|path| is_card(path))
             .map(|path| path.join("device"))
-            .filter(|device| text(&device.join("vendor")).as_deref() == Some(AMD))
-            .collect();
-        devices.sort();
+            .filter(|device| text(&device.join("vendor")).as_deref() == Some(AMD));
         let known = kfd::readable_gpus(&root.join("class/kfd/kfd/topology"));
-        let cards = devices.into_iter().map(|device| {
+        let cards = devices.map(|device| {
             let bus = fs::canonicalize(&device)
                 .ok()
                 .and_then(|real| Some(real.file_name()?.to_string_lossy().into_owned()));
@@ -50,7 +48,7 @@ impl Sysfs {
             Card {
                 id: bus.unwrap_or_else(|| device.display().to_string()),
                 name: name.or(architecture),
-                sensors: entries(&device.join("hwmon")).into_iter().next(),
+                sensors: entries(&device.join("hwmon")).next(),
                 device,
             }
         });
@@ -121,7 +119,7 @@ fn is_card(path: &Path) -> bool {
 }
 
 fn render_minor(device: &Path) -> Option<u32> {
-    entries(&device.join("drm")).iter().find_map(|path| {
+    entries(&device.join("drm")).find_map(|path| {
         let name = path.file_name()?.to_str()?;
         name.strip_prefix("renderD")?.parse().ok()
     })
@@ -133,14 +131,9 @@ pub fn architecture_here() -> Option<String> {
     Some(gpus.into_iter().next()?.arch)
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths: Vec<PathBuf> = paths.collect();
-    paths.sort();
-    paths
+/// In order of their names; none where there is no such folder.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    inside(folder).unwrap_or_default().into_iter()
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -3,19 +3,10 @@
 use std::collections::HashMap;
 
 /// Values of one kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Interned<T> {
     pub values: Vec<T>,
     numbers: HashMap<T, u32>,
-}
-
-impl<T> Default for Interned<T> {
-    fn default() -> Self {
-        Interned {
-            values: Vec::new(),
-            numbers: HashMap::new(),
-        }
-    }
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interned<T> {

@@ -17,7 +17,7 @@ pub use self::records::{
 };
 
 /// A string of [`Profile::names`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 
 /// A launch shape of [`Profile::variants`].
@@ -29,7 +29,7 @@ pub struct VariantId(u32);
 pub struct LaneId(u32);
 
 /// A program run of [`Profile::processes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(u32);
 
 /// Everything read from one file or folder.
@@ -63,14 +63,11 @@ pub struct Profile {
 impl Profile {
     /// Whether it holds single launches, calls, copies or counters, and not only sums of them.
     pub fn has_records(&self) -> bool {
-        let any = [
-            self.dispatches.len(),
-            self.calls.len(),
-            self.copies.len(),
-            self.allocations.len(),
-            self.counters.len(),
-        ];
-        any.iter().any(|records| *records > 0)
+        !(self.dispatches.is_empty()
+            && self.calls.is_empty()
+            && self.copies.is_empty()
+            && self.allocations.is_empty()
+            && self.counters.is_empty())
     }
 
     pub fn name_id(&mut self, name: &str) -> NameId {
@@ -104,8 +101,7 @@ impl Profile {
         let known: HashSet<&str> = recorded
             .map(|lane| label(self.lane(lane).process))
             .collect();
-        let of_kind = self.statistics.iter().filter(move |row| row.kind == kind);
-        of_kind
+        self.summary(kind)
             .filter_map(move |row| Some((row, label(row.process?))))
             .filter(move |(_, label)| !known.contains(label))
     }
@@ -159,11 +155,20 @@ impl Profile {
         })
     }
 
+    /// The launches that have a usable time.
+    pub fn timed(&self) -> impl Iterator<Item = (&Dispatch, Interval)> {
+        let launches = self.dispatches.iter();
+        launches.filter_map(|launch| Some((launch, launch.time?)))
+    }
+
+    /// What a profiler summed up of one kind.
+    pub fn summary(&self, kind: StatisticKind) -> impl Iterator<Item = &Statistic> {
+        self.statistics.iter().filter(move |row| row.kind == kind)
+    }
+
     /// Whether a launch has a usable time.
     pub fn is_timed(&self) -> bool {
-        self.dispatches
-            .iter()
-            .any(|dispatch| dispatch.time.is_some())
+        self.timed().next().is_some()
     }
 
     /// Whether anything at all was read.

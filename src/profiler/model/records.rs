@@ -24,7 +24,7 @@ impl Interval {
 }
 
 /// How a kernel was launched. `None` is a figure the format does not carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variant {
     pub kernel: NameId,
     /// Work-items in a workgroup; formats with a single figure have it in the first place.
@@ -48,13 +48,7 @@ impl Variant {
     pub fn unknown(kernel: NameId) -> Self {
         Variant {
             kernel,
-            workgroup: None,
-            grid: None,
-            lds: None,
-            scratch: None,
-            vgpr: None,
-            accum_vgpr: None,
-            sgpr: None,
+            ..Variant::default()
         }
     }
 
@@ -65,7 +59,7 @@ impl Variant {
 }
 
 /// Where work runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lane {
     pub process: ProcessId,
     /// The profiler's number of the device.
@@ -77,7 +71,7 @@ pub struct Lane {
 }
 
 /// One execution of a program: a rank, or a replay that collected other counters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
     /// What the profiler named its files after, usually host and process id.
     pub label: String,

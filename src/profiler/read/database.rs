@@ -18,45 +18,40 @@ pub struct Database<'a> {
     /// Closed before what it counts with goes.
     pub connection: Connection,
     path: &'a Path,
-    _work: Box<Work>,
+    _calls: Box<u64>,
 }
 
-/// How much SQLite may still compute: views come with the file, and one of a hundred bytes can count for ever.
-struct Work {
-    /// Calls left, each after [`Work::STEPS`] steps of SQLite's machine.
-    calls: u64,
-}
+/// Steps of SQLite's machine after which it calls [`count`].
+const STEPS: i32 = 100_000;
 
-impl Work {
-    const STEPS: i32 = 100_000;
-    /// Calls for any file, and bytes that allow for one more: ten steps a byte would do for the views of rocpd.
-    const LEAST: u64 = 2_000;
-    const BYTES: u64 = 400;
-    /// Longest text or blob.
-    const LONGEST: i32 = 8 << 20;
+/// Calls for any file, and bytes that allow for one more: ten steps a byte would do for the views of rocpd.
+const LEAST: u64 = 2_000;
+const BYTES: u64 = 400;
 
-    fn bound(connection: &Connection, bytes: u64) -> Box<Self> {
-        let mut work = Box::new(Work {
-            calls: Self::LEAST + bytes / Self::BYTES,
-        });
-        let counter: *mut Work = &raw mut *work;
-        // SAFETY: the handle is that of an open connection, which is closed before the counter goes: fields are dropped in
-        // their order. The callback runs on the thread that uses the connection.
-        unsafe {
-            let handle = connection.handle();
-            ffi::sqlite3_limit(handle, ffi::SQLITE_LIMIT_LENGTH, Self::LONGEST);
-            ffi::sqlite3_progress_handler(handle, Self::STEPS, Some(count), counter.cast());
-        }
-        work
+/// Longest text or blob.
+const LONGEST: i32 = 8 << 20;
+
+/// Bounds what SQLite may compute: views come with the file, and one of a hundred bytes can count for ever. Returns the
+/// calls that are left, each after [`STEPS`] steps.
+fn bound(connection: &Connection, bytes: u64) -> Box<u64> {
+    let mut calls = Box::new(LEAST + bytes / BYTES);
+    let counter: *mut u64 = &raw mut *calls;
+    // SAFETY: the handle is that of an open connection, which is closed before the counter goes: fields are dropped in
+    // their order. The callback runs on the thread that uses the connection.
+    unsafe {
+        let handle = connection.handle();
+        ffi::sqlite3_limit(handle, ffi::SQLITE_LIMIT_LENGTH, LONGEST);
+        ffi::sqlite3_progress_handler(handle, STEPS, Some(count), counter.cast());
     }
+    calls
 }
 
 /// Counts work; other than 0 interrupts it.
-unsafe extern "C" fn count(work: *mut c_void) -> c_int {
+unsafe extern "C" fn count(calls: *mut c_void) -> c_int {
     // SAFETY: the pointer that was registered with it, to a counter that outlives the connection.
-    let work = unsafe { &mut *work.cast::<Work>() };
-    work.calls = work.calls.saturating_sub(1);
-    c_int::from(work.calls == 0)
+    let calls = unsafe { &mut *calls.cast::<u64>() };
+    *calls = calls.saturating_sub(1);
+    c_int::from(*calls == 0)
 }
 
 impl<'a> Database<'a> {
@@ -68,11 +63,11 @@ impl<'a> Database<'a> {
         let trust = connection.pragma_update(None, "trusted_schema", false);
         trust.map_err(sql)?;
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-        let work = Work::bound(&connection, bytes);
+        let calls = bound(&connection, bytes);
         Ok(Database {
             connection,
             path,
-            _work: work,
+            _calls: calls,
         })
     }
 
@@ -128,9 +123,7 @@ impl<'a> Database<'a> {
         }
         Ok(good)
     }
-}
 
-impl Database<'_> {
     /// The first row of a view as texts by column, for facts that are read by people; 0 where there is no such view.
     pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
         let sql = |error| Damage::new(Place::file(self.path), explain(&error));

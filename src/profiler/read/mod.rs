@@ -210,10 +210,9 @@ impl<'a> Reading<'a> {
         let Some(column) = table.find("guid") else {
             return Ok(None);
         };
-        match table.next_row()? {
-            Some(row) => Ok(Some(row.text_at(column)?.to_owned())),
-            None => Ok(None),
-        }
+        let row = table.next_row()?;
+        row.map(|row| Ok(row.text_at(column)?.to_owned()))
+            .transpose()
     }
 
     /// Gives every row of the CSV file to `add`, and returns how many it took.

@@ -84,6 +84,7 @@ impl Table {
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Damage> {
         self.skip_line_ends()?;
         let line = self.line;
+        let too_large = |problem| Damage::new(Place::line(&self.path, line), problem);
         let (mut length, mut fields) = (0, 0);
         loop {
             let input = self.input.fill_buf();
@@ -97,8 +98,15 @@ impl Table {
             fields += ended;
             match result {
                 csv_core::ReadRecordResult::InputEmpty => {}
-                csv_core::ReadRecordResult::OutputFull => self.make_room_for_bytes(line)?,
-                csv_core::ReadRecordResult::OutputEndsFull => self.make_room_for_fields(line)?,
+                csv_core::ReadRecordResult::OutputFull => {
+                    let problem =
+                        "a row is longer than 4 MiB; a quotation mark was probably left open";
+                    make_room(&mut self.bytes, LONGEST_ROW).ok_or_else(|| too_large(problem))?;
+                }
+                csv_core::ReadRecordResult::OutputEndsFull => {
+                    let problem = "a row has more than 65536 fields";
+                    make_room(&mut self.ends, MOST_COLUMNS).ok_or_else(|| too_large(problem))?;
+                }
                 csv_core::ReadRecordResult::Record => break,
                 csv_core::ReadRecordResult::End => return Ok(None),
             }
@@ -125,18 +133,6 @@ impl Table {
             }
             self.input.consume(1);
         }
-    }
-
-    fn make_room_for_bytes(&mut self, line: u64) -> Result<(), Damage> {
-        let problem = "a row is longer than 4 MiB; a quotation mark was probably left open";
-        let place = || Place::line(&self.path, line);
-        make_room(&mut self.bytes, LONGEST_ROW).ok_or_else(|| Damage::new(place(), problem))
-    }
-
-    fn make_room_for_fields(&mut self, line: u64) -> Result<(), Damage> {
-        let place = || Place::line(&self.path, line);
-        let problem = "a row has more than 65536 fields";
-        make_room(&mut self.ends, MOST_COLUMNS).ok_or_else(|| Damage::new(place(), problem))
     }
 }
 

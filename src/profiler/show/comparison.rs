@@ -123,9 +123,6 @@ impl Comparison {
 }
 
 fn signed_time(ns: f64) -> String {
-    if ns > 0.0 {
-        format!("+{}", time(ns))
-    } else {
-        time(ns)
-    }
+    let sign = if ns > 0.0 { "+" } else { "" };
+    format!("{sign}{}", time(ns))
 }

@@ -13,8 +13,6 @@ use crate::profiler::name;
 pub struct CounterSummary {
     pub launches: u64,
     pub mean: f64,
-    pub min: f64,
-    pub max: f64,
 }
 
 /// Counters of all launches of one kernel.
@@ -37,12 +35,8 @@ impl KernelCounters {
 
     /// Value of a derived metric. No share is more than all.
     pub fn derived(&self, metric: &Derived) -> Option<f64> {
-        let value = self.computed(metric)?;
-        Some(if metric.is_share() {
-            value.min(100.0)
-        } else {
-            value
-        })
+        let most = if metric.is_share() { 100.0 } else { f64::MAX };
+        Some(self.computed(metric)?.min(most))
     }
 
     /// What its formula gives.
@@ -90,8 +84,6 @@ impl CounterSummary {
         CounterSummary {
             launches: 1,
             mean: value,
-            min: value,
-            max: value,
         }
     }
 
@@ -99,21 +91,17 @@ impl CounterSummary {
         self.launches += 1;
         // A running mean: a sum of large counters could lose its last digits.
         self.mean += (value - self.mean) / self.launches as f64;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
     }
 }
 
 /// Sum and number of the launches' times, by kernel.
 fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
     let mut times: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
-    for dispatch in &profile.dispatches {
-        if let Some(time) = dispatch.time {
-            let name = profile.kernel_name(dispatch.variant);
-            let entry = times.entry(name).or_default();
-            entry.0 += time.duration() as f64;
-            entry.1 += 1;
-        }
+    for (launch, time) in profile.timed() {
+        let name = profile.kernel_name(launch.variant);
+        let entry = times.entry(name).or_default();
+        entry.0 += time.duration() as f64;
+        entry.1 += 1;
     }
     times
 }

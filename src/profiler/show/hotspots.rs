@@ -51,6 +51,13 @@ impl Hotspot {
     pub fn mean_ns(&self) -> f64 {
         self.total_ns / self.calls.max(1) as f64
     }
+
+    fn add(&mut self, calls: u64, total: f64, min: Option<f64>, max: Option<f64>) {
+        self.calls += calls;
+        self.total_ns += total;
+        self.min_ns = [self.min_ns, min].into_iter().flatten().reduce(f64::min);
+        self.max_ns = [self.max_ns, max].into_iter().flatten().reduce(f64::max);
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,7 +75,8 @@ pub struct Hotspots {
 
 /// Kernels by total time. From single launches where the profile has them, else from the profiler's own summary.
 pub fn hotspots(profile: &Profile, group: GroupBy, parts: &Parts) -> Hotspots {
-    let mut found = if profile.is_timed() || !has_summary(profile) {
+    let has_summary = || profile.summary(StatisticKind::Kernel).next().is_some();
+    let mut found = if profile.is_timed() || !has_summary() {
         from_dispatches(profile, group)
     } else {
         from_summary(profile, group)
@@ -105,35 +113,20 @@ fn counted_steps(profile: &Profile) -> Option<usize> {
         let mut regions = regions.iter();
         regions.any(|(own, time)| *own == process && (time.start..=time.end).contains(&start))
     };
-    let outside = profile.dispatches.iter().any(|dispatch| {
-        let process = profile.lane(dispatch.lane).process;
-        dispatch
-            .time
-            .is_some_and(|time| !counted(process, time.start))
-    });
+    let outside = profile
+        .timed()
+        .any(|(launch, time)| !counted(profile.lane(launch.lane).process, time.start));
     let steps = marked(ranges::STEP)
         .filter(|step| counted(profile.lane(step.lane).process, step.time.start))
         .count();
     (steps > 0 && !outside).then_some(steps)
 }
 
-fn has_summary(profile: &Profile) -> bool {
-    profile
-        .statistics
-        .iter()
-        .any(|statistic| statistic.kind == StatisticKind::Kernel)
-}
-
 fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
     let mut by_variant: HashMap<VariantId, Hotspot> = HashMap::new();
-    let mut untimed = 0;
-    for dispatch in &profile.dispatches {
-        let Some(time) = dispatch.time else {
-            untimed += 1;
-            continue;
-        };
+    for (launch, time) in profile.timed() {
         let duration = time.duration() as f64;
-        let sums = by_variant.entry(dispatch.variant).or_default();
+        let sums = by_variant.entry(launch.variant).or_default();
         sums.add(1, duration, Some(duration), Some(duration));
     }
     let mut lines = Lines::new(group);
@@ -142,17 +135,15 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
         line.variants += 1;
     }
-    let timed = profile.dispatches.iter().filter(|row| row.time.is_some());
+    let timed = profile.timed().map(|(launch, _)| launch.lane);
     let mut summarised = BTreeSet::new();
-    for (statistic, process) in
-        profile.only_summarised(StatisticKind::Kernel, timed.map(|row| row.lane))
-    {
+    for (statistic, process) in profile.only_summarised(StatisticKind::Kernel, timed) {
         lines.summary(profile, statistic);
         summarised.insert(process.to_owned());
     }
     Hotspots {
         kernels: lines.kernels,
-        untimed,
+        untimed: (profile.dispatches.len() - profile.timed().count()) as u64,
         summarised,
         ..Hotspots::default()
     }
@@ -160,10 +151,8 @@ fn from_dispatches(profile: &Profile, group: GroupBy) -> Hotspots {
 
 fn from_summary(profile: &Profile, group: GroupBy) -> Hotspots {
     let mut lines = Lines::new(group);
-    for statistic in &profile.statistics {
-        if statistic.kind == StatisticKind::Kernel {
-            lines.summary(profile, statistic);
-        }
+    for statistic in profile.summary(StatisticKind::Kernel) {
+        lines.summary(profile, statistic);
     }
     Hotspots {
         kernels: lines.kernels,
@@ -211,22 +200,6 @@ impl Lines {
                 self.kernels.len() - 1
             });
         &mut self.kernels[at]
-    }
-}
-
-impl Hotspot {
-    fn add(&mut self, calls: u64, total: f64, min: Option<f64>, max: Option<f64>) {
-        self.calls += calls;
-        self.total_ns += total;
-        self.min_ns = pick(self.min_ns, min, f64::min);
-        self.max_ns = pick(self.max_ns, max, f64::max);
-    }
-}
-
-fn pick(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(choose(a, b)),
-        _ => a.or(b),
     }
 }
 
@@ -296,9 +269,6 @@ impl Hotspots {
 /// `64x1x1` as `64`, `16x16x1` as `16x16`.
 fn axes<T: std::fmt::Display + PartialEq + From<u8>>(axes: &[T; 3]) -> String {
     let one = T::from(1);
-    match (axes[1] == one, axes[2] == one) {
-        (true, true) => axes[0].to_string(),
-        (false, true) => format!("{}x{}", axes[0], axes[1]),
-        _ => format!("{}x{}x{}", axes[0], axes[1], axes[2]),
-    }
+    let last = axes.iter().rposition(|axis| *axis != one).unwrap_or(0);
+    itertools::join(&axes[..=last], "x")
 }

@@ -93,12 +93,10 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
 /// Gaps, overlapping kernels, and the nanoseconds all queues span.
 fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
     let mut queues: BTreeMap<_, Vec<Interval>> = BTreeMap::new();
-    for dispatch in &profile.dispatches {
-        if let Some(time) = dispatch.time {
-            let lane = profile.lane(dispatch.lane);
-            let queue = (lane.process, lane.agent, lane.queue);
-            queues.entry(queue).or_default().push(time);
-        }
+    for (launch, time) in profile.timed() {
+        let lane = profile.lane(launch.lane);
+        let queue = (lane.process, lane.agent, lane.queue);
+        queues.entry(queue).or_default().push(time);
     }
     let (mut gaps, mut overlapping, mut span) = (Vec::new(), 0, 0.0);
     for times in queues.values_mut() {

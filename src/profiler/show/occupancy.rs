@@ -1,5 +1,7 @@
 //! How many waves a compute unit can hold of a kernel, from the registers and local memory its launch asked for.
 
+use itertools::Itertools;
+
 use crate::base::named::named;
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent};
@@ -25,7 +27,6 @@ named! {
 pub struct Occupancy {
     pub waves_per_workgroup: u32,
     /// Resident at once, for a launch large enough.
-    pub workgroups_per_compute_unit: u32,
     pub waves_per_compute_unit: u32,
     pub max_waves_per_compute_unit: u32,
     /// The tightest limit; the first where several are equal.
@@ -64,7 +65,7 @@ pub fn occupancy(variant: &Variant, architecture: &Architecture) -> Option<Occup
     let &(limiter, workgroups) = limits.iter().min_by_key(|(_, workgroups)| *workgroups)?;
     (workgroups > 0).then(|| Occupancy {
         waves_per_workgroup,
-        workgroups_per_compute_unit: workgroups,
+
         waves_per_compute_unit: workgroups * waves_per_workgroup,
         max_waves_per_compute_unit: max_waves,
         limiter,
@@ -116,30 +117,21 @@ pub struct KernelOccupancy {
 
 /// Occupancy of every launch shape for which it can be told, in the order they first appear.
 pub fn kernels(profile: &Profile) -> Vec<KernelOccupancy> {
-    let mut seen = std::collections::HashSet::new();
-    let mut kernels = Vec::new();
-    for dispatch in &profile.dispatches {
-        if !seen.insert(dispatch.variant) {
-            continue;
-        }
-        let Some(gpu) = profile.gpu_of(dispatch.lane) else {
-            continue;
-        };
-        let variant = profile.variant(dispatch.variant);
-        let Some(architecture) = architecture::find(&gpu.name) else {
-            continue;
-        };
-        if let Some(occupancy) = occupancy(variant, architecture) {
-            let waves_per_unit = u64::from(occupancy.waves_per_compute_unit);
-            kernels.push(KernelOccupancy {
-                variant: dispatch.variant,
-                waves: waves(variant, &occupancy),
-                resident: gpu.compute_units.map(|units| units * waves_per_unit),
-                occupancy,
-            });
-        }
-    }
-    kernels
+    let launches = profile.dispatches.iter();
+    let launches = launches.unique_by(|launch| launch.variant);
+    let kernels = launches.filter_map(|launch| {
+        let gpu = profile.gpu_of(launch.lane)?;
+        let variant = profile.variant(launch.variant);
+        let occupancy = occupancy(variant, architecture::find(&gpu.name)?)?;
+        let waves_per_unit = u64::from(occupancy.waves_per_compute_unit);
+        Some(KernelOccupancy {
+            variant: launch.variant,
+            waves: waves(variant, &occupancy),
+            resident: gpu.compute_units.map(|units| units * waves_per_unit),
+            occupancy,
+        })
+    });
+    kernels.collect()
 }
 
 fn waves(variant: &Variant, occupancy: &Occupancy) -> Option<u64> {

@@ -57,9 +57,9 @@ pub fn api_calls(profile: &Profile) -> Vec<Called<'_>> {
     let calls = || profile.calls.iter();
     let mut sums = by_name(profile, calls().filter(|call| !is_marker(profile, call)));
     let others = profile.only_summarised(StatisticKind::Api, calls().map(|call| call.lane));
-    let all = profile.statistics.iter();
+
     let rows: Vec<&Statistic> = match profile.calls.is_empty() {
-        true => all.filter(|row| row.kind == StatisticKind::Api).collect(),
+        true => profile.summary(StatisticKind::Api).collect(),
         false => others.map(|(row, _)| row).collect(),
     };
     for statistic in rows {
@@ -106,29 +106,28 @@ pub fn markers(profile: &Profile, limit: usize) -> TextTable {
 
 fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {
     let columns = Columns::of(title, calls)
-        .first(limit)
         .left(what, |(name, _)| (*name).to_owned())
         .right("calls", |(_, (count, _))| count.to_string())
         .right("total", |(_, (_, total))| time(*total))
         .right("mean", |(_, (count, total))| {
             time(total / (*count).max(1) as f64)
         });
-    with_rest(columns, calls.len(), limit)
+    with_rest(columns, limit)
 }
 
 /// What is known of the machine that was profiled.
 pub fn machine(profile: &Profile, limit: usize) -> TextTable {
     let facts: Vec<_> = profile.system.iter().collect();
     let columns = Columns::of("The machine, as rocprof-compute found it", &facts)
-        .first(limit)
         .left("", |(name, _)| (*name).clone())
         .left("", |(_, value)| (*value).clone());
-    with_rest(columns, facts.len(), limit)
+    with_rest(columns, limit)
 }
 
 /// The table, with the number of rows that it leaves out.
-fn with_rest<T>(columns: Columns<'_, T>, all: usize, limit: usize) -> TextTable {
-    let mut table = TextTable::from(columns);
+fn with_rest<T>(columns: Columns<'_, T>, limit: usize) -> TextTable {
+    let all = columns.things.len();
+    let mut table = TextTable::from(columns.first(limit));
     if all > limit {
         table.note(format!("{} more; --rows N shows them", all - limit));
     }
@@ -139,7 +138,6 @@ pub fn regions(profile: &Profile, limit: usize) -> TextTable {
     let mut regions: Vec<&Region> = profile.regions.iter().collect();
     regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
     let columns = Columns::of("Call tree of rocprof-sys, longest first", &regions)
-        .first(limit)
         .left("region", |region| region.label.clone())
         .right("thread", |region| {
             let thread = region.thread;
@@ -150,7 +148,7 @@ pub fn regions(profile: &Profile, limit: usize) -> TextTable {
         .right("self", |region| {
             or_not_reported(region.self_percent.map(percent))
         });
-    with_rest(columns, regions.len(), limit)
+    with_rest(columns, limit)
 }
 
 pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
@@ -163,7 +161,6 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
     metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let title = "Metrics of rocprof-compute, nearest to their peak first";
     let columns = Columns::of(title, &metrics)
-        .first(limit)
         .left("metric", |metric| {
             format!("{}: {}", metric.table, metric.name)
         })
@@ -179,7 +176,7 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
         .right("of peak", |metric| {
             or_not_reported(metric.percent_of_peak.map(percent))
         });
-    with_rest(columns, metrics.len(), limit)
+    with_rest(columns, limit)
 }
 
 pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
@@ -188,7 +185,6 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
     let total: u64 = samples.iter().map(|sample| sample.samples).sum();
     let title = format!("Instructions the program counter was seen at ({total} samples)");
     let columns = Columns::of(title, &samples)
-        .first(limit)
         .left("instruction", |sample| {
             name::strip_suffix(profile.name(sample.instruction)).to_owned()
         })
@@ -196,5 +192,5 @@ pub fn instructions(profile: &Profile, limit: usize) -> TextTable {
         .right("share", |sample| {
             percent(100.0 * sample.samples as f64 / total.max(1) as f64)
         });
-    with_rest(columns, samples.len(), limit)
+    with_rest(columns, limit)
 }

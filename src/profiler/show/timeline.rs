@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{or_not_reported, percent, time};
-use crate::profiler::model::{Interval, NameId, ProcessId, Profile};
+use crate::profiler::model::{Interval, Lane, NameId, ProcessId, Profile};
 use crate::profiler::name;
 
 /// A bar of the timeline.
@@ -27,13 +27,9 @@ pub enum Row {
 /// Rows of bars, each sorted by start.
 pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
     let mut rows: BTreeMap<Row, Vec<Span>> = BTreeMap::new();
-    for dispatch in &profile.dispatches {
-        if let Some(time) = dispatch.time {
-            let lane = profile.lane(dispatch.lane);
-            let row = Row::Kernels(lane.process, lane.agent, lane.queue);
-            let name = profile.variant(dispatch.variant).kernel;
-            rows.entry(row).or_default().push(Span { name, time });
-        }
+    for (lane, span) in kernels(profile) {
+        let row = Row::Kernels(lane.process, lane.agent, lane.queue);
+        rows.entry(row).or_default().push(span);
     }
     for copy in &profile.copies {
         let (name, time) = (copy.direction, copy.time);
@@ -50,6 +46,14 @@ pub fn rows(profile: &Profile) -> BTreeMap<Row, Vec<Span>> {
         spans.sort_by_key(|span| (span.time.start, span.time.end));
     }
     rows
+}
+
+/// Where each timed launch ran, and its bar.
+fn kernels(profile: &Profile) -> impl Iterator<Item = (&Lane, Span)> {
+    profile.timed().map(|(launch, time)| {
+        let name = profile.variant(launch.variant).kernel;
+        (profile.lane(launch.lane), Span { name, time })
+    })
 }
 
 /// A time in which nothing ran on a device.
@@ -84,13 +88,9 @@ impl Activity {
 /// Activity of each device and process with timed kernels.
 pub fn activity(profile: &Profile) -> Vec<Activity> {
     let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<Span>> = BTreeMap::new();
-    for dispatch in &profile.dispatches {
-        if let Some(time) = dispatch.time {
-            let lane = profile.lane(dispatch.lane);
-            let name = profile.variant(dispatch.variant).kernel;
-            let device = work.entry((lane.process, lane.agent)).or_default();
-            device.push(Span { name, time });
-        }
+    for (lane, span) in kernels(profile) {
+        let device = work.entry((lane.process, lane.agent)).or_default();
+        device.push(span);
     }
     for copy in &profile.copies {
         let process = profile.lane(copy.lane).process;

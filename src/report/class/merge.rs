@@ -1,6 +1,9 @@
 //! From many reports to one.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+use itertools::Itertools;
 
 use super::document::{
     DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
@@ -249,11 +252,8 @@ fn checks(reports: &[&Report]) -> Vec<CheckRow> {
             row.passed += usize::from(check.verdict == Verdict::Passed);
         }
     }
-    let mut rows: Vec<CheckRow> = rows.into_values().collect();
-    rows.sort_by_key(|row| {
-        std::cmp::Reverse((row.missed_by, row.misses, row.learners - row.passed))
-    });
-    rows
+    let worst = |row: &CheckRow| Reverse((row.missed_by, row.misses, row.learners - row.passed));
+    rows.into_values().sorted_by_key(worst).collect()
 }
 
 fn wrong_answers(reports: &[&Report]) -> Vec<WrongAnswerRow> {
@@ -287,9 +287,7 @@ fn wrong_answers(reports: &[&Report]) -> Vec<WrongAnswerRow> {
             of: asked[&(lesson, step)],
             ..row
         });
-    let mut rows: Vec<WrongAnswerRow> = rows.collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.learners));
-    rows
+    rows.sorted_by_key(|row| Reverse(row.learners)).collect()
 }
 
 fn predictions(reports: &[&Report]) -> Vec<PredictionRow> {
@@ -320,16 +318,11 @@ fn devices(reports: &[&Report]) -> Vec<DeviceRow> {
     let mut groups: BTreeMap<Circumstances, Vec<&RunReport>> = BTreeMap::new();
     for report in reports {
         // The newest run of each kind: `runs` is in the order of time.
-        let mut own: BTreeMap<Circumstances, &RunReport> = BTreeMap::new();
-        for run in report
-            .runs
-            .iter()
-            .filter(|run| run.complete && run.step_time.is_some())
-        {
-            if let Some(circumstances) = circumstances(run, report) {
-                own.insert(circumstances, run);
-            }
-        }
+        let timed = report.runs.iter();
+        let timed = timed.filter(|run| run.complete && run.step_time.is_some());
+        let own: BTreeMap<Circumstances, &RunReport> = timed
+            .filter_map(|run| Some((circumstances(run, report)?, run)))
+            .collect();
         for (circumstances, run) in own {
             groups.entry(circumstances).or_default().push(run);
         }

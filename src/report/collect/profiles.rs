@@ -34,16 +34,20 @@ fn folders(profiles: &Path) -> Vec<PathBuf> {
 
 fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileReport> {
     let name = folder.file_name()?.to_string_lossy().into_owned();
+    let report = |hotspots, total_ns, notes| {
+        Some(ProfileReport {
+            run: run.into(),
+            folder: name,
+            hotspots,
+            total_ns,
+            notes,
+        })
+    };
     let import = match import(folder) {
         Ok(import) => import,
         Err(error) => {
-            return Some(ProfileReport {
-                run: run.into(),
-                folder: name,
-                hotspots: Vec::new(),
-                total_ns: 0.0,
-                notes: vec![format!("It cannot be read: {error}")],
-            });
+            let notes = vec![format!("It cannot be read: {error}")];
+            return report(Vec::new(), 0.0, notes);
         }
     };
     let finished = runs.get(run).ok().flatten();
@@ -77,11 +81,5 @@ fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileRepor
             total_ns: kernel.total_ns,
             percent: kernel.percent,
         });
-    Some(ProfileReport {
-        run: run.into(),
-        folder: name,
-        hotspots: rows.collect(),
-        total_ns: found.total_ns,
-        notes,
-    })
+    report(rows.collect(), found.total_ns, notes)
 }

@@ -119,7 +119,7 @@ fn command_line(words: &[String]) -> String {
 }
 
 fn device(hello: &Hello, recording: bool, devices: &mut Vec<Device>) -> usize {
-    let mut found = Device {
+    let found = Device {
         name: hello.device.clone(),
         arch: hello.arch.clone(),
         backend: hello.backend.clone(),
@@ -128,12 +128,12 @@ fn device(hello: &Hello, recording: bool, devices: &mut Vec<Device>) -> usize {
         recording,
         runs: 0,
     };
-    let same = |known: &Device| {
-        found.runs = known.runs;
-        *known == found
+    let new = |known: &Device| Device {
+        runs: 0,
+        ..known.clone()
     };
-    let place = devices.iter().position(same).unwrap_or_else(|| {
-        found.runs = 0;
+    let known = devices.iter().position(|known| new(known) == found);
+    let place = known.unwrap_or_else(|| {
         devices.push(found);
         devices.len() - 1
     });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use itertools::Itertools;
 use serde_json::Value;
 
 use crate::base::same_number;
@@ -45,13 +46,10 @@ impl Compared<'_> {
             return;
         }
         match (said, derived) {
-            (Value::Object(said), Value::Object(derived)) => {
-                let names: BTreeSet<&String> = said.keys().chain(derived.keys()).collect();
+            (Value::Object(a), Value::Object(b)) => {
+                let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
                 for name in names {
-                    let of = |map: &serde_json::Map<String, Value>| {
-                        map.get(name).cloned().unwrap_or_default()
-                    };
-                    self.below(path, name.clone(), &of(said), &of(derived));
+                    self.below(path, name.clone(), &said[name], &derived[name]);
                 }
             }
             (Value::Array(said), Value::Array(derived)) => self.list(path, said, derived),
@@ -124,13 +122,10 @@ impl Compared<'_> {
 
 /// Names of a list's entries, where it has entries and each has one of its own.
 fn names(list: &[Value]) -> Option<Vec<String>> {
-    let named = |keys: &&&[&str]| -> Option<Vec<String>> {
+    KEYS.iter().find_map(|keys| {
         let names: Option<Vec<String>> = list.iter().map(|entry| name(entry, keys)).collect();
-        let names = names?;
-        let unique: BTreeSet<&String> = names.iter().collect();
-        (unique.len() == names.len()).then_some(names)
-    };
-    KEYS.iter().find_map(|keys| named(&keys))
+        names.filter(|names| names.iter().all_unique())
+    })
 }
 
 fn name(entry: &Value, keys: &[&str]) -> Option<String> {

@@ -107,17 +107,11 @@ fn around(check: &Check, term: &Term, golden: Option<f64>) -> Vec<Fault> {
     let Some(value) = measured.or(middle) else {
         return Vec::new();
     };
-    if term.metric.is_per_step() {
-        vec![
-            fault(value * OFF_BY_HALF, "half as much again"),
-            fault(value / OFF_BY_HALF, "a third less"),
-        ]
-    } else {
-        vec![
-            fault(value * OFF_BY_A_TENTH, "a tenth more"),
-            fault(value / OFF_BY_A_TENTH, "a tenth less"),
-        ]
-    }
+    let (factor, more, less) = match term.metric.is_per_step() {
+        true => (OFF_BY_HALF, "half as much again", "a third less"),
+        false => (OFF_BY_A_TENTH, "a tenth more", "a tenth less"),
+    };
+    vec![fault(value * factor, more), fault(value / factor, less)]
 }
 
 fn fault(value: f64, meaning: &'static str) -> Fault {

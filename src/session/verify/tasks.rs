@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::visit::Visit;
 use super::walk::Walk;
 use crate::analysis::{Metric, Statistic};
-use crate::lesson::{Answer, Marked, Outputs, Quiz, RunName, Runs, live};
+use crate::lesson::{Answer, Outputs, Quiz, RunName, Runs, live};
 use crate::profiler::read;
 use crate::recording::documents;
 
@@ -14,15 +14,11 @@ impl Walk<'_> {
     /// Every live value has been measured by the time it is read.
     pub(super) fn text(&self, visit: &mut Visit) -> Result<()> {
         let runs = self.measured()?;
-        let missing: Vec<RunName> = live::runs(&visit.step.text, &visit.lesson.id)
-            .into_iter()
-            .filter(|run| runs.of(run).is_empty())
-            .collect();
-        for run in missing {
-            visit.problem(
-                "text",
-                format!("it shows figures of `{run}`, which did not run"),
-            );
+        for run in live::runs(&visit.step.text, &visit.lesson.id) {
+            if runs.of(&run).is_empty() {
+                let message = format!("it shows figures of `{run}`, which did not run");
+                visit.problem("text", message);
+            }
         }
         Ok(())
     }
@@ -47,8 +43,10 @@ impl Walk<'_> {
             return Ok(None);
         };
         self.recorded(visit, quiz);
+        let (at, course, step) = (visit.at(), self.course, visit.step);
+        let mut give = |answer| self.session.answer(at.clone(), course, step, answer);
         for (answer, place) in wrong_answers(&resolved) {
-            match self.answer(visit, answer)? {
+            match give(answer)? {
                 Some(marked) if marked.correct => {
                     visit.problem(&place, "this wrong answer is accepted");
                 }
@@ -60,20 +58,13 @@ impl Walk<'_> {
             }
         }
         let right = match resolved.solution() {
-            Some(answer) => self.answer(visit, answer)?,
+            Some(answer) => give(answer)?,
             None => None,
         };
         if !right.is_some_and(|marked| marked.correct) {
             visit.problem("", "its own answer is not accepted");
         }
         Ok(None)
-    }
-
-    fn answer(&mut self, visit: &Visit, answer: Answer) -> Result<Option<Marked>> {
-        let marked = self
-            .session
-            .answer(visit.at(), self.course, visit.step, answer)?;
-        Ok(marked)
     }
 
     /// A question about a command's document can be answered from the recorded one, too.
@@ -88,21 +79,17 @@ impl Walk<'_> {
             return;
         };
         let step = self.course.step(&of.lesson, &of.step);
-        let id = step.and_then(|step| step.recording.as_deref());
-        let document = id.and_then(documents::find);
-        match (id, document) {
-            (Some(id), None) => {
-                visit.problem("", format!("there is no recorded document `{id}`"));
+        let Some(id) = step.and_then(|step| step.recording.as_deref()) else {
+            return;
+        };
+        let message = match documents::find(id) {
+            None => format!("there is no recorded document `{id}`"),
+            Some(document) if quiz.resolved(&Recorded(of, &document.value)).is_none() => {
+                format!("the recorded document `{id}` does not say what is right")
             }
-            (Some(id), Some(document)) => {
-                if quiz.resolved(&Recorded(of, &document.value)).is_none() {
-                    let message =
-                        format!("the recorded document `{id}` does not say what is right");
-                    visit.problem("", message);
-                }
-            }
-            (None, _) => {}
-        }
+            Some(_) => return,
+        };
+        visit.problem("", message);
     }
 
     pub(super) fn compare(

@@ -64,7 +64,8 @@ impl Walk<'_> {
             steps.push(report);
         }
         self.predictions(lesson, &mut steps)?;
-        if !progress(self.session.state(), lesson).is_finished() && all_sound(&steps) {
+        let is_sound = steps.iter().all(|step| step.problems.is_empty());
+        if is_sound && !progress(self.session.state(), lesson).is_finished() {
             let message = "every step was done, and the lesson is not finished";
             problems.push(problem_in(self.source, lesson, "steps", message));
         }
@@ -205,8 +206,4 @@ impl Walk<'_> {
     pub(super) fn measured(&self) -> Result<MeasuredRuns> {
         Ok(self.session.measured(self.course)?)
     }
-}
-
-fn all_sound(steps: &[StepReport]) -> bool {
-    steps.iter().all(|step| step.problems.is_empty())
 }

@@ -46,14 +46,9 @@ pub fn replays(
             bail!("the step is not replayed from a graph: {why}");
         }
         let expected = advance(launched, batch, count)?;
-        let pairs = losses.iter().zip(&expected);
+        let mut pairs = losses.iter().zip(&expected);
         let differs = |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits();
-        if first_difference.is_none() {
-            first_difference = pairs
-                .map(differs)
-                .position(|differs| differs)
-                .map(|at| done + at + 1);
-        }
+        first_difference = first_difference.or_else(|| Some(done + pairs.position(differs)? + 1));
         last_loss = losses.last().copied().unwrap_or(f32::NAN);
         done += count;
         progress(done);

@@ -44,10 +44,7 @@ impl ScheduledEngine {
     }
 
     fn observed(&self) -> Option<u64> {
-        match &self.way {
-            Way::Burn(_, counter) => Some(counter.total()),
-            _ => None,
-        }
+        self.launches().map(|count| count.total())
     }
 }
 
@@ -69,7 +66,7 @@ impl Engine for ScheduledEngine {
             captured: own.map(|launches| launches.captured),
             memory: self.trainer.memory(),
             with_gradient: None,
-            waited: self.trainer.waited(),
+            waited: self.trainer.executor.waited(),
         })
     }
 
@@ -84,7 +81,7 @@ impl Engine for ScheduledEngine {
     }
 
     fn optimizer_state(&mut self) -> Result<Vec<(&'static str, Vec<f32>)>> {
-        self.trainer.optimizer_state()
+        self.trainer.executor.optimizer_state()
     }
 
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
@@ -94,10 +91,10 @@ impl Engine for ScheduledEngine {
         let Way::Burn(device, _) = &self.way else {
             return trainer.profile(tokens, targets);
         };
-        trainer.wait()?;
+        trainer.executor.wait()?;
         observe(device, steps, stop, |pass| {
             pass.span("step", || trainer.step(tokens, targets, Synchronize::Never))?;
-            pass.span("wait for the device", || trainer.wait())
+            pass.span("wait for the device", || trainer.executor.wait())
         })
     }
 

@@ -138,11 +138,9 @@ impl Layout {
             put(self.gate_up(layer), &Matrix::beside(&block.gate_up).values);
             put(self.down(layer), &block.down.values);
         }
-        let norms = self.elements(self.norm(0), self.parameters.len());
-        let used: usize = (0..self.norms())
-            .map(|norm| self.parameters[self.norm(norm)].elements())
-            .sum();
-        all[norms.start..norms.start + used].fill(1.0);
+        for norm in &self.parameters[self.norm(0)..] {
+            all[norm.range()].fill(1.0);
+        }
         all
     }
 }

@@ -42,12 +42,14 @@ const OVER_RANKS: Concurrency = Concurrency {
 pub const CANDIDATES: usize = 8;
 
 /// Where V4 runs.
+#[derive(Clone)]
 pub struct Platform {
     pub facts: DeviceFacts,
     kind: Kind,
 }
 
 /// What carries the schedule out.
+#[derive(Clone)]
 enum Kind {
     Host,
     Driver {
@@ -226,24 +228,17 @@ impl Platform {
     }
 
     /// What an engine keeps where it is one of several.
-    fn ranks(&self, options: &Options) -> Result<Option<Ranks>> {
-        let (Some(rank), Kind::Driver { driver, tf32 }) = (&options.ranks, &self.kind) else {
-            return Ok(None);
-        };
-        Ok(Some(Ranks {
+    fn ranks(&self, options: &Options) -> Option<Ranks> {
+        let rank = options.ranks.as_ref();
+        let rank = rank.filter(|_| self.driver_if_any().is_some())?;
+        Some(Ranks {
             options: rank.clone(),
-            platform: Platform {
-                facts: self.facts.clone(),
-                kind: Kind::Driver {
-                    driver: driver.clone(),
-                    tf32: *tf32,
-                },
-            },
+            platform: self.clone(),
             whole: Options {
                 ranks: None,
                 ..options.clone()
             },
-        }))
+        })
     }
 
     /// A trainer on this device with `weights`.
@@ -349,7 +344,7 @@ impl EngineDevice for Platform {
                 Kind::Client(_) => Way::BurnOnHost,
             },
             capture: options.capture,
-            ranks: self.ranks(options)?,
+            ranks: self.ranks(options),
         }))
     }
 

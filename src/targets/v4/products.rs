@@ -12,7 +12,7 @@ use super::operation::Product;
 use super::platform::{CANDIDATES, Platform};
 use super::{Concurrency, Schedule, host};
 use crate::device::OpenDevice;
-use crate::device::driver::{Driver, GemmOperands, OutputType, Precision, Selection};
+use crate::device::driver::{Driver, GemmOperands, Precision, Selection};
 use crate::train::Options;
 
 /// Products of one measurement: started one after the other, waited for once.
@@ -178,11 +178,7 @@ fn by_vendor(
     precision: Precision,
     driver: &Driver,
 ) -> Result<(Timed, Option<f64>)> {
-    let output = match precision {
-        Precision::Bf16 => OutputType::Bf16,
-        Precision::F32 | Precision::Tf32 => OutputType::F32,
-    };
-    let spec = specification(product, precision, output);
+    let spec = specification(product, precision, precision.stored());
     let stream = driver.stream(WORKSPACE)?;
     let candidates = Selection::Measured {
         candidates: CANDIDATES,

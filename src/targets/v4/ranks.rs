@@ -85,7 +85,7 @@ impl Ranks {
         let executor = self
             .platform
             .device_executor(&self.whole, Concurrency::NONE)?;
-        let values = trainer.values()?;
+        let values = trainer.executor.weights()?;
         let mut alone = Trainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
         let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
         let tolerance = match self.platform.precision(&self.whole)? {

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use thiserror::Error;
 
-use super::executor::{Executor, Launches, NamedArrays, Span};
+use super::executor::{Executor, Launches, Span};
 use super::schedule::{Concurrency, Phase, Schedule};
 use crate::model::{ModelConfig, Weights};
 use crate::train::telemetry::{KernelLaunch, MemoryUse, Trace};
@@ -41,7 +41,7 @@ pub type NamedValues = Vec<(String, Vec<f32>)>;
 
 /// A model in training.
 pub struct Trainer {
-    executor: Box<dyn Executor>,
+    pub(super) executor: Box<dyn Executor>,
     concurrency: Concurrency,
     placed: Option<(Vec<i32>, Vec<i32>)>,
 }
@@ -60,7 +60,7 @@ impl Trainer {
         Trainer::resume(executor, &values, concurrency)
     }
 
-    /// The same with [`values`](Self::values) of another trainer.
+    /// The same with all parameters of another trainer, in the layout of the schedule.
     ///
     /// # Errors
     /// What the device reports.
@@ -75,14 +75,6 @@ impl Trainer {
             concurrency,
             placed: None,
         })
-    }
-
-    /// All parameters in the layout of the schedule.
-    ///
-    /// # Errors
-    /// What the device reports.
-    pub fn values(&mut self) -> Result<Vec<f32>> {
-        self.executor.weights()
     }
 
     pub fn config(&self) -> &ModelConfig {
@@ -169,19 +161,6 @@ impl Trainer {
         Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
     }
 
-    /// See [`Executor::waited`].
-    pub fn waited(&self) -> Option<f64> {
-        self.executor.waited()
-    }
-
-    /// Waits until everything started is done.
-    ///
-    /// # Errors
-    /// What the device reports.
-    pub fn wait(&mut self) -> Result<()> {
-        self.executor.wait()
-    }
-
     /// Loss and every parameter's gradient by name, at the current parameters.
     ///
     /// # Errors
@@ -192,14 +171,6 @@ impl Trainer {
         let loss = self.last_loss()?;
         let all = self.executor.gradients()?;
         Ok((loss, self.by_name(&all)))
-    }
-
-    /// See [`Executor::optimizer_state`].
-    ///
-    /// # Errors
-    /// What the device reports.
-    pub fn optimizer_state(&mut self) -> Result<NamedArrays> {
-        self.executor.optimizer_state()
     }
 
     /// Every parameter by name.
@@ -228,12 +199,11 @@ impl Trainer {
     pub fn logits(&mut self, tokens: &[i32]) -> Result<Vec<f32>> {
         let (expected, vocabulary) = (self.config().tokens(), self.config().vocabulary);
         if tokens.len() > self.config().sequence_length {
-            return Err(BatchError::Length {
+            bail!(BatchError::Length {
                 tokens: tokens.len(),
                 targets: tokens.len(),
                 expected: self.config().sequence_length,
-            }
-            .into());
+            });
         }
         // Later positions change nothing before them, and other samples nothing here.
         let mut padded = tokens.to_vec();
@@ -294,25 +264,21 @@ impl Trainer {
         }
         let expected = self.config().tokens();
         if tokens.len() != expected || targets.len() != expected {
-            return Err(BatchError::Length {
+            bail!(BatchError::Length {
                 tokens: tokens.len(),
                 targets: targets.len(),
                 expected,
-            }
-            .into());
+            });
         }
         let vocabulary = self.config().vocabulary;
-        let all = tokens.iter().chain(targets).enumerate();
-        for (index, token) in all {
-            if usize::try_from(*token).is_ok_and(|token| token < vocabulary) {
-                continue;
-            }
-            return Err(BatchError::OutsideVocabulary {
+        let is_known = |token: &i32| usize::try_from(*token).is_ok_and(|it| it < vocabulary);
+        let mut all = tokens.iter().chain(targets).enumerate();
+        if let Some((index, token)) = all.find(|(_, token)| !is_known(token)) {
+            bail!(BatchError::OutsideVocabulary {
                 token: *token,
                 position: index % expected,
                 vocabulary,
-            }
-            .into());
+            });
         }
         self.executor.place(tokens, targets)?;
         self.placed = Some((tokens.to_vec(), targets.to_vec()));

@@ -72,14 +72,11 @@ fn in_text(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
 }
 
 fn accept(dashboard: &mut Dashboard, course: &Course) -> Answer {
-    match dashboard.accept(course) {
-        Ok(Some(deed)) => Answer::Do(deed),
-        Ok(None) => Answer::Nothing,
-        Err(error) => {
-            dashboard.news = error.to_string();
-            Answer::Nothing
-        }
-    }
+    let deed = dashboard.accept(course).unwrap_or_else(|error| {
+        dashboard.news = error.to_string();
+        None
+    });
+    deed.map_or(Answer::Nothing, Answer::Do)
 }
 
 /// What a key begins to enter about the selected learner.
@@ -108,14 +105,11 @@ const ENTRIES: [(char, Begin); 6] = [
 ];
 
 fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer {
+    let name = dashboard.selected().map(|view| view.name.clone());
     match key.code {
         KeyCode::Char('q') => return Answer::Leave,
         KeyCode::Char('?') | KeyCode::F(1) => return Answer::Help,
-        KeyCode::Enter => {
-            if let Some(view) = dashboard.selected() {
-                return Answer::Report(view.name.clone());
-            }
-        }
+        KeyCode::Enter => return name.map_or(Answer::Nothing, Answer::Report),
         KeyCode::Tab => dashboard.in_figures = !dashboard.in_figures,
         KeyCode::Esc => dashboard.news.clear(),
         KeyCode::Up | KeyCode::Char('k') => dashboard.move_by(-1),
@@ -124,10 +118,8 @@ fn in_list(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> Answer 
         KeyCode::PageDown => dashboard.move_by(10),
         KeyCode::Char('s') => begin_solving(dashboard, course),
         KeyCode::Char('b') => {
-            if let Some(view) = dashboard.selected() {
-                let learner = view.name.clone();
-                return Answer::Do(Deed::RestoreNewest { learner });
-            }
+            let deed = name.map(|learner| Deed::RestoreNewest { learner });
+            return deed.map_or(Answer::Nothing, Answer::Do);
         }
         KeyCode::Char(c) => {
             if let Some((_, begin)) = ENTRIES.iter().find(|(key, _)| *key == c) {

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Result;
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
+use crossterm::event::{Event, KeyCode, KeyEvent};
 use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -134,9 +134,7 @@ impl Board<'_> {
         self.title = title;
         Ok(())
     }
-}
 
-impl Board<'_> {
     /// All that is known of a learner.
     fn report(&mut self, name: &str) -> Result<()> {
         let place = self.class.place(name)?;
@@ -151,23 +149,16 @@ impl Board<'_> {
     }
 
     fn help(&mut self) {
-        let lines = HELP.map(|(key, does)| (format!("{key:<9} {does}"), Tone::Plain));
-        let lessons = self.course.lessons().enumerate();
-        let lessons = lessons.map(|(at, lesson)| {
-            (
-                format!("{:>8}  {} ({})", at + 1, lesson.title, lesson.id),
-                Tone::Muted,
-            )
+        let keys = HELP.map(|(key, does)| format!("{key:<9} {does}"));
+        let columns = "A column is a lesson: done, or so many tenths of its steps.";
+        let plain = keys.into_iter().chain([String::new(), columns.into()]);
+        let lessons = self.course.lessons().zip(1..);
+        let lessons = lessons.map(|(lesson, number)| {
+            let text = format!("{number:>8}  {} ({})", lesson.title, lesson.id);
+            (text, Tone::Muted)
         });
-        let between = [
-            (String::new(), Tone::Plain),
-            (
-                "A column is a lesson: done, or so many tenths of its steps.".into(),
-                Tone::Plain,
-            ),
-        ];
-        let text = lines.into_iter().chain(between).chain(lessons).collect();
-        self.page = Some(Page::new("Help", Text::Paragraphs(text)));
+        let text = plain.map(|text| (text, Tone::Plain)).chain(lessons);
+        self.page = Some(Page::new("Help", Text::Paragraphs(text.collect())));
     }
 }
 
@@ -179,12 +170,9 @@ impl Play for Board<'_> {
         self.dirty = true;
         let dashboard = &mut self.dashboard;
         match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release && self.page.is_some() => {
-                let page = self.page.take();
-                self.page = page.and_then(|page| turned(page, key));
-            }
-            Event::Key(key) if key.kind != KeyEventKind::Release => {
-                match on_key(dashboard, key, self.course) {
+            Event::Key(key) if !key.is_release() => match self.page.take() {
+                Some(page) => self.page = turned(page, key),
+                None => match on_key(dashboard, key, self.course) {
                     Answer::Leave => self.is_over = true,
                     Answer::Nothing => {}
                     Answer::Help => self.help(),
@@ -194,8 +182,8 @@ impl Play for Board<'_> {
                         dashboard.news = done.unwrap_or_else(|error| format!("{error:#}"));
                         self.look()?;
                     }
-                }
-            }
+                },
+            },
             Event::Paste(text) if dashboard.entry.as_ref().is_some_and(Entry::asks_for_text) => {
                 dashboard
                     .text

@@ -1,37 +1,25 @@
 //! What a key can do, and where.
 
+use crate::base::named;
 use crate::tui::PanelAction;
 
-/// Where an action means something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Area {
-    Step,
-    /// A panel of data that fills the screen, over a step.
-    Panel,
-    Outline,
-    /// A page to read over whatever is on the screen: help, a reference page, messages.
-    Page,
-    /// What a learner sees first.
-    Welcome,
-    Everywhere,
+named! {
+    /// Where an action means something, as the file of keys calls it; in the order of the help page.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Area {
+        Step = "step",
+        /// A panel of data that fills the screen, over a step.
+        Panel = "panel",
+        Outline = "outline",
+        /// A page to read over whatever is on the screen: help, a reference page, messages.
+        Page = "page",
+        /// What a learner sees first.
+        Welcome = "welcome",
+        Everywhere = "everywhere",
+    }
 }
 
 impl Area {
-    /// In the order of the help page.
-    pub const ALL: [Area; 6] = [
-        Area::Step,
-        Area::Panel,
-        Area::Outline,
-        Area::Page,
-        Area::Welcome,
-        Area::Everywhere,
-    ];
-
-    /// As the file of keys calls it.
-    pub fn name(self) -> String {
-        kebab(&format!("{self:?}"))
-    }
-
     /// Over its actions on the help page.
     pub fn title(self) -> &'static str {
         match self {
@@ -51,12 +39,14 @@ impl Area {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     Help,
     Palette,
     Outline,
     /// Opens the panel of this name.
+    #[strum(transparent)]
     Panel(&'static str),
     /// This program's word on the machine.
     Doctor,
@@ -100,28 +90,13 @@ pub enum Action {
 
     Close,
     /// Through a list, a text, figures.
+    #[strum(transparent)]
     Move(PanelAction),
 }
 
 impl Action {
     /// As the file of keys calls it.
     pub fn name(self) -> String {
-        match self {
-            Action::Panel(name) => name.to_owned(),
-            Action::Move(action) => kebab(&format!("{action:?}")),
-            action => kebab(&format!("{action:?}")),
-        }
+        self.to_string()
     }
-}
-
-/// `NextMatch` as `next-match`.
-fn kebab(name: &str) -> String {
-    let mut kebab = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !kebab.is_empty() {
-            kebab.push('-');
-        }
-        kebab.extend(c.to_lowercase());
-    }
-    kebab
 }

@@ -21,12 +21,9 @@ enum Keys {
 /// # Errors
 /// What is wrong, with file and line.
 pub fn load(named: Option<&Path>) -> Result<KeyMap, String> {
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => match usual_path() {
-            Some(path) if path.exists() => path,
-            _ => return Ok(KeyMap::default()),
-        },
+    let usual = || usual_path().filter(|path| path.exists());
+    let Some(path) = named.map(Path::to_owned).or_else(usual) else {
+        return Ok(KeyMap::default());
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
@@ -53,7 +50,7 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
     };
     let mut map = KeyMap::default();
     for (area_name, actions) in document {
-        let Some(area) = Area::ALL.into_iter().find(|area| area.name() == area_name) else {
+        let Some(area) = Area::of_name(&area_name) else {
             let known = Area::ALL.map(Area::name).join(", ");
             let message = format!("there is no area `{area_name}`; there are: {known}");
             return Err(at(line_of(text, &area_name, None), message));
@@ -81,8 +78,8 @@ fn read(text: &str, path: &Path) -> Result<KeyMap, String> {
     };
     let [first, second] = [first, second].map(|it| (it.area.name(), it.action.name()));
     // One of the two was written in the file: the usual keys have no conflicts.
-    let line = line_of(text, &second.0, Some(&second.1))
-        .or_else(|| line_of(text, &first.0, Some(&first.1)));
+    let line =
+        line_of(text, second.0, Some(&second.1)).or_else(|| line_of(text, first.0, Some(&first.1)));
     let message = format!(
         "the key `{key}` would mean both {} ({}) and {} ({})",
         first.1, first.0, second.1, second.0

@@ -43,23 +43,16 @@ pub fn render(
 /// What each link of a text is called, and where it leads.
 pub fn links(text: &str) -> Vec<(String, String)> {
     let mut links = Vec::new();
-    let mut open: Option<(String, String)> = None;
+    let (mut name, mut target) = (String::new(), String::new());
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
-                open = Some((String::new(), dest_url.to_string()));
+                name.clear();
+                target = dest_url.to_string();
             }
-            Event::End(TagEnd::Link) => links.extend(open.take()),
-            Event::Text(text) | Event::Code(text) => {
-                if let Some((name, _)) = &mut open {
-                    name.push_str(&text);
-                }
-            }
-            Event::SoftBreak => {
-                if let Some((name, _)) = &mut open {
-                    name.push(' ');
-                }
-            }
+            Event::End(TagEnd::Link) => links.push((name.clone(), target.clone())),
+            Event::Text(text) | Event::Code(text) => name.push_str(&text),
+            Event::SoftBreak => name.push(' '),
             _ => {}
         }
     }
@@ -152,7 +145,10 @@ impl Writer<'_> {
             }
             Tag::Table(alignments) => {
                 self.flush();
-                self.table = Some(Table::new(alignments));
+                self.table = Some(Table {
+                    alignments,
+                    ..Table::default()
+                });
             }
             _ => {}
         }
@@ -192,7 +188,7 @@ impl Writer<'_> {
             return;
         };
         match tag {
-            TagEnd::TableCell => table.cell(std::mem::take(&mut self.spans)),
+            TagEnd::TableCell => table.row.push(std::mem::take(&mut self.spans)),
             TagEnd::TableHead => {
                 self.styles.pop();
                 table.end_row();

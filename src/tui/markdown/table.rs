@@ -10,25 +10,15 @@ const GAP: usize = 2;
 /// No column becomes narrower, so that a table on a tiny screen is cut rather than turned into a pole of letters.
 const NARROWEST: usize = 5;
 
+#[derive(Default)]
 pub struct Table {
-    alignments: Vec<Alignment>,
-    rows: Vec<Vec<Vec<Span<'static>>>>,
-    row: Vec<Vec<Span<'static>>>,
+    pub alignments: Vec<Alignment>,
+    pub rows: Vec<Vec<Vec<Span<'static>>>>,
+    /// Cells of the row being read.
+    pub row: Vec<Vec<Span<'static>>>,
 }
 
 impl Table {
-    pub fn new(alignments: Vec<Alignment>) -> Self {
-        Self {
-            alignments,
-            rows: Vec::new(),
-            row: Vec::new(),
-        }
-    }
-
-    pub fn cell(&mut self, spans: Vec<Span<'static>>) {
-        self.row.push(spans);
-    }
-
     pub fn end_row(&mut self) {
         self.rows.push(std::mem::take(&mut self.row));
     }
@@ -40,11 +30,9 @@ impl Table {
         for (index, row) in self.rows.into_iter().enumerate() {
             lines.extend(row_lines(row, &widths, &self.alignments));
             if index == 0 {
-                let rule = widths
-                    .iter()
-                    .map(|width| theme.glyphs.horizontal.repeat(*width))
-                    .collect::<Vec<_>>()
-                    .join(&" ".repeat(GAP));
+                let rules = widths.iter();
+                let rules = rules.map(|width| theme.glyphs.horizontal.repeat(*width));
+                let rule = itertools::join(rules, &" ".repeat(GAP));
                 lines.push(Line::styled(rule, theme.muted()));
             }
         }

@@ -291,13 +291,12 @@ impl Model {
     /// What can be done about the case that is open.
     pub fn menu(&self) -> Vec<Item> {
         let here = self.here(&self.course);
-        let Some((here, StepKind::Investigate(case))) =
-            here.as_ref().map(|here| (here, &here.step.kind))
-        else {
-            return Vec::new();
-        };
-        let progress = self.progress_at(&here.at);
-        Standing::of(case, &progress, &self.state).menu(case)
+        match here.map(|here| (&here.step.kind, here.at)) {
+            Some((StepKind::Investigate(case), at)) => {
+                Standing::of(case, &self.progress_at(&at), &self.state).menu(case)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// What the cursor is on in the menu of a case.

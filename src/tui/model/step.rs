@@ -66,12 +66,3 @@ impl ProfileView {
         }
     }
 }
-
-impl StepView {
-    pub fn new(at: StepRef) -> Self {
-        Self {
-            at,
-            ..Self::default()
-        }
-    }
-}

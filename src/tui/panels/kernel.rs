@@ -17,7 +17,7 @@ const FILE: usize = 1;
 const PICTURE: usize = 2;
 const NAMES: [&str; 3] = ["results", "file", "memory"];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct KernelPanel {
     path: PathBuf,
     results: Vec<String>,
@@ -34,13 +34,8 @@ impl KernelPanel {
     pub fn new(path: PathBuf) -> Self {
         Self {
             results: vec!["The check runs; its results come here.".into()],
-            file: vec![],
-            named: vec![],
-            picture: Default::default(),
-            passed: false,
-            tabs: Tabs::default(),
-            scrolls: Default::default(),
             path,
+            ..Self::default()
         }
     }
 

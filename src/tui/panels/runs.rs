@@ -14,7 +14,7 @@ use crate::tui::{
 
 pub const PANEL: Deed = (Action::Panel("runs"), "H", "runs so far", Do::Any(open));
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunsPanel {
     /// Newest first.
     runs: Vec<KeptRun>,
@@ -27,8 +27,7 @@ impl RunsPanel {
     pub fn new(runs: Vec<KeptRun>) -> Self {
         Self {
             runs,
-            cursor: Cursor::default(),
-            marked: None,
+            ..Self::default()
         }
     }
 
@@ -116,10 +115,7 @@ impl Panel for RunsPanel {
         match action {
             PanelAction::Toggle if self.runs.is_empty() => false,
             PanelAction::Toggle => {
-                self.marked = match self.marked {
-                    None => Some(self.cursor.row),
-                    Some(_) => None,
-                };
+                self.marked = self.marked.is_none().then_some(self.cursor.row);
                 true
             }
             _ => self.table().move_cursor(&mut self.cursor, action),
@@ -127,22 +123,17 @@ impl Panel for RunsPanel {
     }
 
     fn effects(&self, action: PanelAction) -> Effects {
-        let read = |job: Box<dyn FnOnce() -> Result<Box<dyn Panel>, String> + Send>| {
-            Some(vec![Effect::work("Reading the run…", move |_| {
-                Message::Opened(job())
-            })])
+        let runs = match (action, self.selected(), self.pair()) {
+            (PanelAction::Select, Some(run), _) => vec![run.clone()],
+            (PanelAction::Toggle, _, Some((base, other))) => vec![base.clone(), other.clone()],
+            _ => return None,
         };
-        match (action, self.selected(), self.pair()) {
-            (PanelAction::Select, Some(run), _) => {
-                let run = run.clone();
-                read(Box::new(move || again(&run)))
-            }
-            (PanelAction::Toggle, _, Some((base, other))) => {
-                let pair = [base.clone(), other.clone()];
-                read(Box::new(move || beside(&pair)))
-            }
-            _ => None,
-        }
+        Some(vec![Effect::work("Reading the run…", move |_| {
+            Message::Opened(match runs.as_slice() {
+                [run] => again(run),
+                runs => beside(runs),
+            })
+        })])
     }
 
     fn commands(&self) -> Vec<Command> {
@@ -183,7 +174,7 @@ fn again(run: &KeptRun) -> Result<Box<dyn Panel>, String> {
 }
 
 /// Two runs side by side, the first as what the second is held against.
-fn beside(pair: &[KeptRun; 2]) -> Result<Box<dyn Panel>, String> {
+fn beside(pair: &[KeptRun]) -> Result<Box<dyn Panel>, String> {
     let compared = pair.iter().map(|run| {
         let read = FinishedRun::read(&run.path)
             .map_err(|error| format!("{} cannot be read: {error}.", run.path.display()))?;

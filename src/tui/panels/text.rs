@@ -105,12 +105,8 @@ pub fn both_ends(
 
 /// A bar of `columns`, filled by `share` (0 to 1); anything above nothing shows.
 pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
-    let share = if share.is_finite() {
-        share.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    let mut full = (share * columns as f64).round() as usize;
+    let share = if share.is_finite() { share } else { 0.0 };
+    let mut full = (share.clamp(0.0, 1.0) * columns as f64).round() as usize;
     if share > 0.0 {
         full = full.max(1).min(columns);
     }
@@ -138,6 +134,12 @@ pub fn duration(seconds: f64) -> String {
 /// Milliseconds with three or four digits that mean something.
 pub fn milliseconds(ms: f64) -> String {
     crate::analysis::Unit::Milliseconds.show(ms)
+}
+
+/// A number of what the heading above it names.
+pub fn bare(value: f64) -> String {
+    let shown = crate::analysis::Unit::Count("").show(value);
+    shown.trim_end().to_owned()
 }
 
 /// A mean count: whole where it is.

@@ -89,11 +89,7 @@ pub fn power(state: &RunState, mut pane: Pane) {
         title: source.map_or(title.to_owned(), |source| format!("{title}, from {source}")),
         x: Axis::exactly(first.0, last.0, "seconds"),
         y: Axis::from_zero(highest, "W"),
-        series: vec![Series {
-            name: String::new(),
-            look: 5,
-            shape: Shape::Line(points),
-        }],
+        series: vec![Series::new("", 5, Shape::Line(points))],
     };
     plot.draw(&mut pane);
 }

@@ -121,15 +121,13 @@ impl<'a> Chart<'a> {
         let ends = drawn.iter().flat_map(|drawn| [drawn.first, drawn.last]);
         let first = ends.clone().fold(f64::INFINITY, f64::min);
         let x = Axis::exactly(first, ends.fold(f64::NEG_INFINITY, f64::max), "step");
-        let level = self.level.map(|(name, level)| Series {
-            name: name.to_owned(),
-            look: 1,
-            shape: Shape::Line(vec![(x.low, level), (x.high, level)]),
+        let level = self.level.map(|(name, level)| {
+            let ends = vec![(x.low, level), (x.high, level)];
+            Series::new(name, 1, Shape::Line(ends))
         });
-        let mut series: Vec<Series> = level.into_iter().collect();
-        for drawn in drawn {
-            series.extend(drawn.series(y.high, columns));
-        }
+        let curves = drawn.into_iter();
+        let curves = curves.flat_map(|drawn| drawn.series(y.high, columns));
+        let series = level.into_iter().chain(curves).collect();
         let plot = Plot {
             title,
             x,
@@ -209,22 +207,13 @@ impl Drawn {
     fn series(self, top: f64, columns: usize) -> Vec<Series> {
         let mut series = Vec::new();
         if !self.single {
-            series.push(Series {
-                name: String::new(),
-                look: self.look,
-                shape: Shape::Band(self.band(top, columns)),
-            });
+            let band = Shape::Band(self.band(top, columns));
+            series.push(Series::new("", self.look, band));
         }
         let points = self.buckets.iter();
-        series.push(Series {
-            name: self.name.to_owned(),
-            look: self.look,
-            shape: Shape::Line(
-                points
-                    .map(|(x, bucket)| (*x, bucket.middle.min(top)))
-                    .collect(),
-            ),
-        });
+        let points = points.map(|(x, bucket)| (*x, bucket.middle.min(top)));
+        let line = Shape::Line(points.collect());
+        series.push(Series::new(self.name, self.look, line));
         series
     }
 

@@ -10,8 +10,8 @@ use crate::analysis::Unit;
 use crate::base::Align;
 use crate::train::{Kernel, Kernels};
 use crate::tui::{
-    Cell, Command, Cursor, Pane, PanelAction, Table, Theme, Tone, count, milliseconds, name_lines,
-    paragraph,
+    Cell, Command, Cursor, Pane, PanelAction, Table, Theme, Tone, bare, count, milliseconds,
+    name_lines, paragraph,
 };
 
 /// What a row is ordered by: its name, time and launches.
@@ -324,10 +324,7 @@ fn parts_table(state: &RunState, order: usize) -> Table {
             Cell::figure(row.ms.map(|ms| format!("{ms:.4}"))),
             Cell::figure(share(row.ms, total)),
             Cell::figure(row.launches.map(count)),
-            Cell::figure(
-                row.flops
-                    .map(|flops| Unit::Count("").show(flops).trim_end().to_owned()),
-            ),
+            Cell::figure(row.flops.map(bare)),
             Cell::figure(row.bytes.map(|bytes| Unit::Bytes.show(bytes))),
             Cell::figure(intensity.map(|(flops, bytes)| format!("{:.2}", flops / bytes))),
         ]);

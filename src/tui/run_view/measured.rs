@@ -2,22 +2,15 @@
 
 use super::state::RunState;
 use crate::analysis::Metric;
-use crate::train::Spread;
+
 use crate::tui::PARTS_OF_A_STEP;
 
 /// Time that is in none of a step's parts is worth a word from this share of the step on.
 const NOTABLE_SHARE: f64 = 0.05;
 
-/// Median, tenth and ninetieth percentile: of the whole run once its summary is there, of the latest steps before.
-#[derive(Clone, Copy)]
-pub struct Middle {
-    pub median: f64,
-    pub p10: f64,
-    pub p90: f64,
-}
-
-/// Of a time of each step.
-pub fn middle(state: &RunState, metric: Metric) -> Option<Middle> {
+/// Median, tenth and ninetieth percentile of a time of each step: of the whole run once its summary is there, of the latest
+/// steps before.
+pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     let summary = state.summary.as_deref();
     let told = summary.and_then(|summary| match metric {
         Metric::TotalMs => summary.total_ms,
@@ -26,18 +19,12 @@ pub fn middle(state: &RunState, metric: Metric) -> Option<Middle> {
         Metric::OptimizerMs => summary.optimizer_ms,
         _ => None,
     });
-    if let Some(Spread {
-        median, p10, p90, ..
-    }) = told
-    {
-        return Some(Middle { median, p10, p90 });
-    }
-    let history = state.times.get(&metric)?;
-    Some(Middle {
-        median: history.recent_quantile(0.5)?,
-        p10: history.recent_quantile(0.1)?,
-        p90: history.recent_quantile(0.9)?,
-    })
+    let latest = || {
+        let history = state.times.get(&metric)?;
+        let [median, p10, p90] = [0.5, 0.1, 0.9].map(|p| history.recent_quantile(p));
+        Some([median?, p10?, p90?])
+    };
+    told.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
 }
 
 /// Median total time and that of the parts that are known.
@@ -48,7 +35,7 @@ pub struct StepTime {
 
 impl StepTime {
     pub fn of(state: &RunState) -> Option<Self> {
-        let median = |metric| Some(middle(state, metric)?.median);
+        let median = |metric| Some(middle(state, metric)?[0]);
         let parts = PARTS_OF_A_STEP.into_iter();
         Some(StepTime {
             total: median(Metric::TotalMs)?,
@@ -78,7 +65,7 @@ pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     };
     let hello = state.hello.as_deref();
     match metric {
-        metric if metric.is_per_step() => Some(middle(state, metric)?.median),
+        metric if metric.is_per_step() => Some(middle(state, metric)?[0]),
         Metric::SamplesPerS => told().or_else(|| state.samples_per_s.recent_quantile(0.5)),
         Metric::LaunchesPerStep => told().or(state.launches.latest),
         Metric::PeakBytesInUse => Some(state.bytes_in_use.range()?.1),

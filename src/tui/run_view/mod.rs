@@ -120,11 +120,11 @@ impl RunView {
     }
 
     fn times(&self, mut pane: Pane) {
-        let lines = figures::time_lines(&self.state, pane.area.width, pane.theme);
-        pane.put(lines);
+        let state = &self.state;
+        pane.put(figures::time_lines(state, pane.area.width, pane.theme));
         let [upper, lower] = pane.rows([Constraint::Fill(1), Constraint::Fill(1)]);
-        charts::time(&self.state).draw(self.span, pane.at(upper));
-        charts::parts(&self.state).draw(self.span, pane.at(lower));
+        charts::time(state).draw(self.span, pane.at(upper));
+        charts::parts(state).draw(self.span, pane.at(lower));
     }
 
     fn loss(&self, mut pane: Pane) {

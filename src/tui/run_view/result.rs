@@ -23,7 +23,7 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
     }
     let verdicts = verdicts(state, wide, theme);
     let large = room >= verdicts.len() + TALL + 10;
-    let mut lines = guess(state, usize::from(wide), large, theme);
+    let mut lines = guess(state, usize::from(wide), large, theme).unwrap_or_default();
     if lines.len() > 1 && !verdicts.is_empty() {
         lines.push(Line::default());
     }
@@ -36,13 +36,9 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
 }
 
 /// `You said 300 ms; it was 539 ms: 1.8x`, with both figures in large where there is room.
-fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(prediction) = &state.context.prediction else {
-        return Vec::new();
-    };
-    let Some(value) = prediction.metric.and_then(|metric| measured(state, metric)) else {
-        return Vec::new();
-    };
+fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Vec<Line<'static>>> {
+    let prediction = state.context.prediction.as_ref()?;
+    let value = measured(state, prediction.metric?)?;
     let unit = prediction.unit;
     let [said, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
     let far = far(prediction.value, value, theme);
@@ -51,7 +47,7 @@ fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Vec<Line<
     let [left, right] = [&said, &was].map(|text| big(text, theme));
     let (left_wide, right_wide) = (columns(&left), columns(&right));
     if !large || left_wide + right_wide + GAP > wide {
-        return vec![sentence];
+        return Some(vec![sentence]);
     }
     let rows = left.iter().zip(&right).map(|(left, right)| {
         Line::from(vec![
@@ -60,10 +56,8 @@ fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Vec<Line<
             Span::styled(right.clone(), theme.accent()),
         ])
     });
-    std::iter::once(sentence)
-        .chain([Line::default()])
-        .chain(rows)
-        .collect()
+    let head = [sentence, Line::default()];
+    Some(head.into_iter().chain(rows).collect())
 }
 
 /// `15.00 ms` as `15 ms`.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::run::{Launcher, launcher};
@@ -136,7 +136,6 @@ fn editor(path: &Path) -> Result<Vec<OsString>, String> {
     let words = shlex::split(&chosen)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("EDITOR is `{chosen}`, which cannot be understood."))?;
-    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    words.push(PathBuf::from(path).into());
-    Ok(words)
+    let words = words.into_iter().map(OsString::from);
+    Ok(words.chain([path.into()]).collect())
 }

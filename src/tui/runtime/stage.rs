@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind};
+use crossterm::event::{Event, EventStream, KeyCode};
 use ratatui::prelude::{Buffer, Position, Rect};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -225,14 +225,11 @@ impl Stage {
 
 /// What a key stands for in a text.
 fn typed(event: &Event) -> Option<char> {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
-            KeyCode::Char(c) => Some(c),
-            KeyCode::Enter => Some('\n'),
-            KeyCode::Tab => Some('\t'),
-            _ => None,
-        },
-        _ => None,
+    let key = event.as_key_event().filter(|key| !key.is_release())?;
+    match key.code {
+        KeyCode::Enter => Some('\n'),
+        KeyCode::Tab => Some('\t'),
+        code => code.as_char(),
     }
 }
 

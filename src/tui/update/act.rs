@@ -163,10 +163,6 @@ pub fn redraw(_: &mut Model) -> Effects {
     Some(vec![Effect::Redraw])
 }
 
-pub fn suspend(_: &mut Model) -> Effects {
-    Some(vec![Effect::Suspend])
-}
-
 pub fn quit(model: &mut Model) -> Effects {
     match model.running() {
         Some(_) => model.lay(Overlay::Confirm(Confirm::Quit)),

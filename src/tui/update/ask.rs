@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::{profile, profiler};
+use super::{profile, profiler, request};
 use crate::analysis::Unit;
 use crate::lesson::{Answer, Quiz, StepKind};
 use crate::tui::{Ask, Effect, Effects, Here, Model, Overlay, Request};
@@ -19,12 +19,7 @@ pub fn guess(model: &mut Model, here: &Here) -> Effects {
         here.at.clone(),
         format!("Your guess, in {unit}"),
         "A number. The first guess counts; any is better than none.",
-        |_, at, text| {
-            Ok(Some(vec![Effect::Session(Request::Predict(
-                at,
-                figure(text)?,
-            ))]))
-        },
+        |_, at, text| Ok(request(Request::Predict(at, figure(text)?))),
     )))
 }
 
@@ -51,10 +46,7 @@ pub fn number(model: &mut Model, here: &Here) -> Effects {
         here.at.clone(),
         title,
         "A number, such as 12.5 or 1e3.",
-        |_, at, text| {
-            let answer = Answer::Number(figure(text)?);
-            Ok(Some(vec![Effect::Session(Request::Answer(at, answer))]))
-        },
+        |_, at, text| Ok(request(Request::Answer(at, Answer::Number(figure(text)?)))),
     )))
 }
 
@@ -66,20 +58,14 @@ pub fn reflection(model: &mut Model, here: &Here) -> Effects {
             here.at.clone(),
             "For your report",
             "Esc keeps what you wrote.",
-            |_, at, text| {
-                Ok(Some(vec![Effect::Session(Request::Reflect(
-                    at,
-                    text.into(),
-                ))]))
-            },
+            |_, at, text| Ok(request(Request::Reflect(at, text.into()))),
         )
     };
     model.lay(Overlay::Ask(ask.with(&text)))
 }
 
 pub fn profile_command(model: &mut Model, here: &Here) -> Effects {
-    let line = model.step.as_ref().and_then(|view| view.profile.line());
-    let line = line.map(|line| line.shell())?;
+    let line = model.step.as_ref()?.profile.line()?.shell();
     let ask = Ask::new(
         here.at.clone(),
         "The profiler's command",
@@ -132,17 +118,14 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     };
     let lines = ask.has_lines;
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    match event.code {
+    match (event.code, control) {
         // What was written is kept: a reflection is not lost by leaving it.
-        KeyCode::Esc if lines => return submit(model),
-        KeyCode::Esc => drop(model.lift()),
-        KeyCode::Char('c') if control => drop(model.lift()),
+        (KeyCode::Esc, _) | (KeyCode::Char('s'), true) if lines => return submit(model),
+        (KeyCode::Enter, _) | (KeyCode::Char('m' | 'j'), true) if !lines => return submit(model),
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => drop(model.lift()),
         // As in a shell; the editor's own would undo.
-        KeyCode::Char('u') if control => drop(ask.input.delete_line_by_head()),
-        KeyCode::Char('s') if control && lines => return submit(model),
-        KeyCode::Enter if !lines => return submit(model),
-        KeyCode::Char('m' | 'j') if control && !lines => return submit(model),
-        KeyCode::Char('z') if control => return Some(vec![Effect::Suspend]),
+        (KeyCode::Char('u'), true) => drop(ask.input.delete_line_by_head()),
+        (KeyCode::Char('z'), true) => return Some(vec![Effect::Suspend]),
         _ => {
             ask.problem = None;
             ask.input.input(Event::Key(event));

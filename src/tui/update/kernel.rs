@@ -14,17 +14,13 @@ use crate::tui::{
 };
 use crate::workbench::{Exercise, place};
 
-const NO_KERNEL: &str = "This step asks for no kernel.";
-
 /// How often the file is looked at: by its time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Opens the kernel's screen and looks after its file from now on.
 pub fn watch(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Effects {
-    let path = match begun(exercise, &model.workbench) {
-        Ok((path, _)) => path,
-        Err(error) => return model.warn(format!("{error:#}")),
-    };
+    let found = begun(exercise, &model.workbench);
+    let (path, _) = or_warn(model, found)?;
     let view = model.step.as_mut()?;
     if view.panel.is_none() {
         view.panel = Some(Box::new(KernelPanel::new(path.clone())));
@@ -96,50 +92,47 @@ pub fn check(model: &mut Model, here: &Here, exercise: &'static Exercise) -> Eff
 
 /// A solution to read, beside the learner's own file.
 pub fn solution(model: &mut Model, here: &Here) -> Effects {
-    let Some(exercise) = exercise(here) else {
-        return model.tell(NO_KERNEL);
-    };
-    match exercise.solution() {
-        Ok(text) => model.open(Page::new(
-            format!("A solution of {}", exercise.name),
-            Text::Markdown(format!("```cpp\n{text}\n```\n")),
-        )),
-        Err(error) => model.warn(format!("{error:#}")),
-    }
+    let exercise = exercise(model, here)?;
+    let text = or_warn(model, exercise.solution())?;
+    model.open(Page::new(
+        format!("A solution of {}", exercise.name),
+        Text::Markdown(format!("```cpp\n{text}\n```\n")),
+    ))
 }
 
 /// The file as it was at first; what was written so far is kept beside it.
 pub fn reset(model: &mut Model, here: &Here) -> Effects {
-    let Some(exercise) = exercise(here) else {
-        return model.tell(NO_KERNEL);
-    };
+    let exercise = exercise(model, here)?;
     let kept =
         begun(exercise, &model.workbench).and_then(|(path, _)| place::reset(exercise, &path));
-    match kept {
-        Ok(kept) => model.tell(format!(
-            "It begins anew; what you had is {}.",
-            kept.display()
-        )),
-        Err(error) => model.warn(format!("{error:#}")),
-    }
+    let kept = or_warn(model, kept)?;
+    model.tell(format!(
+        "It begins anew; what you had is {}.",
+        kept.display()
+    ))
 }
 
 /// Times on this machine's GPU, or what to do without one.
 pub fn bench(model: &mut Model, here: &Here) -> Effects {
-    let Some(exercise) = exercise(here) else {
-        return model.tell(NO_KERNEL);
-    };
+    let exercise = exercise(model, here)?;
     let path = model.workbench.join(exercise.file_name());
     let words = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
     let words = words.into_iter().chain([path.display().to_string()]);
     Some(vec![Effect::HandOver(HandOver::Command(words.collect()))])
 }
 
-fn exercise(here: &Here) -> Option<&'static Exercise> {
-    match here.step.kind {
-        StepKind::Kernel { exercise } => Some(exercise),
-        _ => None,
-    }
+/// The step's exercise, or a word that it has none.
+fn exercise(model: &mut Model, here: &Here) -> Option<&'static Exercise> {
+    let StepKind::Kernel { exercise } = here.step.kind else {
+        model.tell("This step asks for no kernel.");
+        return None;
+    };
+    Some(exercise)
+}
+
+/// What came of it, or a word about what went wrong.
+fn or_warn<T>(model: &mut Model, done: anyhow::Result<T>) -> Option<T> {
+    done.map_err(|error| model.warn(format!("{error:#}"))).ok()
 }
 
 /// A check has come to its end.

@@ -17,13 +17,10 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     // While something is typed, a notice that came meanwhile stays to be read.
     let types = matches!(model.overlay, Some(Overlay::Ask(_)));
     let had_notice = !types && model.notice.take().is_some();
-    let done = match &model.overlay {
+    let done = match model.overlay {
         Some(Overlay::Ask(_)) => ask::key(model, event),
         Some(Overlay::Palette(_)) => palette::key(model, event),
-        Some(Overlay::Confirm(confirm)) => {
-            let confirm = *confirm;
-            confirmed(model, confirm, key)
-        }
+        Some(Overlay::Confirm(confirm)) => confirmed(model, confirm, key),
         Some(Overlay::Panel(_)) | None => {
             let binding = model.keys.find(&areas(model), key);
             let found = binding.map(|binding| (binding.area, binding.action));

@@ -53,7 +53,7 @@ fn take_in(model: &mut Model, message: Message) -> Effects {
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
-        Message::Edited(at, Ok(text)) => Some(vec![Effect::Session(Request::Reflect(at, text))]),
+        Message::Edited(at, Ok(text)) => request(Request::Reflect(at, text)),
         Message::Opened(Ok(panel)) => {
             model.notice = None;
             model.lay(Overlay::Panel(panel))
@@ -83,6 +83,11 @@ fn input(model: &mut Model, event: Event) -> Effects {
         Event::FocusGained | Event::FocusLost => model.dirty = false,
     }
     None
+}
+
+/// Something that the session is to do.
+fn request(request: Request) -> Effects {
+    Some(vec![Effect::Session(request)])
 }
 
 /// What a tutor does when it is opened.

@@ -109,11 +109,13 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     if let Some(index) = rows.position(is_here) {
         model.outline.cursor.row = index;
     }
-    let mut view = StepView::new(at.clone());
     let shown = |run: &Run| run.phase.is_alive() && matches!(run.job, Job::Run(_));
-    view.panel_open = model.run_at(&at).is_some_and(shown);
+    model.step = Some(StepView {
+        panel_open: model.run_at(&at).is_some_and(shown),
+        at: at.clone(),
+        ..StepView::default()
+    });
     let progress = model.progress_at(&at);
-    model.step = Some(view);
     model.screen = Screen::Step;
     model.lift_all();
     effects.push(Effect::Session(Request::Enter(at.clone())));
@@ -243,12 +245,9 @@ fn choose(model: &mut Model, choice: usize) {
 
 /// A digit goes to a choice; false where there is none of this number.
 pub fn to_choice(model: &mut Model, key: Key) -> bool {
-    let KeyCode::Char(c) = key.code else {
-        return false;
-    };
-    let choice = c.to_digit(10).and_then(|digit| digit.checked_sub(1));
-    let choice = choice.and_then(|choice| usize::try_from(choice).ok());
-    let choice = choice.filter(|choice| *choice < open_choices(model));
+    let digits = ('1'..='9').zip(0..open_choices(model));
+    let mut meant = digits.filter(|(digit, _)| key.code == KeyCode::Char(*digit));
+    let choice = meant.next().map(|(_, choice)| choice);
     if let Some(choice) = choice {
         choose(model, choice);
     }

@@ -27,10 +27,6 @@ impl Entry {
             choose: Box::new(choose),
         }
     }
-
-    fn with_key(self, key: String) -> Self {
-        Self { key, ..self }
-    }
 }
 
 pub fn find(model: &mut Model) -> Effects {
@@ -63,11 +59,11 @@ fn all(model: &Model) -> Vec<Entry> {
     let bindings = areas.flat_map(|area| model.keys.of(*area));
     let actions = bindings.filter(|it| !is_step_aside(it.action)).map(|it| {
         let (area, action) = (it.area, it.action);
-        let key = model.keys.shown(area, action);
-        let entry = Entry::new(it.does.to_string(), move |model| {
-            carry_out(model, area, action)
-        });
-        entry.with_key(key)
+        let choose = move |model: &mut Model| carry_out(model, area, action);
+        Entry {
+            key: model.keys.shown(area, action),
+            ..Entry::new(it.does.to_string(), choose)
+        }
     });
     let lessons = model.course.lessons().map(|lesson| {
         let id = lesson.id.clone();
@@ -136,16 +132,12 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         return None;
     };
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    let motion = match event.code {
-        KeyCode::Esc => {
+    let motion = match (event.code, control) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => {
             model.lift();
             return None;
         }
-        KeyCode::Char('c') if control => {
-            model.lift();
-            return None;
-        }
-        KeyCode::Enter => {
+        (KeyCode::Enter, _) => {
             let entries = entries(model, &palette);
             let Some(entry) = entries.into_iter().nth(palette.cursor.row) else {
                 // Nothing has these letters: they can be changed.
@@ -154,14 +146,12 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
             model.lift();
             return (entry.choose)(model);
         }
-        KeyCode::Char('u') if control => {
+        (KeyCode::Char('u'), true) => {
             palette.query.delete_line_by_head();
             PanelAction::Top
         }
-        KeyCode::Up => PanelAction::Up,
-        KeyCode::Char('p') if control => PanelAction::Up,
-        KeyCode::Down => PanelAction::Down,
-        KeyCode::Char('n') if control => PanelAction::Down,
+        (KeyCode::Up, _) | (KeyCode::Char('p'), true) => PanelAction::Up,
+        (KeyCode::Down, _) | (KeyCode::Char('n'), true) => PanelAction::Down,
         _ => {
             palette.query.input(Event::Key(event));
             PanelAction::Top

@@ -18,7 +18,7 @@ pub fn play(model: &mut Model, here: &Here) -> Effects {
         return model.tell("Move to a measurement first: its recording is played.");
     }
     match model.recording_at(&here.at) {
-        Some(recorded) => start(model, here.at.clone(), recorded),
+        Some(Recorded { id, origin, .. }) => start(model, here.at.clone(), id, origin),
         None => model
             .tell("There is no recording of this run. The palette lists those of the same target."),
     }
@@ -27,21 +27,15 @@ pub fn play(model: &mut Model, here: &Here) -> Effects {
 /// Plays the recording of this id at the open step, which starts a run.
 pub fn chosen(model: &mut Model, id: &str) -> Effects {
     let library = Arc::clone(&model.recordings);
-    let at = model.step.as_ref().map(|view| view.at.clone());
-    match (at, library.find(id)) {
-        (Some(at), Ok(recording)) => {
-            let (id, origin) = (recording.id.clone(), recording.origin());
-            let what = recording.command.clone();
-            start(model, at, Recorded { id, what, origin })
-        }
-        _ => None,
-    }
+    let at = model.step.as_ref()?.at.clone();
+    let recording = library.find(id).ok()?;
+    start(model, at, recording.id.clone(), recording.origin())
 }
 
-fn start(model: &mut Model, at: StepRef, recorded: Recorded) -> Effects {
+fn start(model: &mut Model, at: StepRef, recording: String, origin: String) -> Effects {
     let played = Played {
-        recording: recorded.id,
-        origin: recorded.origin,
+        recording,
+        origin,
         speed: Speed::Real,
     };
     runs::queue(model, at, Some(played))

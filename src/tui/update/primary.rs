@@ -1,9 +1,9 @@
 //! What Enter does at a step: always the one thing the step waits for.
 
-use super::{act, ask, navigate, profile, runs};
+use super::{act, ask, navigate, profile, request, runs};
 use crate::lesson::{Answer, Deed, Quiz, StepKind};
 use crate::session::Status;
-use crate::tui::{Effect, Effects, Here, Model, Phase, Request};
+use crate::tui::{Effects, Here, Model, Phase, Request};
 
 pub enum Primary {
     /// On to the next step.
@@ -38,15 +38,13 @@ fn investigate(model: &Model, is_done: bool) -> Primary {
             model.tell("Move to a line first, with the arrow keys or its number.")
         }),
         Some(Deed::Suspect(_)) => Do("name this suspect", |model, here| {
-            let StepKind::Investigate(case) = &here.step.kind else {
+            let (StepKind::Investigate(case), Some(Deed::Suspect(index))) =
+                (&here.step.kind, model.deed())
+            else {
                 return None;
             };
-            let Some(Deed::Suspect(index)) = model.deed() else {
-                return None;
-            };
-            let suspect = case.suspects.get(index).map(|suspect| suspect.id.clone());
-            let request = suspect.map(|suspect| Request::Suspect(here.at.clone(), suspect));
-            request.map(|request| vec![Effect::Session(request)])
+            let suspect = case.suspects.get(index)?.id.clone();
+            request(Request::Suspect(here.at.clone(), suspect))
         }),
         Some(deed) => {
             let does = match deed {
@@ -64,48 +62,38 @@ fn investigate(model: &Model, is_done: bool) -> Primary {
     }
 }
 
+fn start(model: &mut Model, here: &Here) -> Effects {
+    runs::start(model, here.at.clone())
+}
+
 /// None while the step waits for something else.
 pub fn primary(model: &Model, here: &Here) -> Option<Primary> {
     let progress = model.progress_at(&here.at);
     let is_done = progress.status == Status::Done;
+    let phase = model.run_at(&here.at).map(|run| &run.phase);
+    match (&here.step.kind, phase) {
+        (_, Some(Phase::Queued)) => return None,
+        (StepKind::Command { .. }, Some(Phase::Running | Phase::Stopping)) => return None,
+        (_, Some(Phase::Running | Phase::Stopping)) => {
+            return Some(Do("watch the run", act::view));
+        }
+        (_, Some(Phase::Over(_)) | None) => {}
+    }
     Some(match &here.step.kind {
         StepKind::Read => Next,
         StepKind::Predict { .. } if progress.prediction.is_some() => Next,
         StepKind::Predict { .. } => Do("guess", ask::guess),
-        StepKind::Run { .. } | StepKind::Command { .. } => {
-            match model.run_at(&here.at).map(|run| &run.phase) {
-                Some(Phase::Queued) => return None,
-                Some(Phase::Running | Phase::Stopping) => match here.step.kind {
-                    StepKind::Run { .. } => Do("watch the run", act::view),
-                    _ => return None,
-                },
-                _ if is_done => Next,
-                _ => {
-                    let does = match here.step.kind {
-                        StepKind::Run { .. } => "start the run",
-                        _ => "run the command",
-                    };
-                    Do(does, |model, here| runs::start(model, here.at.clone()))
-                }
-            }
-        }
-        StepKind::Investigate(_) => match model.run_at(&here.at).map(|run| &run.phase) {
-            Some(Phase::Queued) => return None,
-            Some(Phase::Running | Phase::Stopping) => Do("watch the run", act::view),
-            _ => investigate(model, is_done),
-        },
+        StepKind::Investigate(_) => investigate(model, is_done),
         _ if is_done => Next,
+        StepKind::Run { .. } => Do("start the run", start),
+        StepKind::Command { .. } => Do("run the command", start),
         StepKind::Quiz(Quiz::Choices(_)) => Do("answer", |model, here| {
             let place = model.step.as_ref().and_then(|view| view.choice);
             let choice = place.and_then(|place| model.order_at(&here.at).get(place).copied());
             let Some(choice) = choice else {
                 return model.tell("Move to an answer first, with the arrow keys or its number.");
             };
-            let answer = Answer::Choice(choice);
-            Some(vec![Effect::Session(Request::Answer(
-                here.at.clone(),
-                answer,
-            ))])
+            request(Request::Answer(here.at.clone(), Answer::Choice(choice)))
         }),
         StepKind::Quiz(Quiz::Number(_)) => Do("give a number", ask::number),
         StepKind::Compare { .. } => Do("show the figures", act::view),

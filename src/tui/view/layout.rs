@@ -51,13 +51,9 @@ pub fn areas(model: &Model, area: Rect) -> Areas {
 impl Areas {
     fn side_by_side(&mut self, model: &Model, middle: Rect) {
         let mut rest = middle;
-        let (least, most) = match model.has_figures_beside() {
-            true => NARROW_OUTLINE,
-            false => OUTLINE,
-        };
-        let left_over = match model.has_figures_beside() {
-            true => 0,
-            false => middle.width.saturating_sub(LONGEST_LINE + 2),
+        let ((least, most), left_over) = match model.has_figures_beside() {
+            true => (NARROW_OUTLINE, 0),
+            false => (OUTLINE, middle.width.saturating_sub(LONGEST_LINE + 2)),
         };
         let width = (middle.width / 5).max(left_over).clamp(least, most);
         self.outline = Some(self.cut(&mut rest, width));

@@ -80,21 +80,16 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let selected = palette.cursor.row;
     let first = selected.saturating_sub(rows.saturating_sub(1));
     for (index, entry) in list.iter().enumerate().skip(first).take(rows) {
-        let row = pane.take(1);
-        let style = match index == selected {
-            true => row.theme.selection(),
-            false => row.theme.text(),
-        };
-        let key = match index == selected {
-            true => style,
-            false => row.theme.accent(),
+        let mut row = pane.take(1);
+        let (style, key) = match index == selected {
+            true => (row.theme.selection(), row.theme.selection()),
+            false => (row.theme.text(), row.theme.accent()),
         };
         let label = vec![Span::styled(entry.label.clone(), style)];
         let key = Span::styled(entry.key.clone(), key);
         let line = both_ends(label, key, 2, row.area.width, row.theme);
         row.buffer.set_style(row.area, style);
-        row.buffer
-            .set_line(row.area.x, row.area.y, &line, row.area.width);
+        row.put([line]);
     }
     cursor
 }

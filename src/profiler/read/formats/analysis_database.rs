@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use super::Format;
 use crate::profiler::model::{Metric, StatisticKind};
 use crate::profiler::name;
-use crate::profiler::read::Reading;
-use crate::profiler::read::Rows;
 use crate::profiler::read::database::Database;
 use crate::profiler::read::fields::{Field, Row};
+use crate::profiler::read::{Reading, Rows};
 
 pub const FORMAT: Format = Format {
     name: "rocprof-compute analysis (SQLite)",
@@ -27,8 +26,7 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     // The view and its column of names were renamed between schema versions.
     for view in ["compute_kernel_metric_view", "compute_metric_view"] {
         rows += database.each(view, reading, |records, row| {
-            places.add(&mut records.profile.metrics, figure(row)?);
-            Ok(())
+            places.add(&mut records.profile.metrics, row)
         })?;
     }
     for view in ["compute_workload_view", "compute_workload"] {
@@ -37,21 +35,21 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(rows)
 }
 
-/// One figure of a metric: its value, its peak, its share of the peak, or another such as its least.
-struct Figure {
-    metric: Metric,
-    name: String,
-    value: Option<f64>,
-}
+/// Where the metrics stand that figures belong to, by table, name and kernel.
+#[derive(Default)]
+struct Places(HashMap<(String, String, Option<String>), usize>);
 
-fn figure<R: Row>(row: &R) -> Result<Figure, R::Problem> {
-    let table = match row.text(Field::SubTable)? {
-        Some(table) => Some(table),
-        None => row.text(Field::Table)?,
-    };
-    let (kernel, value) = (row.text(Field::Kernel)?, row.any_number(Field::Value)?);
-    Ok(Figure {
-        metric: Metric {
+impl Places {
+    /// One figure of a metric: its value, its peak, its share of the peak, or another such as its least.
+    fn add<R: Row>(&mut self, metrics: &mut Vec<Metric>, row: &R) -> Result<(), R::Problem> {
+        let table = match row.text(Field::SubTable)? {
+            Some(table) => Some(table),
+            None => row.text(Field::Table)?,
+        };
+        let (kernel, value) = (row.text(Field::Kernel)?, row.any_number(Field::Value)?);
+        // A division by zero makes an `inf`, which says nothing.
+        let value = value.filter(|value| value.is_finite());
+        let mut metric = Metric {
             table: table.unwrap_or_default().to_owned(),
             name: row.needed_text(Field::Metric)?.to_owned(),
             value: None,
@@ -59,24 +57,13 @@ fn figure<R: Row>(row: &R) -> Result<Figure, R::Problem> {
             peak: None,
             percent_of_peak: None,
             kernel: kernel.map(|kernel| name::strip_suffix(kernel).to_owned()),
-        },
-        name: row.text(Field::Figure)?.unwrap_or_default().to_owned(),
-        // A division by zero makes an `inf`, which says nothing.
-        value: value.filter(|value| value.is_finite()),
-    })
-}
-
-/// Where the metrics stand that figures belong to, by table, name and kernel.
-#[derive(Default)]
-struct Places(HashMap<(String, String, Option<String>), usize>);
-
-impl Places {
-    fn add(&mut self, metrics: &mut Vec<Metric>, figure: Figure) {
-        let lower = figure.name.to_lowercase();
+        };
+        let name = row.text(Field::Figure)?.unwrap_or_default();
+        let lower = name.to_lowercase();
         let is_peak = lower.starts_with("peak");
         let is_share = lower.starts_with("pct") || lower.starts_with("percent");
         let is_value = ["", "value", "avg"].contains(&lower.as_str());
-        let (mut metric, name, value) = (figure.metric, figure.name, figure.value);
+
         if !(is_peak || is_share || is_value) {
             metric.name = format!("{} ({name})", metric.name);
         }
@@ -93,5 +80,6 @@ impl Places {
             (_, true) => metric.percent_of_peak = value,
             _ => (metric.value, metric.unit) = (value, unit),
         }
+        Ok(())
     }
 }

@@ -40,7 +40,6 @@ fn agent(profile: &Profile) -> Option<Agent> {
     let simds = figure("simd_per_cu");
     let waves = figure("max_waves_per_cu").zip(simds);
     Some(Agent {
-        number: None,
         gpu: true,
         name: profile.system.get("gpu_arch")?.clone(),
         product: profile.system.get("gpu_model").cloned().unwrap_or_default(),
@@ -48,7 +47,7 @@ fn agent(profile: &Profile) -> Option<Agent> {
         simds_per_compute_unit: simds,
         max_waves_per_simd: waves.map(|(waves, simds)| waves / simds),
         wave_size: figure("wave_size"),
-        lds_kib: None,
         max_clock: figure("max_sclk"),
+        ..Agent::default()
     })
 }

@@ -39,19 +39,14 @@ const WHOLE: f64 = 99.0;
 
 fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
     let name = path.file_name()?.to_str()?.to_lowercase();
-    if name.contains("kernel_stats") || name == "results.stats.csv" {
-        Some(StatisticKind::Kernel)
-    } else if name.contains("domain_stats") {
-        Some(StatisticKind::Domain)
-    } else if name.contains("memory_copy_stats") || name.contains("copy_stats") {
-        Some(StatisticKind::MemoryCopy)
-    } else if name.contains("_api_stats")
-        || name.contains("hip_stats")
-        || name.contains("hsa_stats")
-    {
-        Some(StatisticKind::Api)
-    } else {
-        None
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    match name.as_str() {
+        "results.stats.csv" => Some(StatisticKind::Kernel),
+        _ if has(&["kernel_stats"]) => Some(StatisticKind::Kernel),
+        _ if has(&["domain_stats"]) => Some(StatisticKind::Domain),
+        _ if has(&["copy_stats"]) => Some(StatisticKind::MemoryCopy),
+        _ if has(&["_api_stats", "hip_stats", "hsa_stats"]) => Some(StatisticKind::Api),
+        _ => None,
     }
 }
 
@@ -61,22 +56,16 @@ pub fn kind_from_name(name: &str) -> StatisticKind {
     let is_hip_call = name
         .strip_prefix("hip")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
-    if DOMAINS.split(' ').any(|domain| domain == name) {
-        StatisticKind::Domain
-    } else if name.starts_with("MEMORY_COPY_") {
-        StatisticKind::MemoryCopy
-    } else if name.starts_with("MEMORY_ALLOCATION_") || name.starts_with("SCRATCH_MEMORY_") {
-        StatisticKind::Allocation
-    } else if is_hip_call
-        || name.starts_with("__hip")
-        || name.starts_with("hsa_")
-        || name
-            .strip_prefix("nccl")
-            .is_some_and(|rest| !rest.starts_with("DevKernel"))
-    {
-        StatisticKind::Api
-    } else {
-        StatisticKind::Kernel
+    let is_nccl_call = name
+        .strip_prefix("nccl")
+        .is_some_and(|rest| !rest.starts_with("DevKernel"));
+    let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    match name {
+        _ if DOMAINS.split(' ').any(|domain| domain == name) => StatisticKind::Domain,
+        _ if begins(&["MEMORY_COPY_"]) => StatisticKind::MemoryCopy,
+        _ if begins(&["MEMORY_ALLOCATION_", "SCRATCH_MEMORY_"]) => StatisticKind::Allocation,
+        _ if is_hip_call || is_nccl_call || begins(&["__hip", "hsa_"]) => StatisticKind::Api,
+        _ => StatisticKind::Kernel,
     }
 }
 

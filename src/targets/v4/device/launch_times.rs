@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::DeviceExecutor;
+use super::single_block::least;
 use crate::model::work::Work;
 use crate::targets::v4::executor::Executor;
 use crate::targets::v4::operation::{Operation, Product};
@@ -75,16 +76,12 @@ impl DeviceExecutor {
             stream
                 .capture(|| (0..IN_A_ROW).try_for_each(|_| self.launch(index, operation, stream)))?
         };
-        let (start, end) = (self.driver.timed_event()?, self.driver.timed_event()?);
-        let mut least = f64::INFINITY;
-        for _ in 0..ROUNDS {
-            stream.record(&start)?;
-            // SAFETY: as above; the stream is waited for below.
+        let events = (self.driver.timed_event()?, self.driver.timed_event()?);
+        let least = least(stream, &events, ROUNDS, || {
+            // SAFETY: as above; `least` waits for the stream.
             unsafe { graph.launch(stream)? };
-            stream.record(&end)?;
-            stream.synchronize()?;
-            least = least.min(f64::from(end.milliseconds_since(&start)?));
-        }
+            Ok(())
+        })?;
         Ok(least / IN_A_ROW as f64)
     }
 }

@@ -143,7 +143,7 @@ fn one_launch(
     let grid = [strips, u32::try_from(config.batch_size)?, 1];
     let launch = Launch::new(grid, [THREADS, 1, 1]).with_shared(u32::try_from(shared)?);
     let stream = executor.lanes.main();
-    let milliseconds = least(stream, events, || {
+    let milliseconds = least(stream, events, ROUNDS, || {
         // SAFETY: the arguments are those of `block_forward`; all buffers live until the stream is waited for.
         unsafe { stream.launch(kernel, &launch, &arguments)? };
         Ok(())
@@ -175,7 +175,7 @@ fn as_scheduled(
                 .try_for_each(|index| executor.launch(*index, &nodes[*index].operation, stream))
         })?
     };
-    let milliseconds = least(stream, events, || {
+    let milliseconds = least(stream, events, ROUNDS, || {
         // SAFETY: as above.
         unsafe { graph.launch(stream)? };
         Ok(())
@@ -184,14 +184,15 @@ fn as_scheduled(
     Ok((milliseconds, graph.contents.nodes()))
 }
 
-/// The least time of several runs of `work`.
-fn least(
+/// The least time of `rounds` runs of `work`, in milliseconds.
+pub(super) fn least(
     stream: &Stream,
     (start, end): &(Event, Event),
+    rounds: usize,
     work: impl Fn() -> Result<()>,
 ) -> Result<f64> {
     let mut least = f64::INFINITY;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         stream.record(start)?;
         work()?;
         stream.record(end)?;

@@ -311,12 +311,11 @@ fn backward_group(heads: &Heads, saved: &Saved, batch: usize, kv_head: usize, ou
         multiply(by_query, 1.0, slopes, keys, &mut q_gradient, false, ALONE);
         heads.unstack(&q_gradient, &tile, query_gradients);
     }
-    for q_gradient in query_gradients.chunks_exact_mut(size) {
-        let turned = heads.rotate(q_gradient.to_vec(), -1.0);
-        q_gradient.copy_from_slice(&turned);
+    let query_gradients = query_gradients.chunks_exact_mut(size);
+    for gradient in query_gradients.chain([k_gradient]) {
+        let turned = heads.rotate(gradient.to_vec(), -1.0);
+        gradient.copy_from_slice(&turned);
     }
-    let turned = heads.rotate(k_gradient.to_vec(), -1.0);
-    k_gradient.copy_from_slice(&turned);
 }
 
 /// `[B, H, S, d]` as `[N, H d]`, with the head at `place` in each column.

@@ -44,11 +44,11 @@ impl Memory {
     pub fn reshape(&mut self, schedule: &Schedule) {
         let (mut buffers, mut integers) = (Vec::new(), Vec::new());
         for specification in &schedule.buffers.specifications {
-            let (mut floats, mut whole) = (0, 0);
-            match specification.element {
-                Element::I32 => whole = specification.elements(),
-                Element::F32 | Element::Operand => floats = specification.elements(),
-            }
+            let elements = specification.elements();
+            let (floats, whole) = match specification.element {
+                Element::I32 => (0, elements),
+                Element::F32 | Element::Operand => (elements, 0),
+            };
             buffers.push(vec![0.0; floats]);
             integers.push(vec![0; whole]);
         }

@@ -48,11 +48,9 @@ impl HostExecutor {
     }
 
     /// With somebody's kernels in place of what does the same.
-    pub fn with_kernels(self, own: &[KernelInPlace]) -> HostExecutor {
-        HostExecutor {
-            own: own.to_vec(),
-            ..self
-        }
+    pub fn with_kernels(mut self, own: &[KernelInPlace]) -> HostExecutor {
+        self.own = own.to_vec();
+        self
     }
 
     /// Has a kernel of somebody carry out a node, where one does its work.

@@ -42,10 +42,8 @@ pub fn value(run: &ComparedRun, metric: Metric) -> Option<f64> {
     if metric.is_per_step() {
         return middle(&series(run, metric));
     }
-    let values = run.repeats.iter().rev();
-    values
-        .filter_map(|repeat| repeat.value(metric, Statistic::Median))
-        .next()
+    let mut repeats = run.repeats.iter().rev();
+    repeats.find_map(|repeat| repeat.value(metric, Statistic::Median))
 }
 
 pub fn series(run: &ComparedRun, metric: Metric) -> Vec<Series> {
@@ -152,16 +150,13 @@ fn ratio_cell(
     match base.and_then(|base| against(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
         Some(Against::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
-        Some(Against::Time(relative)) if is_chance(run, base, &relative) => {
-            let text = format!("{:.2}{times} {DIFFERS}", relative.ratio);
-            Cell::new(text, Tone::Warning)
-        }
         Some(Against::Time(relative)) => {
-            let word = relative
-                .finding
-                .map_or_else(|| "unknown".to_owned(), |finding| finding.to_string());
-            let text = format!("{:.2}{times} {word}", relative.ratio);
-            Cell::new(text, tone(&relative))
+            let (word, tone) = match relative.finding {
+                _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
+                Some(finding) => (finding.to_string(), tone(&relative)),
+                None => ("unknown".to_owned(), tone(&relative)),
+            };
+            Cell::new(format!("{:.2}{times} {word}", relative.ratio), tone)
         }
     }
 }

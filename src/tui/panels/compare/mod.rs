@@ -47,7 +47,7 @@ const USUAL_METRICS: [Metric; 9] = [
 /// The figures, and the steps as bars, where there is no room for both.
 const SECTIONS: usize = 2;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ComparePanel {
     runs: Vec<ComparedRun>,
     metrics: Vec<Metric>,
@@ -66,9 +66,7 @@ impl ComparePanel {
                 true => USUAL_METRICS.to_vec(),
                 false => metrics,
             },
-            section: Tabs::default(),
-            cursor: Cursor::default(),
-            together: Cell::default(),
+            ..ComparePanel::default()
         }
     }
 

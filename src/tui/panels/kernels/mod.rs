@@ -165,10 +165,11 @@ impl KernelsPanel {
         pane.put(numbered);
     }
 
-    fn turn_file(&mut self, forwards: bool) {
+    fn turn_file(&mut self, forwards: bool) -> bool {
         let files = self.kernel().map_or(0, |kernel| kernel.files.len()).max(1);
         self.file = (self.file + if forwards { 1 } else { files - 1 }) % files;
         self.scroll = Scroll::default();
+        true
     }
 
     fn choose(&mut self, action: PanelAction) -> bool {
@@ -222,14 +223,8 @@ impl Panel for KernelsPanel {
         match (action, self.section.at) {
             (PanelAction::NextSection | PanelAction::PreviousSection, _) => self.turn(action),
             (PanelAction::Select, LIST_OF_ALL | ABOUT) => self.turn(PanelAction::NextSection),
-            (PanelAction::Toggle | PanelAction::Right, SOURCE) => {
-                self.turn_file(true);
-                true
-            }
-            (PanelAction::Left, SOURCE) => {
-                self.turn_file(false);
-                true
-            }
+            (PanelAction::Toggle | PanelAction::Right, SOURCE) => self.turn_file(true),
+            (PanelAction::Left, SOURCE) => self.turn_file(false),
             (PanelAction::Right, ABOUT) => self.choose(PanelAction::Down),
             (PanelAction::Left, ABOUT) => self.choose(PanelAction::Up),
             (_, LIST_OF_ALL) => self.choose(action),

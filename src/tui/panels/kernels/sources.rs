@@ -26,11 +26,11 @@ impl KernelEntry {
     pub fn about(&self) -> String {
         let module = self.files.iter().find(|file| file.name == "mod.rs");
         let lines = module.map_or("", |file| &file.text).lines();
-        lines
-            .map_while(|line| line.strip_prefix("//!"))
-            .map(|line| line.strip_prefix(' ').unwrap_or(line))
-            .collect::<Vec<_>>()
-            .join("\n")
+        let said = lines.map_while(|line| line.strip_prefix("//!"));
+        itertools::join(
+            said.map(|line| line.strip_prefix(' ').unwrap_or(line)),
+            "\n",
+        )
     }
 }
 

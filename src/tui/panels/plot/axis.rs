@@ -33,12 +33,7 @@ impl Axis {
         } else {
             1.0
         };
-        Axis {
-            low: 0.0,
-            high,
-            scale: Scale::Linear,
-            label: label.into(),
-        }
+        Axis::exactly(0.0, high, label)
     }
 
     /// Around what is shown, with a little air.
@@ -47,12 +42,7 @@ impl Axis {
             air if air > 0.0 && air.is_finite() => 0.05 * air,
             _ => 0.5 * low.abs().max(1e-9),
         };
-        Axis {
-            low: low - air,
-            high: high + air,
-            scale: Scale::Linear,
-            label: label.into(),
-        }
+        Axis::exactly(low - air, high + air, label)
     }
 
     /// From `low` to `high` exactly; a range of one value gets some width.

@@ -32,6 +32,13 @@ pub struct Series {
     pub shape: Shape,
 }
 
+impl Series {
+    pub fn new(name: impl Into<String>, look: usize, shape: Shape) -> Self {
+        let name = name.into();
+        Series { name, look, shape }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Plot {
     /// Over the picture; the unit of the vertical axis belongs into it.

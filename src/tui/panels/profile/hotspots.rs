@@ -112,14 +112,11 @@ impl HotspotTable {
             if shapes {
                 let variant = kernel.variant.as_ref();
                 let workgroup = variant.and_then(|variant| variant.workgroup);
-                row.push(Cell::figure(
-                    workgroup.map(|sizes| axes(sizes.map(u64::from))),
-                ));
-                row.push(Cell::figure(
-                    variant.and_then(|variant| variant.grid).map(axes),
-                ));
+                let workgroup = workgroup.map(|sizes| axes(sizes.map(u64::from)));
+                let grid = variant.and_then(|variant| variant.grid).map(axes);
                 let registers = variant.and_then(|variant| variant.vgpr);
-                row.push(Cell::figure(registers.map(|count| count.to_string())));
+                let registers = registers.map(|count| count.to_string());
+                row.extend([workgroup, grid, registers].map(Cell::figure));
             }
             if parts {
                 row.push(kernel.part.as_deref().unwrap_or("").into());
@@ -181,6 +178,5 @@ fn axes(sizes: [u64; 3]) -> String {
         [_, _, 1] => 2,
         _ => 3,
     };
-    let words: Vec<String> = sizes.iter().take(used).map(u64::to_string).collect();
-    words.join("x")
+    itertools::join(&sizes[..used], "x")
 }

@@ -6,7 +6,7 @@ use crate::tui::{Command, Cursor, Pane, Panel, PanelAction, Table, paragraph, wi
 /// Names up to so many columns are whole in every table.
 const SHORT_NAME: usize = 14;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tables {
     tables: Vec<TextTable>,
     at: usize,
@@ -17,8 +17,7 @@ impl Tables {
     pub fn new(tables: Vec<TextTable>) -> Self {
         Tables {
             tables,
-            at: 0,
-            cursor: Cursor::default(),
+            ..Tables::default()
         }
     }
 }

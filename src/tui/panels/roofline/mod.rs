@@ -8,18 +8,17 @@ use ratatui::prelude::{Constraint, Layout, Line, Rect};
 
 pub use self::open::PANEL;
 
-use crate::analysis::Unit;
 use crate::base::roofline::{Bound, Grain, Source};
 use crate::base::{Align, Ceiling, Point, Roofline};
 use crate::tui::{
     Axis, Cell, Command, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, Plot, Scale,
-    Series, Shape, Table, Tabs, Theme, Tone, paragraph,
+    Series, Shape, Table, Tabs, Theme, Tone, bare, paragraph,
 };
 
 /// The picture and the table, where there is no room for both.
 const SECTIONS: usize = 2;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RooflinePanel {
     roofline: Roofline,
     /// Of each point that the picture shows.
@@ -35,9 +34,7 @@ impl RooflinePanel {
         RooflinePanel {
             letters: roofline.letters(),
             roofline,
-            section: Tabs::default(),
-            cursor: Cursor::default(),
-            calibrate: None,
+            ..RooflinePanel::default()
         }
     }
 
@@ -76,8 +73,8 @@ impl RooflinePanel {
                 },
                 reached.unwrap_or_else(|| Cell::new("no ceiling", Tone::Muted)),
                 Cell::figure(point.bound.map(|bound| bound.to_string())),
-                rate(point.flops_per_s).into(),
-                rate(point.bytes_per_s).into(),
+                bare(point.flops_per_s).into(),
+                bare(point.bytes_per_s).into(),
             ]);
         }
         table.at(self.cursor)
@@ -85,20 +82,17 @@ impl RooflinePanel {
 
     fn plot(&self) -> Option<Plot> {
         let picture = self.roofline.picture()?;
-        let line = |(at, (ceiling, from, to)): (usize, &(&Ceiling, _, _))| Series {
-            name: short(ceiling),
-            look: 1 + at,
-            shape: Shape::Line(vec![*from, *to]),
+        let line = |(at, (ceiling, from, to)): (usize, &(&Ceiling, _, _))| {
+            Series::new(short(ceiling), 1 + at, Shape::Line(vec![*from, *to]))
         };
         let mut series: Vec<Series> = picture.lines.iter().enumerate().map(line).collect();
         // Where points lie on each other the selected one is seen, else the one with the longer time.
         let selected = self.letters.get(self.cursor.row).copied().flatten();
         let mut points: Vec<_> = picture.points.iter().rev().collect();
         points.sort_by_key(|(letter, _)| Some(*letter) == selected);
-        series.extend(points.into_iter().map(|(letter, point)| Series {
-            name: String::new(),
-            look: 0,
-            shape: Shape::Letter(point.intensity, point.flops_per_s, *letter),
+        series.extend(points.into_iter().map(|(letter, point)| {
+            let shape = Shape::Letter(point.intensity, point.flops_per_s, *letter);
+            Series::new("", 0, shape)
         }));
         let axis = |(low, high): (f64, f64), label: &str| Axis {
             low: 10_f64.powf(low),
@@ -180,9 +174,6 @@ fn short(ceiling: &Ceiling) -> String {
     }
 }
 
-fn rate(per_second: f64) -> String {
-    Unit::Count("").show(per_second).trim_end().to_owned()
-}
 impl Panel for RooflinePanel {
     fn title(&self) -> String {
         "Roofline".into()

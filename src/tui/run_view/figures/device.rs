@@ -13,14 +13,9 @@ use crate::tui::{NOT_REPORTED, bar, count, width};
 
 impl Page<'_> {
     pub(super) fn launches(&mut self) {
-        match measured(self.state, Metric::LaunchesPerStep) {
-            Some(launches) => {
-                let text = format!("{} a step by the host", count(launches));
-                self.plain("launches", text);
-            }
-            None if self.state.step.is_some() => self.not_reported("launches"),
-            None => {}
-        }
+        let launches = measured(self.state, Metric::LaunchesPerStep);
+        let text = launches.map(|launches| format!("{} a step by the host", count(launches)));
+        self.reported("launches", text);
         if let Some(captured) = self.captured().filter(|captured| *captured > 0.0) {
             let text = format!("{} a step in a captured graph", count(captured));
             self.plain(" replayed", text);
@@ -65,25 +60,14 @@ impl Page<'_> {
         let reserved = state.bytes_reserved.latest.map(|bytes| bytes as u64);
         if in_use.is_none() && reserved.is_none() {
             let summary = state.summary.as_ref();
-            match summary.and_then(|summary| summary.process_peak_bytes) {
-                Some(bytes) => {
-                    let text = format!("{} at most in the whole process", human_bytes(bytes));
-                    self.plain("memory", text);
-                }
-                None if state.step.is_some() => self.not_reported("memory"),
-                None => {}
-            }
-            return;
+            let peak = summary.and_then(|summary| summary.process_peak_bytes);
+            let peak = peak.map(human_bytes);
+            let text = peak.map(|bytes| format!("{bytes} at most in the whole process"));
+            return self.reported("memory", text);
         }
-        let text = match (in_use, reserved) {
-            (Some(in_use), Some(reserved)) => {
-                let reserved = human_bytes(reserved);
-                format!("{}, {reserved} reserved", human_bytes(in_use))
-            }
-            (Some(in_use), None) => human_bytes(in_use),
-            (None, reserved) => format!("{} reserved", human_bytes(reserved.unwrap_or(0))),
-        };
-        self.plain("memory", text);
+        let held = reserved.map(|bytes| format!("{} reserved", human_bytes(bytes)));
+        let known = in_use.map(human_bytes).into_iter().chain(held);
+        self.plain("memory", itertools::join(known, ", "));
         let Some(all) = state.hello.as_ref().and_then(|hello| hello.device_memory) else {
             return;
         };

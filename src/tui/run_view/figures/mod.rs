@@ -94,6 +94,15 @@ impl Page<'_> {
         self.line(label, NOT_REPORTED, self.theme.muted());
     }
 
+    /// What is known, or from the first step on that it is not reported.
+    fn reported(&mut self, label: &str, text: Option<String>) {
+        match text {
+            Some(text) => self.plain(label, text),
+            None if self.state.step.is_some() => self.not_reported(label),
+            None => {}
+        }
+    }
+
     fn warning(&mut self, text: &str) {
         let lines = paragraph(text, self.wide, self.theme.warning());
         self.lines.extend(lines);
@@ -112,12 +121,8 @@ impl Page<'_> {
             };
             return self.plain("step", text);
         };
-        let spread = format!(
-            "{} ms (p10 {}, p90 {})",
-            three_digits(total.median),
-            three_digits(total.p10),
-            three_digits(total.p90),
-        );
+        let [median, p10, p90] = total.map(three_digits);
+        let spread = format!("{median} ms (p10 {p10}, p90 {p90})");
         self.line("step", spread, self.theme.emphasis());
         let Some(time) = StepTime::of(self.state) else {
             return;

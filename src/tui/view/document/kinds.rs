@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ratatui::text::Span;
+use ratatui::prelude::{Span, Style};
 
 use super::Writer;
 use crate::analysis::Unit;
@@ -58,7 +58,6 @@ impl Writer<'_> {
             .iter()
             .filter_map(|index| Some((*index, choices.get(*index)?)));
         for (place, (index, choice)) in ordered.enumerate() {
-            let from = self.document.lines.len();
             let marked = self.view.marked.as_ref();
             let marked = marked.filter(|marked| marked.answer == Answer::Choice(index));
             let (glyph, style) = match marked {
@@ -67,22 +66,15 @@ impl Writer<'_> {
                 None if self.is_under_cursor(place) => (theme.glyphs.here, theme.accent()),
                 None => (" ", theme.text()),
             };
-            self.choice(
-                place,
-                Span::styled(format!("{glyph} "), style),
-                &choice.text,
-            );
+            let mut said = String::new();
             if let Some(marked) = marked {
-                self.document.news = Some(from);
+                self.document.news = Some(self.document.lines.len());
                 let word = if marked.correct { "Right." } else { "Not so." };
                 // Where the course's file breaks its lines is its own business.
                 let because: Vec<&str> = marked.because.split_whitespace().collect();
-                let text = format!("{word} {}", because.join(" "));
-                self.indented(&text, 5, style);
+                said = format!("{word} {}", because.join(" "));
             }
-            if self.is_under_cursor(place) {
-                self.document.choice = Some((from, self.document.lines.len()));
-            }
+            self.choice(place, (glyph, style), &choice.text, &said);
         }
     }
 
@@ -160,16 +152,12 @@ impl Writer<'_> {
         let missing = standing.missing(case);
         self.line(format!("{taken} taken. {missing}"), theme.emphasis());
         for (place, item) in standing.menu(case).iter().enumerate() {
-            let from = self.document.lines.len();
-            let (glyph, style) = match item.done {
+            let mark = match item.done {
                 _ if self.is_under_cursor(place) => (theme.glyphs.here, theme.accent()),
                 true => (theme.glyphs.check, theme.muted()),
                 false => (" ", theme.text()),
             };
-            self.choice(place, Span::styled(format!("{glyph} "), style), &item.text);
-            if self.is_under_cursor(place) {
-                self.document.choice = Some((from, self.document.lines.len()));
-            }
+            self.choice(place, mark, &item.text, "");
         }
     }
 
@@ -177,22 +165,23 @@ impl Writer<'_> {
         self.view.choice == Some(place)
     }
 
-    /// A line of a list that one chooses from.
-    fn choice(&mut self, place: usize, mark: Span<'static>, text: &str) {
-        let theme = self.theme;
-        let style = match self.is_under_cursor(place) {
+    /// A line of a list that one chooses from, and what is said of it.
+    fn choice(&mut self, place: usize, (glyph, style): (&str, Style), text: &str, said: &str) {
+        let (theme, from) = (self.theme, self.document.lines.len());
+        let mark = Span::styled(format!("{glyph} "), style);
+        let text_style = match self.is_under_cursor(place) {
             true => theme.emphasis(),
             false => theme.text(),
         };
         let number = Span::styled(format!("{}. ", place + 1), theme.accent());
-        let text = vec![Span::styled(text.to_owned(), style)];
-        let lines = hanging(
-            vec![mark, number],
-            Span::raw("     "),
-            text,
-            self.width.into(),
-        );
+        let text = vec![Span::styled(text.to_owned(), text_style)];
+        let rest = Span::raw("     ");
+        let lines = hanging(vec![mark, number], rest, text, self.width.into());
         self.document.lines.extend(lines);
+        self.indented(said, 5, style);
+        if self.is_under_cursor(place) {
+            self.document.choice = Some((from, self.document.lines.len()));
+        }
     }
 
     fn run(&mut self, editable: bool, contest: bool) {

@@ -37,17 +37,11 @@ fn read(reading: &mut Reading<'_>) -> Rows {
     Ok(records)
 }
 
-struct Kernel {
-    name: NameId,
-    vgpr: Option<u32>,
-    accum_vgpr: Option<u32>,
-    sgpr: Option<u32>,
-}
-
 /// What records refer to by number.
 struct Join {
     process: ProcessId,
-    kernels: HashMap<u64, Kernel>,
+    /// What is known of a kernel before it is launched.
+    kernels: HashMap<u64, Variant>,
     agents: HashMap<u64, u64>,
     counters: HashMap<u64, NameId>,
     /// Domain and functions by kind and operation.
@@ -61,11 +55,11 @@ impl Join {
                 "" => &symbol.kernel_name,
                 formatted => formatted,
             };
-            let kernel = Kernel {
-                name: profile.name_id(name::strip_suffix(written)),
+            let kernel = Variant {
                 vgpr: symbol.arch_vgpr_count,
                 accum_vgpr: symbol.accum_vgpr_count,
                 sgpr: symbol.sgpr_count,
+                ..Variant::unknown(profile.name_id(name::strip_suffix(written)))
             };
             (symbol.kernel_id, kernel)
         });
@@ -139,25 +133,20 @@ impl Join {
         Lane {
             process: self.process,
             agent: agent.and_then(|agent| self.agents.get(&agent.handle).copied()),
-            queue: None,
-            stream: None,
             thread,
+            ..Lane::default()
         }
     }
 
     fn variant(&self, info: &DispatchInfo, profile: &mut Profile) -> Variant {
-        let kernel = self.kernels.get(&info.kernel_id);
-        let unnamed = || profile.name_id(&format!("kernel {}", info.kernel_id));
-        let name = kernel.map_or_else(unnamed, |kernel| kernel.name);
+        let kernel = self.kernels.get(&info.kernel_id).copied();
+        let unnamed = || Variant::unknown(profile.name_id(&format!("kernel {}", info.kernel_id)));
         Variant {
-            kernel: name,
             workgroup: Some(info.workgroup_size.array()),
             grid: Some(info.grid_size.array()),
             lds: Some(info.group_segment_size),
             scratch: Some(info.private_segment_size),
-            vgpr: kernel.and_then(|kernel| kernel.vgpr),
-            accum_vgpr: kernel.and_then(|kernel| kernel.accum_vgpr),
-            sgpr: kernel.and_then(|kernel| kernel.sgpr),
+            ..kernel.unwrap_or_else(unnamed)
         }
     }
 
