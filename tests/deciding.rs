@@ -356,28 +356,46 @@ const TURNS: &str = "
     flags: RUN
     checks:
       - { id: faster, measure: a.total_ms / b.total_ms, at_least: 1.05, required: false, passed: Faster., not_yet: Not. }
+  - id: c
+    kind: run
+    title: The third
+    text: And again.
+    target: v1
+    flags: RUN
+    checks:
+      - { id: alike, measure: a.total_ms / c.total_ms, at_least: 0.1, required: false, passed: Alike., not_yet: Not. }
 ";
 
 /// Too few steps to know how they scatter: both go on in turns, with more of them, and every round is kept.
 #[test]
 fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be() {
     let (home, course) = course(&TURNS.replace("RUN", "RUN1"));
-    let said = plain(home.path(), &course, "\n\n\nquit\n");
-    in_order(&said, &["Not decided yet", "(round 1)"]);
+    let said = plain(home.path(), &course, "\n\n\n\n\nquit\n");
+    in_order(
+        &said,
+        &["Not decided yet", "(round 1)", "The third", "Alike."],
+    );
     let events = fs::read_to_string(home.path().join("class/ada/events.jsonl")).unwrap();
     let started = events.lines().filter(|line| line.contains("run_started"));
+    let started: Vec<Value> = started
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let order: String = started
+        .iter()
         .map(|line| {
-            if line.contains(r#""step":"a""#) {
-                'a'
-            } else {
-                'b'
-            }
+            line["record"]["event"]["run_started"]["at"]["step"]
+                .as_str()
+                .unwrap()
         })
         .collect();
-    let rounds = order.len() / 2;
+    let (turns, third) = order.split_at(order.find('c').unwrap());
+    let rounds = turns.len() / 2;
     assert!((2..=13).contains(&rounds), "{order}");
-    assert_eq!(order, "ab".repeat(rounds));
+    assert_eq!(turns, "ab".repeat(rounds));
+    // The first is longer by now, and the round has as many steps of both.
+    assert_eq!(third, "cac", "{order}");
+    let asked: Vec<_> = started[turns.len() + 1..].iter().map(steps_asked).collect();
+    assert!(asked[0] == asked[1] && asked[0] > 1, "{asked:?}");
     // Names of runs begin with the milliseconds at which they started.
     let runs = home.path().join("class/ada/runs");
     let mut runs: Vec<_> = fs::read_dir(runs)
@@ -385,7 +403,7 @@ fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be()
         .map(|run| run.unwrap().path())
         .collect();
     runs.sort();
-    for round in runs.chunks(2).skip(1) {
+    for round in runs[..turns.len()].chunks(2).skip(1) {
         let [first, second] = [0, 1].map(|n| started_ms(&round[n]));
         assert!(
             second < first + last_ms(&round[0]),
@@ -394,6 +412,15 @@ fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be()
         let long_enough = last_ms(&round[0]) > 1000.0;
         assert!(long_enough, "with more steps than the lesson asked for");
     }
+}
+
+fn steps_asked(started: &Value) -> usize {
+    let words = started["record"]["event"]["run_started"]["command"]
+        .as_array()
+        .unwrap()
+        .iter();
+    let mut steps = words.filter_map(|word| word.as_str()?.strip_prefix("--num-steps="));
+    steps.next().unwrap().parse().unwrap()
 }
 
 fn started_ms(run: &Path) -> f64 {

@@ -17,6 +17,10 @@ pub const USUAL_CONFIDENCE: f64 = 0.95;
 /// Fewer rounds say nothing about how they scatter.
 const LEAST_ROUNDS: usize = 3;
 
+/// Of two runs made one after the other on a GPU that others use, either can be this many times too slow: on an H200 beside
+/// another program one run each said 0.76 and 1.16 of runs that do the same.
+const ONE_RUN_EACH: f64 = 1.5;
+
 /// Share of the steps of a round that is left out, at either end.
 const LEFT_OUT: f64 = 0.1;
 
@@ -93,6 +97,8 @@ pub enum Undecided {
     Spread { further_steps: Option<usize> },
     /// Too little was measured to know the spread.
     TooLittle(CompareError),
+    /// Runs of a GPU that were not made in turns, which can differ by as much for what else ran.
+    OneRunEach,
     /// One of the runs is a recording of another machine.
     OtherMachine { recording: RunName },
 }
@@ -121,7 +127,11 @@ impl Check {
             Err(undecided) => (Err(undecided), None, None),
             Ok(Measured::One(value)) => (Ok(self.accepts(value)), Some(value), None),
             Ok(Measured::Spread(interval)) => {
-                (self.judge(&interval), Some(interval.value), Some(interval))
+                let judged = match self.is_chance(&interval, runs) {
+                    true => Err(Undecided::OneRunEach),
+                    false => self.judge(&interval),
+                };
+                (judged, Some(interval.value), Some(interval))
             }
         };
         Outcome {
@@ -156,6 +166,18 @@ impl Check {
                 Err(Undecided::Spread { further_steps })
             }
         }
+    }
+
+    /// Whether what else ran on the GPU can have moved the ratio of two runs across a bound.
+    fn is_chance(&self, interval: &Interval, runs: &dyn Runs) -> bool {
+        let is_shared = |run| {
+            runs.of(run).last().is_some_and(|run| run.is_of_gpu()) && runs.recorded(run).is_none()
+        };
+        let is_near = |bound: &f64| (interval.value / bound).ln().abs() < ONE_RUN_EACH.ln();
+        interval.basis == Basis::Steps
+            && self.measure.compared().is_some()
+            && self.measure.runs().all(is_shared)
+            && self.at_least.iter().chain(&self.at_most).any(is_near)
     }
 
     fn measured(&self, runs: &dyn Runs) -> Result<Measured, Undecided> {
@@ -401,6 +423,9 @@ impl Undecided {
                 "The run of step `{}` is a recording of another machine: play recordings of both, or run both here.",
                 recording.step
             ),
+            Undecided::OneRunEach => {
+                "One run of each says too little here: what else ran on this GPU can have made as much of a difference.\n".into()
+            }
             Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
         }
     }

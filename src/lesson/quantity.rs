@@ -75,6 +75,12 @@ impl Quantity {
         std::iter::once(&self.numerator.run).chain(self.denominator.as_ref().map(|term| &term.run))
     }
 
+    /// The two runs whose ratio it is.
+    pub fn compared(&self) -> Option<[&RunName; 2]> {
+        let (above, below) = (&self.numerator.run, &self.denominator.as_ref()?.run);
+        (above != below).then_some([above, below])
+    }
+
     /// Whether a spread over steps belongs to it, so that a confidence makes sense.
     pub fn has_spread(&self) -> bool {
         let spread = |term: &Term| term.metric.is_per_step() && term.statistic == Statistic::Median;

@@ -63,6 +63,11 @@ impl Measurements {
         self.backend.as_deref() == Some("cpu")
     }
 
+    /// Whether a GPU computed it, which others may use at the same time.
+    pub fn is_of_gpu(&self) -> bool {
+        self.backend.is_some() && !self.is_of_cpu()
+    }
+
     /// Of every counted step.
     pub fn losses(&self) -> &[f64] {
         &self.losses

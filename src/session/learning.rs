@@ -66,7 +66,7 @@ fn evaluate(step: &Step, measured: &MeasuredRuns) -> Vec<Checked> {
             text: outcome.explain(check),
             is_worth_rounds: matches!(
                 outcome.undecided,
-                Some(Undecided::Spread { .. } | Undecided::TooLittle(_))
+                Some(Undecided::Spread { .. } | Undecided::TooLittle(_) | Undecided::OneRunEach)
             ),
         }
     };

@@ -100,6 +100,11 @@ impl MeasuredRuns {
             .is_some_and(|repeats| repeats.shortest.is_some() && repeats.asked > repeats.shortest)
     }
 
+    /// Counted steps that the newest run was started with.
+    pub fn asked(&self, name: &RunName) -> Option<usize> {
+        self.runs.get(name)?.asked
+    }
+
     /// The newest run that counts under a name.
     pub fn newest(&self, name: &RunName) -> Option<&String> {
         let (_, id) = self.runs.get(name)?.ids.last()?;

@@ -1,7 +1,7 @@
 //! Effects that conclude: two runs in turns, until it can be said which is faster or how far it cannot.
 
 use super::{Checked, MeasuredRuns, Run, Standing, State, StepRef};
-use crate::lesson::{Check, Course, FIXED, RunName, Runs, Step, StepKind};
+use crate::lesson::{Course, FIXED, RunName, Runs, Step, StepKind};
 use crate::run::{Flag, Launcher, Metric, RunSpec, Start, UsageError};
 
 /// Rounds that an effect left open gets, and runs of a step that are compared.
@@ -51,10 +51,12 @@ pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[Start; 2], Usa
     Ok(launcher.in_turns([&spec(first)?, &spec(second)?]))
 }
 
-/// With how many steps both measure long enough, where neither was made longer yet and the slower one's newest run was too short.
+/// With how many steps both measure long enough: where one was made longer before, with as many as that one, which never gets
+/// fewer, so that checks that share a run end; and else, where both are as short as in their lessons, with enough for the slower.
 fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
     if names.iter().any(|name| measured.is_longer(name)) {
-        return None;
+        let [a, b] = [measured.asked(names[0])?, measured.asked(names[1])?];
+        return (a != b).then_some(a.max(b));
     }
     let times = |name| measured.of(name).last()?.series(Metric::TotalMs);
     let [a, b] = [times(names[0])?, times(names[1])?];
@@ -74,7 +76,8 @@ pub fn next(
 ) -> Option<Turn> {
     let mut enough = None;
     for (check, checked) in step.checks.iter().zip(checked) {
-        let Some((above, below)) = compared(check).filter(|_| checked.is_worth_rounds) else {
+        let Some([above, below]) = check.measure.compared().filter(|_| checked.is_worth_rounds)
+        else {
             continue;
         };
         let (first, second) = match measured.newest(above) < measured.newest(below) {
@@ -99,15 +102,6 @@ pub fn next(
         )));
     }
     enough
-}
-
-/// The two runs whose ratio a check asks for.
-fn compared(check: &Check) -> Option<(&RunName, &RunName)> {
-    let (above, below) = (
-        &check.measure.numerator,
-        check.measure.denominator.as_ref()?,
-    );
-    (above.run != below.run).then_some((&above.run, &below.run))
 }
 
 /// The newest run of a name. None for a recording, for one that failed when it was last tried, and in a case that is not solved,

@@ -337,18 +337,48 @@ fn runs_of_different_devices_are_not_compared() {
     }
 }
 
+/// A run with step times of `ms` on a backend.
+fn on_backend(backend: &str, ms: f64) -> Measurements {
+    let mut run = noisy(ms, 0.01);
+    let Body::Hello(mut hello) = hello("It").body else {
+        panic!("no hello")
+    };
+    hello.backend = backend.into();
+    run.add(&Body::Hello(hello));
+    run
+}
+
+/// What else ran on a GPU between two runs can be all the difference: only rounds say, where the ratio is not far off.
+#[test]
+fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
+    let outcome = |backend: &str, ms: f64, runs_each: usize| {
+        let name = |step| RunName::parse(step, "here");
+        let side = |ms: f64| vec![on_backend(backend, ms); runs_each];
+        let fixed = Fixed([(name("a"), side(ms)), (name("b"), side(10.0))].into());
+        let check = check("a.total_ms / b.total_ms", Some(0.95), Some(1.05));
+        let judged = check.evaluate(&fixed);
+        let numbers = judged.explain(&check);
+        assert!(numbers.contains("asked for: between 0.95"), "{numbers}");
+        (judged.verdict, judged.undecided)
+    };
+    let one_each = (Verdict::Inconclusive, Some(Undecided::OneRunEach));
+    for near in [7.6, 10.0, 11.6, 15.0] {
+        assert_eq!(outcome("cuda", near, 1), one_each, "{near}");
+        assert_eq!(outcome("cuda", near, 2), one_each, "{near}");
+    }
+    for far in [6.0, 16.0] {
+        assert_eq!(outcome("cuda", far, 1), (Verdict::NotYet, None), "{far}");
+    }
+    for (backend, runs) in [("cpu", 1), ("cuda", 3)] {
+        assert_eq!(outcome(backend, 11.6, runs), (Verdict::NotYet, None));
+        assert_eq!(outcome(backend, 10.0, runs), (Verdict::Passed, None));
+    }
+}
+
 /// Only a GPU can show it: a run on a CPU is not judged by it, however it went, and one elsewhere is.
 #[test]
 fn what_only_a_gpu_shows_is_not_asked_of_a_cpu() {
-    let on = |backend: &str| {
-        let mut run = noisy(20.0, 0.01);
-        let Body::Hello(mut hello) = hello("It").body else {
-            panic!("no hello")
-        };
-        hello.backend = backend.into();
-        run.add(&Body::Hello(hello));
-        runs(vec![("goal", run)])
-    };
+    let on = |backend: &str| runs(vec![("goal", on_backend(backend, 20.0))]);
     for most in [10.0, 30.0] {
         let check = Check {
             on_gpu: true,
