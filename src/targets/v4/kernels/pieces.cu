@@ -62,8 +62,12 @@ INLINE unsigned rounded(float value) {
 
 INLINE int group_of_thread() { return threadIdx.x / TILE_THREADS; }
 INLINE int thread_of_group() { return threadIdx.x % TILE_THREADS; }
-// First row of a tile that the thread's team works on.
-INLINE int row_of_team() { return thread_of_group() / MATRIX_TEAM * 16; }
+// First row of a tile that the thread's team works on. Every fourth team shares a scheduler, and below the diagonal the first
+// rows have as much to do as the last ones have little: with the upper four turned round each scheduler has the same.
+INLINE int row_of_team() {
+    const int team = thread_of_group() / MATRIX_TEAM;
+    return (team < 4 ? team : TILE / 16 + 3 - team) * 16;
+}
 
 // A value as it is put into a tile of f32; bf16 is rounded when it is stored.
 INLINE float stored(float value) { return OPERAND_BITS == 32 ? float_of(rounded(value)) : value; }
