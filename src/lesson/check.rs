@@ -17,8 +17,8 @@ pub const USUAL_CONFIDENCE: f64 = 0.95;
 /// Fewer rounds say nothing about how they scatter.
 const LEAST_ROUNDS: usize = 3;
 
-/// Of two runs made one after the other on a GPU that others use, either can be this many times too slow: on an H200 beside
-/// another program one run each said 0.76 and 1.16 of runs that do the same.
+/// So many times away from a bound one run each has to lie to be believed on a GPU, which others may use: on an H200 beside
+/// another program they said 0.76 and 1.16 of runs that do the same.
 const ONE_RUN_EACH: f64 = 1.5;
 
 /// Share of the steps of a round that is left out, at either end.
@@ -424,7 +424,7 @@ impl Undecided {
                 recording.step
             ),
             Undecided::OneRunEach => {
-                "One run of each says too little here: what else ran on this GPU can have made as much of a difference.\n".into()
+                "One run of each says too little here: what else ran on this GPU can have made as much of a difference. Three of each, in turns, say more.\n".into()
             }
             Undecided::TooLittle(error) => format!("Too little was measured to know the spread: {error}."),
         }

@@ -228,6 +228,31 @@ fn repeats<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::turns::steps;
+
+    #[test]
+    fn a_round_makes_both_runs_as_long_as_the_longer_one_within_reason() {
+        let [a, b] = ["a", "b"].map(|step| RunName::parse(step, "here"));
+        let repeats = |[asked, shortest]: [usize; 2]| Repeats {
+            asked: Some(asked),
+            shortest: Some(shortest),
+            ..Repeats::default()
+        };
+        for (first, second, expected) in [
+            ([51, 20], [20, 20], Some(51)),
+            ([20, 20], [51, 20], Some(51)),
+            ([51, 20], [51, 20], None),
+            ([51, 20], [174, 20], Some(174)),
+            ([5000, 20], [20, 20], Some(1000)),
+        ] {
+            let runs = [(a.clone(), repeats(first)), (b.clone(), repeats(second))];
+            let measured = MeasuredRuns {
+                runs: runs.into(),
+                ..MeasuredRuns::default()
+            };
+            assert_eq!(steps(&measured, [&a, &b]), expected, "{first:?} {second:?}");
+        }
+    }
 
     #[test]
     fn rounds_are_pairs_between_which_nothing_else_ran() {

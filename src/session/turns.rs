@@ -51,12 +51,13 @@ pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[Start; 2], Usa
     Ok(launcher.in_turns([&spec(first)?, &spec(second)?]))
 }
 
-/// With how many steps both measure long enough: where one was made longer before, with as many as that one, which never gets
-/// fewer, so that checks that share a run end; and else, where both are as short as in their lessons, with enough for the slower.
-fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
+/// With how many steps both measure long enough: where one was made longer before, with as many as that one, so that checks
+/// that share a run end; and else, where both are as short as in their lessons, with enough for the slower one.
+pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
     if names.iter().any(|name| measured.is_longer(name)) {
         let [a, b] = [measured.asked(names[0])?, measured.asked(names[1])?];
-        return (a != b).then_some(a.max(b));
+        // A learner may have trained for an hour, which no round has to.
+        return (a != b).then_some(a.max(b).min(MOST_STEPS as usize));
     }
     let times = |name| measured.of(name).last()?.series(Metric::TotalMs);
     let [a, b] = [times(names[0])?, times(names[1])?];
