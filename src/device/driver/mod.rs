@@ -54,6 +54,9 @@ pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
 pub use properties::{Inventory, Properties, Vendor, inventory};
 pub use stream::{Event, Stream};
 
+#[cfg(test)]
+pub use rtc::Compiler;
+
 /// Opens device `index` of `vendor` for this thread. Compiled modules are kept in the user's cache.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ pub struct Properties {
     /// The driver's version, `CUDA 13.0` or `HIP 7.1.52802`.
     pub driver: String,
     /// Major number of that version.
-    pub(super) driver_major: u32,
+    pub driver_major: u32,
     /// Threads that execute together: a warp (32) or a wavefront (64 on CDNA).
     pub plane_size: u32,
     /// Streaming multiprocessors or compute units.

@@ -38,7 +38,7 @@ type CodeSize = unsafe extern "C" fn(Opaque, *mut usize) -> c_int;
 type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 
 /// The run-time compiler of one vendor.
-pub(super) struct Compiler {
+pub struct Compiler {
     vendor: Vendor,
     interface: CompilerInterface,
     cuda: Option<CudaCompiler>,
@@ -111,6 +111,12 @@ impl Compiler {
             (Some(cuda), Some(_)) => program.read(cuda.ptx_size, cuda.ptx),
             _ => program.read(self.interface.code_size, self.interface.code),
         }
+    }
+
+    /// What a device with these properties would be given; there need be none.
+    #[cfg(test)]
+    pub fn without_device(source: &super::Source, properties: &Properties) -> Result<Vec<u8>> {
+        Compiler::load(properties)?.compile(&CompileRequest::new(source, properties))
     }
 
     fn program(&self, request: &CompileRequest) -> Result<Program<'_>> {

@@ -116,6 +116,11 @@ impl Layout {
         1 + self.layers * BLOCK.len() + index
     }
 
+    /// Elements of the blocks' matrices, which nothing but products and updates takes.
+    pub fn matrices(&self) -> Range<usize> {
+        self.elements(self.embedding() + 1, self.norm(0))
+    }
+
     /// Elements of the parameters `first..end`, with the gaps behind them.
     pub fn elements(&self, first: ParameterIndex, end: ParameterIndex) -> Range<usize> {
         let at = |index: usize| {

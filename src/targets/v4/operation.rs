@@ -112,9 +112,9 @@ kernels! {
     /// `scale = 1 / sqrt(mean(stream²) + ε)` row by row, `normed = stream · scale · weight`.
     Normalize = "normalize" { stream: Read, weight: Read, normed: Write, scale: Write }
     /// Rotates queries and keys, then causal attention: `qkv` `[N, D + 2 KV]` to `mixed` `[N, D]`. `log_sums` `[B, H, S]`
-    /// is what the backward pass needs to find the weights again.
-    Attention = "attention" { qkv: Read, mixed: Write, log_sums: Write }
-    AttentionBackward = "attention_backward" { qkv: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
+    /// is what the backward pass needs to find the weights again; in `rotated` `[N, D + KV]` a GPU keeps what it has turned.
+    Attention = "attention" { qkv: Read, rotated: Write, mixed: Write, log_sums: Write }
+    AttentionBackward = "attention_backward" { qkv: Read, rotated: Read, mixed: Read, log_sums: Read, mixed_gradient: Read, qkv_gradient: Write }
     /// `activated = silu(gate) · up`, `[N, 2F]` to `[N, F]`.
     Activate = "swiglu" { gate_up: Read, activated: Write }
     /// Replaces gate and up by their gradients.

@@ -5,7 +5,7 @@
 //! operations over the device's rate and bytes over its bandwidth.
 
 use super::buffers::{Element, Handle};
-use super::operation::{Operation, Product};
+use super::operation::{Attention, AttentionBackward, Operation, Product};
 use super::schedule::Schedule;
 use crate::model::work::Work;
 
@@ -72,15 +72,27 @@ impl Schedule {
                 let of_table = (config.tokens() * config.hidden * operand) as f64;
                 moved - 2.0 * size(&op.table_gradient) + 2.0 * of_table
             }
+            // What is kept turned is no operand: backward it stands for the same part of another one.
+            Operation::Attention(Attention { rotated, .. })
+            | Operation::AttentionBackward(AttentionBackward { rotated, .. }) => {
+                moved - size(rotated)
+            }
             // Of the partial sums one norm's.
             Operation::NormalizeBackward(op) => {
                 let share = size(&op.partials) / self.layout.norms() as f64;
                 moved - size(&op.partials) + share
             }
-            // Parameter, gradient and two moments are read, all but the gradient written, and the copy.
+            // Parameter, gradient and two moments are read, all but the gradient written. A copy for products is written, too,
+            // or, of matrices, a half of the parameter.
             Operation::Update(op) => {
-                let copy = if operand < 4 { operand } else { 0 };
-                (op.elements.len() * (24 + operand + copy)) as f64
+                let matrices = self.layout.matrices();
+                let start = op.elements.start.max(matrices.start);
+                let in_halves = op.elements.end.min(matrices.end).saturating_sub(start);
+                let copied = match operand < 4 {
+                    true => (op.elements.len() - in_halves) * operand,
+                    false => 0,
+                };
+                (op.elements.len() * (24 + operand) + copied) as f64
             }
             // What a GPU sends, and as much it receives meanwhile.
             Operation::Sum(op) => ring_share(op.ranks) * (op.elements() * operand) as f64,
@@ -114,7 +126,7 @@ mod tests {
         assert!((1.0..1.1).contains(&(flops / rule)), "{}", flops / rule);
         let update = works.iter().filter(|(phase, _)| *phase == Phase::Optimizer);
         let bytes: f64 = update.map(|(_, work)| work.bytes).sum();
-        let expected = 28.0 * config.parameters() as f64;
+        let expected = 26.0 * config.parameters() as f64;
         assert!((1.0..1.01).contains(&(bytes / expected)), "{bytes}");
         assert!(works.iter().all(|(_, work)| work.bytes > 0.0));
         assert_eq!(schedule.work(usize::MAX, 2), super::Work::default());

@@ -70,6 +70,7 @@ pub fn alone(
             arguments: vec![
                 Given::Array(mixed(3 * config.tokens() * config.hidden)),
                 Given::Array(rotary_table(&config)),
+                Given::Array(mixed(2 * config.tokens() * config.hidden)),
                 Given::Named("out"),
                 Given::Array(mixed(config.tokens() * config.heads)),
                 Given::Named("scale"),
@@ -110,11 +111,10 @@ pub fn alone(
         "adamw" if size("n").is_multiple_of(4) => {
             let n = size("n");
             let mut arguments: Vec<Given> = named(&["weights", "gradients", "first", "second"]);
-            // No copies for products, and from the first parameter on.
+            // No copies for products.
             arguments.extend([
                 Given::Value(Argument::Value(0)),
                 Given::Named("factors"),
-                Given::Value(0i64.into()),
                 Given::Value((n as i64).into()),
             ]);
             (

@@ -1,101 +1,15 @@
-//! Device memory: the parameters and what belongs to them, and one allocation for everything else.
+//! Device memory of a schedule: one allocation for everything but the parameters.
 
 use anyhow::Result;
-use half::bf16;
 
+use super::parameters::Parameters;
 use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
 use crate::model::rotary_table;
 use crate::targets::v4::buffers::{Element, Handle};
-use crate::targets::v4::layout::Layout;
 use crate::targets::v4::schedule::Schedule;
 
 /// Every buffer starts at a multiple of this.
 const ALIGNMENT: usize = 256;
-
-/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients are in the
-/// operands' type, as matrix products write them.
-pub struct Parameters {
-    pub weights: Buffer,
-    pub gradients: Buffer,
-    pub first_moments: Buffer,
-    pub second_moments: Buffer,
-    /// `None` where products take the parameters themselves.
-    pub copies: Option<Buffer>,
-    layout: Layout,
-    precision: Precision,
-}
-
-impl Parameters {
-    pub fn new(
-        driver: &Driver,
-        layout: &Layout,
-        precision: Precision,
-    ) -> Result<Self, DriverError> {
-        let array = || driver.allocate(layout.length * 4);
-        let copies = match precision {
-            Precision::Bf16 => Some(driver.allocate(layout.length * 2)?),
-            Precision::F32 | Precision::Tf32 => None,
-        };
-        Ok(Parameters {
-            weights: array()?,
-            gradients: driver.allocate(layout.length * precision.element_bytes())?,
-            first_moments: array()?,
-            second_moments: array()?,
-            copies,
-            layout: layout.clone(),
-            precision,
-        })
-    }
-
-    /// Replaces the parameters, and forgets moments and gradients: gaps are zero and stay it.
-    pub fn set(&self, stream: &Stream, weights: &[f32]) -> Result<(), DriverError> {
-        stream.upload(self.weights.whole(), weights)?;
-        for array in [&self.gradients, &self.first_moments, &self.second_moments] {
-            // SAFETY: waited for below.
-            unsafe { stream.clear(array.whole())? };
-        }
-        if let Some(copies) = &self.copies {
-            let halves: Vec<u16> = weights.iter().map(|weight| to_bf16(*weight)).collect();
-            stream.upload(copies.whole(), &halves)?;
-        }
-        stream.synchronize()
-    }
-
-    /// A parameter as matrix products take it.
-    fn operand(&self, index: usize) -> Result<Slice, DriverError> {
-        match &self.copies {
-            Some(copies) => self.part(copies, index, self.precision.element_bytes()),
-            None => self.part(&self.weights, index, 4),
-        }
-    }
-
-    fn gradient(&self, index: usize) -> Result<Slice, DriverError> {
-        self.part(&self.gradients, index, self.precision.element_bytes())
-    }
-
-    /// All gradients, in f32.
-    pub fn read_gradients(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
-        let gradients = self.gradients.whole();
-        match self.precision {
-            Precision::F32 | Precision::Tf32 => stream.download(gradients, self.layout.length),
-            Precision::Bf16 => {
-                let halves: Vec<u16> = stream.download(gradients, self.layout.length)?;
-                let widen = |half: &u16| bf16::from_bits(*half).to_f32();
-                Ok(halves.iter().map(widen).collect())
-            }
-        }
-    }
-
-    fn part(&self, array: &Buffer, index: usize, size: usize) -> Result<Slice, DriverError> {
-        let range = self.layout.parameters[index].range();
-        array.slice(range.start * size, range.len() * size)
-    }
-}
-
-/// Rounded to nearest, ties to even.
-pub fn to_bf16(value: f32) -> u16 {
-    bf16::from_f32(value).to_bits()
-}
 
 /// The schedule's buffers and the table of rotations.
 pub struct Activations {
@@ -177,7 +91,7 @@ impl Places<'_> {
                 .activations
                 .slice(handle)
                 .ok_or_else(|| DriverError::Invalid("a buffer of another schedule".into())),
-            Handle::Weight(index) => self.parameters.part(&self.parameters.weights, index, 4),
+            Handle::Weight(index) => self.parameters.weight(index),
             Handle::Gradient(index) => self.parameters.gradient(index),
         }
     }

@@ -9,7 +9,7 @@ use crate::device::driver::{CompileRequest, Precision, Properties};
 use crate::model::ModelConfig;
 
 /// What each kernel may take of a compute unit, in the sizes that are compiled.
-pub const BUDGETS: [Budget; 12] = [
+pub const BUDGETS: [Budget; 13] = [
     Budget::new("v4_lookup_normalize", 56, 0),
     Budget::new("v4_normalize", 56, 0),
     Budget::new("v4_normalize_backward", 144, 16_384),
@@ -20,6 +20,7 @@ pub const BUDGETS: [Budget; 12] = [
     Budget::new("v4_loss", 16, 2048),
     Budget::new("v4_embedding_gradient", 64, 4228),
     Budget::new("v4_adamw", 48, 0),
+    Budget::new("v4_adamw_halves", 56, 0),
     Budget::new("v4_attention", 192, 52_224),
     Budget::new("v4_attention_backward", 256, 56_320),
 ];
@@ -52,7 +53,7 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
     let [_, by_backward] = blocks.backward.shared(config, precision);
     let rows = row_teams(config, &properties) * TEAM;
     let (threads, back) = (blocks.forward.threads(), blocks.backward.threads());
-    [
+    let all = [
         ("lookup_normalize", &forward, rows, 0),
         ("normalize", &forward, rows, 0),
         ("normalize_backward", &forward, teams * TEAM, 0),
@@ -65,8 +66,14 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         ("adamw", &forward, THREADS, 0),
         ("attention", &forward, threads, by_forward),
         ("attention_backward", &backward, back, by_backward),
-    ]
-    .map(|(name, source, threads, shared)| Launch {
+        ("adamw_halves", &forward, THREADS, 0),
+    ];
+    // Parameters are in halves where products take bf16.
+    let halves = precision == Precision::Bf16;
+    let all = all
+        .into_iter()
+        .filter(|(name, ..)| halves || *name != "adamw_halves");
+    all.map(|(name, source, threads, shared)| Launch {
         kernel: format!("v4_{name}"),
         entry: name.to_owned(),
         source: source.clone(),
@@ -75,5 +82,5 @@ pub fn launches(target: &Target, config: &ModelConfig, precision: Precision) -> 
         shared_memory_bytes: shared,
         arguments: vec![],
     })
-    .into()
+    .collect()
 }

@@ -16,21 +16,30 @@ use crate::train::KernelInPlace;
 
 /// One module, in the order in which its parts need each other.
 fn text(cores: MatrixCores) -> String {
+    let pieces = include_str!("../kernels/pieces.cu");
+    [&row_text(), pieces, &attention_text(cores).concat()].concat()
+}
+
+fn attention_text(cores: MatrixCores) -> Vec<&'static str> {
     let squares = match cores {
+        MatrixCores::Warpgroups => {
+            return vec![
+                include_str!("../kernels/attention_warpgroups.cu"),
+                include_str!("../kernels/attention_forward_warpgroups.cu"),
+                include_str!("../kernels/attention_backward_warpgroups.cu"),
+            ];
+        }
         MatrixCores::None => include_str!("../kernels/attention_squares.cu"),
         MatrixCores::Mfma | MatrixCores::Wmma => {
             include_str!("../kernels/attention_squares_amd.cu")
         }
     };
-    [
-        &row_text(),
-        include_str!("../kernels/pieces.cu"),
+    vec![
         include_str!("../kernels/attention_tiles.cu"),
         squares,
         include_str!("../kernels/attention.cu"),
         include_str!("../kernels/attention_backward.cu"),
     ]
-    .concat()
 }
 
 /// The parts that go row by row or element by element.
@@ -51,6 +60,9 @@ pub const THREADS: usize = 256;
 
 /// Threads of a block of `cross_entropy` and of `embedding_gradient`, as their sources say.
 pub const ROW_THREADS: usize = 128;
+
+/// Elements of bf16 that `rotate` turns at once, as its source says.
+const WIDE_BF16: usize = 8;
 
 /// Threads of a block of `loss` and of `norm_gradients`, as their sources say.
 pub const SUM_THREADS: usize = 256;
@@ -188,6 +200,12 @@ impl Kernels {
             kernel.allow_shared(bytes)?;
             kernels.push((name, kernel));
         }
+        if precision == Precision::Bf16 {
+            kernels.push(("adamw_halves", module.kernel("adamw_halves")?));
+        }
+        if blocks.forward.cores == MatrixCores::Warpgroups {
+            kernels.push(("rotate", module.kernel("rotate")?));
+        }
         Ok(Kernels {
             config,
             blocks,
@@ -245,19 +263,12 @@ impl Kernels {
             arguments.push(places.value(handle)?.into());
         }
         if let Operation::Update(op) = operation {
-            let parameters = places.parameters;
-            let all = [
-                &parameters.weights,
-                &parameters.gradients,
-                &parameters.first_moments,
-                &parameters.second_moments,
-            ];
-            for buffer in all {
-                arguments.push(
-                    buffer
-                        .slice(op.elements.start * 4, op.elements.len() * 4)?
-                        .into(),
-                );
+            // Of f32, in which exercises compute, there is one piece.
+            for piece in places.parameters.pieces(&op.elements) {
+                let arrays = places.parameters.arrays(&piece)?;
+                let slices = [arrays.weights[0], arrays.gradients];
+                let slices = slices.into_iter().chain(arrays.moments);
+                arguments.extend(slices.map(Argument::from));
             }
             arguments.extend([places.value(op.factors)?.into(), int(op.elements.len())]);
         } else {
@@ -307,15 +318,20 @@ impl Kernels {
         }
         let (launch, rest) = match operation {
             Operation::Lookup(_) | Operation::Normalize(_) => (self.by_row(), vec![epsilon, rows]),
-            Operation::Attention(_) => (
-                self.by_tile(self.blocks.forward, config.heads, self.attention_shared[0]),
-                vec![],
-            ),
-            Operation::AttentionBackward(_) => {
-                let heads = config.heads + config.kv_heads;
-                let launch = self.by_tile(self.blocks.backward, heads, self.attention_shared[1]);
-                (launch, vec![])
+            Operation::Attention(_) => {
+                let block = self.blocks.forward;
+                if block.cores == MatrixCores::Warpgroups {
+                    // A launch of its own: every block of attention would have to turn the keys before it again.
+                    let turned = tokens * (config.heads + config.kv_heads) * config.head_dim();
+                    let launch = self.by_element(turned / WIDE_BF16);
+                    let arguments = [&arguments[..3], &[rows]].concat();
+                    let kernel = self.kernel("rotate")?;
+                    // SAFETY: as below.
+                    unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments)? };
+                }
+                (self.by_tile(block, 0), vec![])
             }
+            Operation::AttentionBackward(_) => (self.by_tile(self.blocks.backward, 1), vec![]),
             Operation::Activate(_) | Operation::ActivateBackward(_) => {
                 let launch = self.by_element(tokens * config.ffn / self.vector);
                 (launch, vec![rows])
@@ -367,21 +383,23 @@ impl Kernels {
                 (linear(1, 1), numbers.to_vec())
             }
             Operation::Update(op) => {
-                let parameters = places.parameters;
-                let copies = parameters.copies.as_ref();
-                (
-                    self.by_element(op.elements.len() / 4),
-                    vec![
-                        parameters.weights.address().into(),
-                        parameters.gradients.address().into(),
-                        parameters.first_moments.address().into(),
-                        parameters.second_moments.address().into(),
-                        copies.map_or(nothing, |copies| copies.address().into()),
-                        value(op.factors)?,
-                        Argument::from(op.elements.start as i64),
-                        Argument::from(op.elements.len() as i64),
-                    ],
-                )
+                for piece in places.parameters.pieces(&op.elements) {
+                    let arrays = places.parameters.arrays(&piece)?;
+                    let slices = arrays.weights.into_iter();
+                    let slices = slices.chain([arrays.gradients]).chain(arrays.moments);
+                    let mut arguments: Vec<Argument<'_>> = slices.map(Argument::from).collect();
+                    let mut name = "adamw_halves";
+                    if !piece.in_halves {
+                        arguments.push(arrays.copies.map_or(nothing, Argument::from));
+                        name = "adamw";
+                    }
+                    let count = piece.elements.len();
+                    arguments.extend([value(op.factors)?, Argument::from(count as i64)]);
+                    let launch = self.by_element(count / 4).with_mode(self.mode);
+                    // SAFETY: as below.
+                    unsafe { stream.launch(self.kernel(name)?, &launch, &arguments)? };
+                }
+                return Ok(());
             }
             Operation::Product(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
                 return Err(DriverError::Invalid("a library's work is no kernel".into()));
@@ -405,10 +423,11 @@ impl Kernels {
         linear(threads.div_ceil(THREADS), THREADS)
     }
 
-    fn by_tile(&self, block: AttentionBlock, heads: usize, shared: usize) -> Launch {
-        let tiles = self.config.sequence_length.div_ceil(block.tile);
-        let grid = [number(tiles), number(heads), number(self.config.batch_size)];
-        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(number(shared))
+    /// Attention's launch, forward (0) or backward.
+    fn by_tile(&self, block: AttentionBlock, pass: usize) -> Launch {
+        let grid = block.grids(&self.config)[pass].map(number);
+        let shared = number(self.attention_shared[pass]);
+        Launch::new(grid, [number(block.threads()), 1, 1]).with_shared(shared)
     }
 }
 

@@ -6,6 +6,7 @@ mod compiled;
 mod kernels;
 mod lanes;
 mod launch_times;
+mod parameters;
 mod products;
 mod shape;
 mod single_block;
@@ -21,18 +22,20 @@ use super::executor::{Executor, Launches, NamedArrays, Span, check_reshape};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Phase, Schedule, latest};
 use crate::device::driver::{
-    Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice, Stream,
+    Buffer, Communicator, Driver, DriverError, Event, Graph, Pinned, Precision, Selection, Slice,
+    Stream,
 };
 use crate::device::ranges::{self, Range};
 use crate::train::KernelInPlace;
 use crate::train::telemetry::MemoryUse;
 pub use alone::{Given, alone};
-pub use arena::to_bf16;
-use arena::{Activations, Parameters};
+use arena::Activations;
 pub use compiled::{BUDGETS, launches};
 use kernels::Kernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;
+use parameters::Parameters;
+pub use parameters::to_bf16;
 use products::Products;
 pub use products::specification;
 pub use single_block::single_block;
@@ -383,24 +386,18 @@ impl Executor for DeviceExecutor {
     }
 
     fn weights(&mut self) -> Result<Vec<f32>> {
-        let length = self.placed.schedule.layout.length;
-        let weights = self.parameters.weights.whole();
-        Ok(self.lanes.main().download(weights, length)?)
+        Ok(self.parameters.read(self.lanes.main())?)
     }
 
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
         let length = self.placed.schedule.layout.length;
         let parameters = &self.parameters;
-        let arrays = [
-            ("weights", &parameters.weights),
-            ("first", &parameters.first_moments),
-            ("second", &parameters.second_moments),
-        ];
-        let read = arrays.map(|(name, array)| {
-            let values = self.lanes.main().download(array.whole(), length)?;
-            Ok((name, values))
-        });
-        read.into_iter().collect()
+        let read = |array: &Buffer| self.lanes.main().download(array.whole(), length);
+        Ok(vec![
+            ("weights", parameters.read(self.lanes.main())?),
+            ("first", read(&parameters.first_moments)?),
+            ("second", read(&parameters.second_moments)?),
+        ])
     }
 
     fn set_weights(&mut self, weights: &[f32]) -> Result<()> {

@@ -17,7 +17,16 @@ const WIDEST_HEAD: usize = 256;
 /// Widest head for WMMA: the registers of wider ones go to memory more than without it.
 const WIDEST_HEAD_OF_WMMA: usize = 128;
 
-/// AMD's matrix cores that the attention kernels take. NVIDIA's are part of the other sources, which also do without any.
+/// Rows of a warpgroup, its threads, and how many of them a block has, as the sources say.
+const SIDE: usize = 64;
+const WARPGROUP: usize = 128;
+const WARPGROUPS: usize = 2;
+
+/// Longest sequence whose forward pass is faster in tiles than by warpgroups, which want queries and keys turned before.
+const LONGEST_FORWARD_IN_TILES: usize = 128;
+
+/// Matrix cores that the attention kernels take by instructions of their own. NVIDIA's others are part of the other sources,
+/// which also do without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixCores {
     None,
@@ -25,19 +34,21 @@ pub enum MatrixCores {
     Mfma,
     /// RDNA 3: 16-bit operands only.
     Wmma,
+    /// Hopper's, by whole warpgroups: bf16, heads 64 or 128 wide.
+    Warpgroups,
 }
 
 impl MatrixCores {
     /// Those of a device that have instructions for these operands.
     pub fn of(config: &ModelConfig, precision: Precision, properties: &Properties) -> Self {
         let narrow = config.head_dim() <= WIDEST_HEAD_OF_WMMA;
+        let bf16 = precision == Precision::Bf16;
         match (properties.vendor, &*properties.arch) {
-            (Vendor::Amd, "gfx90a" | "gfx942") => MatrixCores::Mfma,
-            (Vendor::Amd, arch)
-                if arch.starts_with("gfx11") && precision == Precision::Bf16 && narrow =>
-            {
-                MatrixCores::Wmma
+            (Vendor::Nvidia, "sm_90") if bf16 && matches!(config.head_dim(), 64 | 128) => {
+                MatrixCores::Warpgroups
             }
+            (Vendor::Amd, "gfx90a" | "gfx942") => MatrixCores::Mfma,
+            (Vendor::Amd, arch) if arch.starts_with("gfx11") && bf16 && narrow => MatrixCores::Wmma,
             _ => MatrixCores::None,
         }
     }
@@ -46,15 +57,15 @@ impl MatrixCores {
     fn team(self) -> usize {
         match self {
             MatrixCores::Mfma => 64,
-            MatrixCores::None | MatrixCores::Wmma => TEAM,
+            _ => TEAM,
         }
     }
 
     /// Widths of heads are filled up to multiples of this.
     fn head_unit(self) -> usize {
         match self {
-            MatrixCores::None => 16,
             MatrixCores::Mfma | MatrixCores::Wmma => 32,
+            _ => 16,
         }
     }
 }
@@ -70,12 +81,39 @@ pub struct AttentionBlock {
 }
 
 impl AttentionBlock {
+    const BY_WARPGROUPS: AttentionBlock = AttentionBlock {
+        cores: MatrixCores::Warpgroups,
+        tile: SIDE,
+        groups: WARPGROUPS,
+    };
+
     pub fn threads(&self) -> usize {
-        self.tile / 16 * self.cores.team() * self.groups
+        match self.cores {
+            MatrixCores::Warpgroups => self.groups * WARPGROUP,
+            cores => self.tile / 16 * cores.team() * self.groups,
+        }
+    }
+
+    /// Blocks of a launch, forward and backward. Warpgroups have queries of a head each.
+    pub fn grids(&self, config: &ModelConfig) -> [[usize; 3]; 2] {
+        let tiles = config.sequence_length.div_ceil(self.tile);
+        let samples = config.batch_size;
+        if self.cores == MatrixCores::Warpgroups {
+            let pairs = config.heads.div_ceil(self.groups);
+            let either = pairs.max(config.kv_heads);
+            return [[pairs, tiles, samples], [either, 2 * tiles, samples]];
+        }
+        let heads = [config.heads, config.heads + config.kv_heads];
+        heads.map(|heads| [tiles, heads, samples])
     }
 
     /// Bytes of shared memory, forward and backward.
     pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
+        if self.cores == MatrixCores::Warpgroups {
+            // Queries, then keys and values twice; backward two plates more. Aligned to their pattern.
+            let plate = SIDE * config.head_dim() * 2;
+            return [5, 7].map(|plates| self.groups * plates * plate + 1024);
+        }
         let operand = precision.element_bytes();
         let row = config.head_dim().next_multiple_of(self.cores.head_unit()) + 16 / operand;
         let tile = self.tile * row * operand;
@@ -102,6 +140,14 @@ pub fn attention_blocks(
     properties: &Properties,
     cores: MatrixCores,
 ) -> Option<AttentionBlocks> {
+    let wanted = cores == MatrixCores::Warpgroups;
+    let cores = if wanted { MatrixCores::None } else { cores };
+    let by_warpgroups = |backward: bool| {
+        let block = AttentionBlock::BY_WARPGROUPS;
+        let shared = block.shared(config, precision)[usize::from(backward)];
+        let pays = backward || config.sequence_length > LONGEST_FORWARD_IN_TILES;
+        (wanted && pays && shared <= properties.shared_per_block_most).then_some(block)
+    };
     let choose = |tiles: &[usize], backward: bool| {
         let fits = |block: &AttentionBlock| {
             let shared = block.shared(config, precision)[usize::from(backward)];
@@ -145,8 +191,8 @@ pub fn attention_blocks(
         &TILES
     };
     Some(AttentionBlocks {
-        forward: choose(&TILES, false)?,
-        backward: choose(backward_tiles, true)?,
+        forward: by_warpgroups(false).or_else(|| choose(&TILES, false))?,
+        backward: by_warpgroups(true).or_else(|| choose(backward_tiles, true))?,
     })
 }
 

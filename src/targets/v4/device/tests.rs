@@ -7,7 +7,7 @@ use super::shape::MatrixCores;
 use super::*;
 use crate::base::statistics::relative_difference as difference;
 use crate::device::driver::tests::stand_in::{StandIn, on};
-use crate::device::driver::{Launch, Source};
+use crate::device::driver::{Compiler, Launch, Properties, Source, Vendor};
 use crate::model::ModelConfig;
 use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
 use crate::targets::v4::{Concurrency, HostExecutor, Trainer, replays};
@@ -179,9 +179,77 @@ fn device_gradients_are_those_of_the_oracle() {
     });
 }
 
+/// An NVIDIA GPU with as much shared memory for a block as Hopper has.
+fn nvidia(architecture: &str) -> Properties {
+    Properties {
+        vendor: Vendor::Nvidia,
+        driver_major: 13,
+        shared_per_block_most: 227 << 10,
+        overlapping: architecture == "sm_90",
+        ..Properties::offline(architecture, 32, 132)
+    }
+}
+
+/// The stand-in compiles HIP only. What nvrtc and its assembler say of the same sources, and of those for warpgroups alone, needs no
+/// GPU, but the library.
+#[test]
+fn nvrtc_takes_the_sources_for_nvidia() {
+    let sizes = [
+        // Warpgroups backward, and in both passes; tiles in both, as f32 has them always.
+        config([1000, 512, 1, 8, 4, 2048, 128, 8]),
+        config([333, 384, 1, 3, 1, 512, 200, 3]),
+        config([11, 12, 1, 6, 3, 10, 7, 3]),
+    ];
+    for (architecture, precision) in [
+        ("sm_80", Precision::Bf16),
+        ("sm_90", Precision::F32),
+        ("sm_90", Precision::Tf32),
+        ("sm_90", Precision::Bf16),
+    ] {
+        for config in &sizes {
+            let properties = nvidia(architecture);
+            let cores = MatrixCores::of(config, precision, &properties);
+            let blocks = shape::attention_blocks(config, precision, &properties, cores).unwrap();
+            let teams = shape::norm_teams(config, &properties);
+            for block in [blocks.forward, blocks.backward] {
+                let overlapping = properties.overlapping;
+                let source = kernels::source(config, precision, block, teams, overlapping);
+                match Compiler::without_device(&source, &properties) {
+                    Ok(code) => assert!(!code.is_empty()),
+                    Err(DriverError::Compile { log, .. }) => panic!("{config:?} {log}"),
+                    Err(_) if std::env::var_os("NVRTC_REQUIRED").is_none() => return,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+}
+
 /// Every instruction that attention takes, in a wave of its size, and what it is not for.
 #[test]
 fn attention_takes_the_matrix_cores_there_are() {
+    for (precision, head_dim, sequence, cores) in [
+        // Short sequences go forward in tiles; heads that fill no plate always.
+        (
+            Precision::Bf16,
+            64,
+            128,
+            [MatrixCores::None, MatrixCores::Warpgroups],
+        ),
+        (Precision::Bf16, 128, 129, [MatrixCores::Warpgroups; 2]),
+        (Precision::Bf16, 32, 512, [MatrixCores::None; 2]),
+        (Precision::Tf32, 64, 512, [MatrixCores::None; 2]),
+    ] {
+        let config = config([5, 2 * head_dim, 1, 2, 1, 8, sequence, 1]);
+        let found = |architecture: &str| {
+            let properties = nvidia(architecture);
+            let cores = MatrixCores::of(&config, precision, &properties);
+            let blocks = shape::attention_blocks(&config, precision, &properties, cores).unwrap();
+            [blocks.forward.cores, blocks.backward.cores]
+        };
+        assert_eq!(found("sm_90"), cores, "{precision} {head_dim}");
+        assert_eq!(found("sm_80"), [MatrixCores::None; 2]);
+    }
     for (architecture, precision, head_dim, cores) in [
         ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
         ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),

@@ -8,7 +8,8 @@ use tinyllama_kernels::adamw::Factors;
 use super::vectors::widest;
 use crate::targets::v4::buffers::{Element, Handle};
 use crate::targets::v4::layout::Layout;
-use crate::targets::v4::schedule::Schedule;
+use crate::targets::v4::operation::Operation;
+use crate::targets::v4::schedule::{Node, Schedule};
 
 /// Elements of the parameters that one thread updates at a time.
 const UPDATE_CHUNK: usize = 1 << 14;
@@ -43,8 +44,17 @@ impl Memory {
     /// Buffers for another schedule with the same parameters.
     pub fn reshape(&mut self, schedule: &Schedule) {
         let (mut buffers, mut integers) = (Vec::new(), Vec::new());
-        for specification in &schedule.buffers.specifications {
-            let elements = specification.elements();
+        // What GPUs keep turned is turned again here.
+        let turned = |node: &Node| match &node.operation {
+            Operation::Attention(op) => Some(op.rotated),
+            _ => None,
+        };
+        let left_out: Vec<Handle> = schedule.nodes.iter().filter_map(turned).collect();
+        for (index, specification) in schedule.buffers.specifications.iter().enumerate() {
+            let elements = match left_out.contains(&Handle::Buffer(index)) {
+                true => 0,
+                false => specification.elements(),
+            };
             let (floats, whole) = match specification.element {
                 Element::I32 => (0, elements),
                 Element::F32 | Element::Operand => (elements, 0),

@@ -1,10 +1,10 @@
 // Causal attention over tiles of TILE queries and TILE keys, scores in registers. Rotation happens while tiles are loaded,
-// and its inverse while gradients are stored. Query heads that share a key head read the same one; nothing is repeated.
+// its inverse while gradients are stored; what was turned is kept for the backward pass. Query heads that share a key head read the same one; nothing is repeated.
 // A block has GROUPS groups of threads. All work for the same rows, each on other tiles; at the end the first adds up.
 
 // A block takes a tile of queries of one head: grid (tiles, heads, samples).
 KERNEL __launch_bounds__(TILE_THREADS * GROUPS)
-attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_sums, float scale) {
+attention(const Operand* qkv, const float* rotary, Operand* rotated, Operand* mixed, float* log_sums, float scale) {
     wait_for_earlier();
     DYNAMIC_SHARED(Operand, memory);
     const int group = group_of_thread();
@@ -14,7 +14,9 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
     const Operand* rows = qkv + (size_t)sample * SEQUENCE * COLUMNS;
     const Operand* key_head = rows + (HEADS + head / GROUP) * HEAD_DIM;
     const Operand* value_head = key_head + KV_HEADS * HEAD_DIM;
-    if (group == 0) load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, rotary);
+    Operand* turned = rotated + (size_t)sample * SEQUENCE * ROTATED_COLUMNS;
+    if (group == 0)
+        load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, rotary, turned + head * HEAD_DIM);
 
     const float factor = scale * LOG2_E;
     Rows q;
@@ -28,7 +30,9 @@ attention(const Operand* qkv, const float* rotary, Operand* mixed, float* log_su
         if (key_tile <= tile) {
             const auto key_rows = Fetched<true>::of(key_head, COLUMNS, key_tile * TILE, rotary);
             const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE, rotary);
-            key_rows.put(keys);
+            // One of the heads that share keys keeps those of its own rows.
+            const bool keeps = key_tile == tile && head % GROUP == 0;
+            key_rows.put(keys, key_tile * TILE, keeps ? turned + (HEADS + head / GROUP) * HEAD_DIM : nullptr);
             value_rows.put(values);
         }
         __syncthreads();

@@ -1,4 +1,4 @@
-// The backward pass of attention. Weights are found again from the log sums of the forward pass.
+// The backward pass of attention. Weights are found again from the log sums of the forward pass; queries and keys come turned.
 
 // The grid is small: with narrow heads a compute unit has to hold 512 threads at once, or some blocks would wait for a
 // second turn. The sums of wide heads need the registers.
@@ -12,7 +12,7 @@ constexpr int THREADS_AT_ONCE = HEAD_WIDE <= 64 && TENSOR_CORES ? 512 : 256;
 #endif
 
 struct Backward {
-    const Operand *qkv, *mixed, *mixed_gradient;
+    const Operand *qkv, *rotated, *mixed, *mixed_gradient;
     const float *rotary, *log_sums;
     Operand* qkv_gradient;
     float scale;
@@ -94,8 +94,9 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
     const int group = group_of_thread();
     const Operand* rows = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS;
     const int key_column = (HEADS + key_head) * HEAD_DIM, value_column = key_column + KV_HEADS * HEAD_DIM;
-    if (group == 0) load_tile<true>(keys, rows + key_column, COLUMNS, tile * TILE, b.rotary);
-    if (group == GROUPS - 1) load_tile<false>(values, rows + value_column, COLUMNS, tile * TILE, b.rotary);
+    const Operand* turned = b.rotated + (size_t)b.sample * SEQUENCE * ROTATED_COLUMNS;
+    if (group == 0) load_tile<false>(keys, turned + key_column, ROTATED_COLUMNS, tile * TILE);
+    if (group == GROUPS - 1) load_tile<false>(values, rows + value_column, COLUMNS, tile * TILE);
     Rows k, v;
     const float factor = b.scale * LOG2_E;
     float key_sums[PIECES][4] = {}, value_sums[PIECES][4] = {};
@@ -107,8 +108,8 @@ INLINE void key_gradients(const Backward& b, int tile, int key_head, Operand* me
         if (item < items) {
             const Operand* gradient_head =
                 b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
-            const auto query_rows = Fetched<true>::of(rows + head * HEAD_DIM, COLUMNS, query_tile * TILE, b.rotary);
-            const auto gradient_rows = Fetched<false>::of(gradient_head, HEADS * HEAD_DIM, query_tile * TILE, b.rotary);
+            const auto query_rows = Fetched<false>::of(turned + head * HEAD_DIM, ROTATED_COLUMNS, query_tile * TILE);
+            const auto gradient_rows = Fetched<false>::of(gradient_head, HEADS * HEAD_DIM, query_tile * TILE);
             query_rows.put(queries);
             gradient_rows.put(gradients);
             load_statistics(b, head, query_tile * TILE, at.logs, at.deltas);
@@ -165,15 +166,15 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
     float* logs = reinterpret_cast<float*>(memory + (2 + 2 * GROUPS) * TILE_ELEMENTS);
     float* deltas = logs + TILE;
     const int group = group_of_thread();
-    const Operand* rows = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS;
-    const Operand* key_head = rows + (HEADS + head / GROUP) * HEAD_DIM;
-    const Operand* value_head = key_head + KV_HEADS * HEAD_DIM;
+    const Operand* turned = b.rotated + (size_t)b.sample * SEQUENCE * ROTATED_COLUMNS;
+    const Operand* key_head = turned + (HEADS + head / GROUP) * HEAD_DIM;
+    const Operand* value_head = b.qkv + (size_t)b.sample * SEQUENCE * COLUMNS + (HEADS + KV_HEADS + head / GROUP) * HEAD_DIM;
     const Operand* gradient_head = b.mixed_gradient + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
     if (group == 0) {
-        load_tile<true>(queries, rows + head * HEAD_DIM, COLUMNS, tile * TILE, b.rotary);
+        load_tile<false>(queries, turned + head * HEAD_DIM, ROTATED_COLUMNS, tile * TILE);
         load_statistics(b, head, tile * TILE, logs, deltas);
     }
-    if (group == GROUPS - 1) load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, tile * TILE, b.rotary);
+    if (group == GROUPS - 1) load_tile<false>(gradients, gradient_head, HEADS * HEAD_DIM, tile * TILE);
     Rows q, d;
     const float factor = b.scale * LOG2_E;
     float sums[PIECES][4] = {};
@@ -181,8 +182,8 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
         const int key_tile = first_tile + group;
         if (first_tile > 0) __syncthreads();
         if (key_tile <= tile) {
-            const auto key_rows = Fetched<true>::of(key_head, COLUMNS, key_tile * TILE, b.rotary);
-            const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE, b.rotary);
+            const auto key_rows = Fetched<false>::of(key_head, ROTATED_COLUMNS, key_tile * TILE);
+            const auto value_rows = Fetched<false>::of(value_head, COLUMNS, key_tile * TILE);
             key_rows.put(keys);
             value_rows.put(values);
         }
@@ -224,12 +225,13 @@ INLINE void query_gradients(const Backward& b, int tile, int head, Operand* memo
 // A block takes a tile of keys or a tile of queries, so nothing has to be added across blocks: grid (tiles, key heads +
 // heads, samples).
 KERNEL BACKWARD_BOUNDS
-attention_backward(const Operand* qkv, const float* rotary, const Operand* mixed, const float* log_sums,
+attention_backward(const Operand* qkv, const float* rotary, const Operand* rotated, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
     wait_for_earlier();
     DYNAMIC_SHARED(Operand, memory);
     Backward b;
     b.qkv = qkv;
+    b.rotated = rotated;
     b.mixed = mixed;
     b.mixed_gradient = mixed_gradient;
     b.rotary = rotary;

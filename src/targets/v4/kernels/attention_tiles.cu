@@ -14,7 +14,8 @@ struct Fetched {
     float angles[ROTATED ? ROUNDS : 1][V];
 
     // Rows first_row.. of one head; zeros behind the sequence and beside the head.
-    static __device__ __forceinline__ Fetched of(const Operand* head, int row_length, int first_row, const float* rotary) {
+    static __device__ __forceinline__ Fetched of(const Operand* head, int row_length, int first_row,
+                                                 const float* rotary = nullptr) {
         Fetched fetched;
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
@@ -36,7 +37,8 @@ struct Fetched {
         return fetched;
     }
 
-    __device__ __forceinline__ void put(Operand* tile) const {
+    // Into a tile, and, turned for the backward pass, into a head of `kept`.
+    __device__ __forceinline__ void put(Operand* tile, int first_row = 0, Operand* kept = nullptr) const {
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
             const int index = thread_of_group() + round * TILE_THREADS;
@@ -58,14 +60,18 @@ struct Fetched {
                 turned[i] = stored(even);
                 turned[i + 1] = stored(odd);
             }
-            if (row < TILE) store(tile + row * ROW + column, turned);
+            if (row >= TILE) continue;
+            store(tile + row * ROW + column, turned);
+            if (kept && first_row + row < SEQUENCE && column < HEAD_DIM)
+                store(kept + (size_t)(first_row + row) * ROTATED_COLUMNS + column, turned);
         }
     }
 };
 
 template <bool ROTATED>
-INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int first_row, const float* rotary) {
-    Fetched<ROTATED>::of(head, row_length, first_row, rotary).put(tile);
+INLINE void load_tile(Operand* tile, const Operand* head, int row_length, int first_row, const float* rotary = nullptr,
+                      Operand* kept = nullptr) {
+    Fetched<ROTATED>::of(head, row_length, first_row, rotary).put(tile, first_row, kept);
 }
 
 // A place for a number of each thread of a group but the first, without bank conflicts.

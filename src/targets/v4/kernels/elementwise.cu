@@ -176,33 +176,80 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four. Nothing but the
-// copies is read again before the next update, so it need not displace what is in cache.
-KERNEL adamw(float* weights, const Operand* gradients, float* first, float* second, Operand* copies, const float* factors,
-             long long begin, long long count) {
-    wait_for_earlier();
-    const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (at >= count) return;
-    const long long place = begin + at;
-    float f[8];
+// AdamW for four parameters, with their moments.
+INLINE void update_four(float (&weights)[4], const Operand* gradients, float* first, float* second, const float* factors) {
+    float f[8], g[4];
     load(factors, f);
-    Words4 w = load_once(weights + place), m = load_once(first + place), v = load_once(second + place);
-    float g[4];
-    load(gradients + place, g);
-    float updated[4];
+    Words4 m = load_once(first), v = load_once(second);
+    load(gradients, g);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const float mean = f[0] * float_of(m.word[i]) + f[1] * g[i];
         const float square = f[2] * float_of(v.word[i]) + f[3] * g[i] * g[i];
         const float direction = f[4] * mean / (sqrtf(f[5] * square) + f[7]);
-        const float weight = float_of(w.word[i]);
-        updated[i] = weight - (f[6] * weight + direction);
-        w.word[i] = bits_of(updated[i]);
+        weights[i] -= f[6] * weights[i] + direction;
         m.word[i] = bits_of(mean);
         v.word[i] = bits_of(square);
     }
-    store_once(weights + place, w);
-    store_once(first + place, m);
-    store_once(second + place, v);
-    if (copies) store(copies + place, updated);
+    store_once(first, m);
+    store_once(second, v);
 }
+
+// A parameter in halves: bf16, rounded to nearest, and the signed rest.
+struct Halves {
+    unsigned upper, lower;
+};
+INLINE Halves halves_of(float value) {
+    const unsigned bits = bits_of(value);
+    Halves halves;
+    // Rounding up would make a number of some that are none.
+    halves.upper = value != value ? 0x7fc0u : (bits + 0x8000u) >> 16;
+    halves.lower = value != value ? 0u : bits & 0xffffu;
+    return halves;
+}
+// A lower half of 0x8000 and more was rounded up.
+INLINE float joined(unsigned upper, unsigned lower) { return float_of(((upper - (lower >> 15)) << 16) | lower); }
+
+// One step for four parameters a thread, and their copies for matrix products. `count` is a multiple of four. Nothing but the
+// copies is read again before the next update, so it need not displace what is in cache.
+KERNEL adamw(float* weights, const Operand* gradients, float* first, float* second, Operand* copies, const float* factors,
+             long long count) {
+    wait_for_earlier();
+    const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (at >= count) return;
+    const Words4 w = load_once(weights + at);
+    float updated[4];
+    for (int i = 0; i < 4; ++i) updated[i] = float_of(w.word[i]);
+    update_four(updated, gradients + at, first + at, second + at, factors);
+    Words4 words;
+    for (int i = 0; i < 4; ++i) words.word[i] = bits_of(updated[i]);
+    store_once(weights + at, words);
+    if (copies) store(copies + at, updated);
+}
+
+#if OPERAND_BITS == 16
+// The same for parameters in halves: what matrix products take is the upper one, rounded, and both together are the parameter to
+// the last bit, in two bytes less to read and to write.
+KERNEL adamw_halves(Operand* upper, unsigned short* lower, const Operand* gradients, float* first, float* second,
+                    const float* factors, long long count) {
+    wait_for_earlier();
+    const long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (at >= count) return;
+    Words2 high = *reinterpret_cast<const Words2*>(upper + at), low = *reinterpret_cast<const Words2*>(lower + at);
+    float updated[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int shift = i % 2 * 16;
+        updated[i] = joined(high.word[i / 2] >> shift & 0xffffu, low.word[i / 2] >> shift & 0xffffu);
+    }
+    update_four(updated, gradients + at, first + at, second + at, factors);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const Halves one = halves_of(updated[2 * i]), other = halves_of(updated[2 * i + 1]);
+        high.word[i] = one.upper | other.upper << 16;
+        low.word[i] = one.lower | other.lower << 16;
+    }
+    *reinterpret_cast<Words2*>(upper + at) = high;
+    *reinterpret_cast<Words2*>(lower + at) = low;
+}
+#endif

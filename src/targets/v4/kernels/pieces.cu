@@ -38,6 +38,8 @@ constexpr int STEPS = HEAD_WIDE / STEP;
 constexpr int HALVES = 16 / STEP;
 constexpr int GROUP = HEADS / KV_HEADS;
 constexpr int COLUMNS = (HEADS + 2 * KV_HEADS) * HEAD_DIM;
+// Of queries and keys alone, as they are kept turned.
+constexpr int ROTATED_COLUMNS = (HEADS + KV_HEADS) * HEAD_DIM;
 constexpr int TILES = (SEQUENCE + TILE - 1) / TILE;
 constexpr int TILE_THREADS = TILE / 16 * MATRIX_TEAM;
 constexpr int THREADS_A_ROW = TILE_THREADS / TILE;

@@ -23,6 +23,7 @@ pub(super) struct Saved {
     pub(super) normed: [Handle; 2],
     pub(super) scales: [Handle; 2],
     pub(super) qkv: Handle,
+    pub(super) rotated: Handle,
     pub(super) mixed: Handle,
     pub(super) log_sums: Handle,
     pub(super) gate_up: Handle,

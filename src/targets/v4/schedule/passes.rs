@@ -20,7 +20,7 @@ impl Builder {
     fn saved(&mut self) -> Vec<Saved> {
         let config = self.config;
         let (n, d, f) = (config.tokens(), config.hidden, config.ffn);
-        let qkv = config.qkv_width();
+        let (qkv, values) = (config.qkv_width(), config.kv_heads * config.head_dim());
         let mut add = |name: &str, rows: usize, columns: usize, element: Element| {
             let buffers = (0..config.layers).map(|layer| {
                 self.buffers
@@ -40,6 +40,7 @@ impl Builder {
             add("attention norm scale", n, 1, Element::F32),
             add("feed-forward norm scale", n, 1, Element::F32),
         ];
+        let rotated = add("rotated", n, qkv - values, Element::Operand);
         let qkv = add("qkv", n, qkv, Element::Operand);
         let mixed = add("attention output", n, d, Element::Operand);
         let rows = config.batch_size * config.heads;
@@ -57,6 +58,7 @@ impl Builder {
             normed: pair(&normed, layer),
             scales: pair(&scales, layer),
             qkv: qkv[layer],
+            rotated: rotated[layer],
             mixed: mixed[layer],
             log_sums: log_sums[layer],
             gate_up: gate_up[layer],
@@ -127,6 +129,7 @@ impl Builder {
             self.product(queries);
             self.push(Operation::Attention(Attention {
                 qkv: block.qkv,
+                rotated: block.rotated,
                 mixed: block.mixed,
                 log_sums: block.log_sums,
             }));
@@ -226,6 +229,7 @@ impl Builder {
         let qkv_gradient = scratch.qkv[layer % slots];
         self.push(Operation::AttentionBackward(AttentionBackward {
             qkv: block.qkv,
+            rotated: block.rotated,
             mixed: block.mixed,
             log_sums: block.log_sums,
             mixed_gradient: scratch.mixed,

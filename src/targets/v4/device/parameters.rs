@@ -1,0 +1,253 @@
+//! Parameters on the device and what belongs to them.
+
+use std::ops::Range;
+
+use anyhow::Result;
+use half::bf16;
+
+use crate::device::driver::{Buffer, Driver, DriverError, Precision, Slice, Stream};
+use crate::targets::v4::layout::Layout;
+
+/// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients are in the
+/// operands' type, as matrix products write them.
+pub struct Parameters {
+    weights: Buffer,
+    /// Where copies are bf16, the matrices are no f32 as well: this is the half of their bits that the copies lack.
+    lower_halves: Option<Buffer>,
+    pub gradients: Buffer,
+    pub first_moments: Buffer,
+    pub second_moments: Buffer,
+    /// `None` where products take the parameters themselves.
+    copies: Option<Buffer>,
+    layout: Layout,
+    precision: Precision,
+}
+
+impl Parameters {
+    pub fn new(
+        driver: &Driver,
+        layout: &Layout,
+        precision: Precision,
+    ) -> Result<Self, DriverError> {
+        let array = || driver.allocate(layout.length * 4);
+        let halves = precision == Precision::Bf16;
+        let copies = halves.then(|| driver.allocate(layout.length * 2));
+        let split = if halves { layout.matrices().len() } else { 0 };
+        let lower_halves = (split > 0).then(|| driver.allocate(split * 2));
+        Ok(Parameters {
+            weights: driver.allocate((layout.length - split) * 4)?,
+            lower_halves: lower_halves.transpose()?,
+            gradients: driver.allocate(layout.length * precision.element_bytes())?,
+            first_moments: array()?,
+            second_moments: array()?,
+            copies: copies.transpose()?,
+            layout: layout.clone(),
+            precision,
+        })
+    }
+
+    /// Replaces the parameters, and forgets moments and gradients: gaps are zero and stay it.
+    pub fn set(&self, stream: &Stream, weights: &[f32]) -> Result<(), DriverError> {
+        let halves = self.halves();
+        let apart = [&weights[..halves.start], &weights[halves.end..]].concat();
+        stream.upload(self.weights.whole(), &apart)?;
+        for array in [&self.gradients, &self.first_moments, &self.second_moments] {
+            // SAFETY: waited for below.
+            unsafe { stream.clear(array.whole())? };
+        }
+        if let Some(copies) = &self.copies {
+            let upper: Vec<u16> = weights.iter().map(|weight| split(*weight).0).collect();
+            stream.upload(copies.whole(), &upper)?;
+        }
+        if let Some(buffer) = &self.lower_halves {
+            let matrices = weights[halves].iter();
+            let lower: Vec<u16> = matrices.map(|weight| split(*weight).1).collect();
+            stream.upload(buffer.whole(), &lower)?;
+        }
+        stream.synchronize()
+    }
+
+    /// All parameters.
+    pub fn read(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
+        let halves = self.halves();
+        let apart: Vec<f32> =
+            stream.download(self.weights.whole(), self.layout.length - halves.len())?;
+        let (Some(copies), Some(lower)) = (&self.copies, &self.lower_halves) else {
+            return Ok(apart);
+        };
+        let upper: Vec<u16> = stream.download(
+            copies.slice(halves.start * 2, halves.len() * 2)?,
+            halves.len(),
+        )?;
+        let lower: Vec<u16> = stream.download(lower.whole(), halves.len())?;
+        let joined = upper
+            .into_iter()
+            .zip(lower)
+            .map(joined)
+            .collect::<Vec<f32>>();
+        Ok([&apart[..halves.start], &joined, &apart[halves.start..]].concat())
+    }
+
+    /// Elements that are kept in halves.
+    fn halves(&self) -> Range<usize> {
+        match &self.lower_halves {
+            Some(_) => self.layout.matrices(),
+            None => 0..0,
+        }
+    }
+
+    /// The parts of a range of elements that are kept alike.
+    pub fn pieces(&self, elements: &Range<usize>) -> Vec<Piece> {
+        let halves = self.halves();
+        let all = [
+            0..halves.start,
+            halves.clone(),
+            halves.end..self.layout.length,
+        ];
+        let within = all.map(|kept| kept.start.max(elements.start)..kept.end.min(elements.end));
+        let pieces = within.into_iter().filter(|range| !range.is_empty());
+        let pieces = pieces.map(|elements| Piece {
+            in_halves: halves.contains(&elements.start),
+            elements,
+        });
+        pieces.collect()
+    }
+
+    /// Where the arrays of a piece lie: parameters (or upper and lower halves), gradients, both moments, and copies where
+    /// those are not a half.
+    pub fn arrays(&self, piece: &Piece) -> Result<Arrays, DriverError> {
+        let (start, count) = (piece.elements.start, piece.elements.len());
+        let part =
+            |buffer: &Buffer, start: usize, size: usize| buffer.slice(start * size, count * size);
+        let size = self.precision.element_bytes();
+        let copies = self.copies.as_ref().map(|copies| part(copies, start, size));
+        let (copies, lower) = (copies.transpose()?, self.lower_halves.as_ref());
+        let (weights, copies) = match (piece.in_halves, copies, lower) {
+            (true, Some(upper), Some(lower)) => {
+                let lower = part(lower, start - self.halves().start, 2)?;
+                (vec![upper, lower], None)
+            }
+            (_, copies, _) => (vec![part(&self.weights, self.in_f32(start), 4)?], copies),
+        };
+        Ok(Arrays {
+            weights,
+            gradients: part(&self.gradients, start, size)?,
+            moments: [
+                part(&self.first_moments, start, 4)?,
+                part(&self.second_moments, start, 4)?,
+            ],
+            copies,
+        })
+    }
+
+    /// Where an element that is f32 lies among those that are.
+    fn in_f32(&self, element: usize) -> usize {
+        let halves = self.halves();
+        element
+            - if element < halves.end {
+                0
+            } else {
+                halves.len()
+            }
+    }
+
+    /// A parameter as matrix products take it.
+    pub fn operand(&self, index: usize) -> Result<Slice, DriverError> {
+        match &self.copies {
+            Some(copies) => self.part(copies, index, self.precision.element_bytes()),
+            None => self.weight(index),
+        }
+    }
+
+    /// A parameter in f32: one that is not kept in halves.
+    pub fn weight(&self, index: usize) -> Result<Slice, DriverError> {
+        let range = self.layout.parameters[index].range();
+        if self.halves().contains(&range.start) {
+            return Err(DriverError::Invalid("a matrix in halves is no f32".into()));
+        }
+        self.weights
+            .slice(self.in_f32(range.start) * 4, range.len() * 4)
+    }
+
+    pub fn gradient(&self, index: usize) -> Result<Slice, DriverError> {
+        self.part(&self.gradients, index, self.precision.element_bytes())
+    }
+
+    /// All gradients, in f32.
+    pub fn read_gradients(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
+        let gradients = self.gradients.whole();
+        match self.precision {
+            Precision::F32 | Precision::Tf32 => stream.download(gradients, self.layout.length),
+            Precision::Bf16 => {
+                let halves: Vec<u16> = stream.download(gradients, self.layout.length)?;
+                let widen = |half: &u16| bf16::from_bits(*half).to_f32();
+                Ok(halves.iter().map(widen).collect())
+            }
+        }
+    }
+
+    fn part(&self, array: &Buffer, index: usize, size: usize) -> Result<Slice, DriverError> {
+        let range = self.layout.parameters[index].range();
+        array.slice(range.start * size, range.len() * size)
+    }
+}
+
+/// A part of the parameters that is updated by one launch.
+pub struct Piece {
+    pub elements: Range<usize>,
+    pub in_halves: bool,
+}
+
+/// The arrays of a piece.
+pub struct Arrays {
+    pub weights: Vec<Slice>,
+    pub gradients: Slice,
+    pub moments: [Slice; 2],
+    pub copies: Option<Slice>,
+}
+
+/// Rounded to nearest, ties to even.
+pub fn to_bf16(value: f32) -> u16 {
+    bf16::from_f32(value).to_bits()
+}
+
+/// As the kernel `adamw_halves` splits a number: bf16, ties away from zero, and the lower half of the bits.
+fn split(value: f32) -> (u16, u16) {
+    if value.is_nan() {
+        return (bf16::NAN.to_bits(), 0);
+    }
+    let bits = value.to_bits();
+    let [upper, lower] = [bits.wrapping_add(0x8000) >> 16, bits & 0xffff];
+    (upper as u16, lower as u16)
+}
+
+/// What [`split`] was given.
+fn joined((upper, lower): (u16, u16)) -> f32 {
+    let rounded_up = lower >> 15;
+    f32::from_bits(u32::from(upper.wrapping_sub(rounded_up)) << 16 | u32::from(lower))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_make_the_number_again_and_the_upper_one_is_it_rounded() {
+        let numbers = (0..=u16::MAX).flat_map(|upper| {
+            let lower = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+            lower.map(|lower| f32::from_bits(u32::from(upper) << 16 | lower))
+        });
+        for number in numbers {
+            let halves = split(number);
+            let (again, rounded) = (joined(halves), bf16::from_bits(halves.0).to_f32());
+            if number.is_nan() {
+                assert!(again.is_nan() && rounded.is_nan());
+                continue;
+            }
+            assert_eq!(again.to_bits(), number.to_bits());
+            let nearest = bf16::from_f32(number).to_f32();
+            let tie = number.to_bits() & 0xffff == 0x8000;
+            assert!(rounded == nearest || tie, "{number} {rounded}");
+        }
+    }
+}

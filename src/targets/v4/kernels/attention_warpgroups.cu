@@ -1,0 +1,167 @@
+// What attention in bf16 is made of on Hopper's tensor cores, which whole warpgroups use on operands in shared memory. A
+// warpgroup has 64 rows and meets 64 rows of the other side after each other; the next ones are on their way meanwhile. The two
+// of a block wait for each other at its beginning and end only: while one looks for powers of two, the other multiplies.
+
+constexpr int WARPGROUP = 128, WARPGROUPS = 2;
+constexpr int SIDE = 64;
+constexpr int SIDES = (SEQUENCE + SIDE - 1) / SIDE;
+// A plate is 64 rows of a head in shared memory: 64 columns of a row beside each other, rows below each other, then the next 64
+// columns.
+constexpr int SLAB = SIDE * 64;
+constexpr int PLATE = HEAD_DIM / 64 * SLAB;
+constexpr int CHUNKS = HEAD_DIM / 8;
+// Numbers of a product of 64 rows and a head's columns that a thread holds.
+constexpr int HELD = HEAD_DIM / 2;
+// From one row to the next of what is about to be stored: four more than a row spread rows over the banks.
+constexpr int STORED_ROW = HEAD_DIM + 4;
+
+INLINE int warpgroup_of_thread() { return threadIdx.x / WARPGROUP; }
+INLINE int thread_of_warpgroup() { return threadIdx.x % WARPGROUP; }
+INLINE void warpgroup_barrier() {
+    asm volatile("bar.sync %0, %1;" : : "r"(1 + warpgroup_of_thread()), "n"(WARPGROUP) : "memory");
+}
+
+INLINE unsigned shared_address(const void* place) { return (unsigned)__cvta_generic_to_shared(place); }
+
+// Shared memory in which plates begin: their pattern repeats after 1024 bytes.
+INLINE Operand* plates_of(Words4* memory) { return reinterpret_cast<Operand*>(((size_t)memory + 1023) / 1024 * 1024); }
+
+// Eight columns of a row of a plate; rows are turned over eight places, so that neither rows nor columns share banks.
+INLINE Operand* place_in(Operand* plate, int row, int chunk) {
+    return plate + chunk / 8 * SLAB + row * 64 + ((chunk ^ row) & 7) * 8;
+}
+
+// Rows first_row.. of a head by `THREADS` threads, of which this is the `thread`-th; zeros behind the sequence.
+template <int THREADS>
+INLINE void copy_plate(Operand* plate, const Operand* head, int row_length, int first_row, int thread) {
+#pragma unroll
+    for (int round = 0; round < SIDE * CHUNKS / THREADS; ++round) {
+        const int index = round * THREADS + thread, row = index / CHUNKS, chunk = index % CHUNKS;
+        const bool there = first_row + row < SEQUENCE;
+        const Operand* from = head + (size_t)(there ? first_row + row : 0) * row_length + chunk * 8;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"(shared_address(place_in(plate, row, chunk))), "l"(from), "r"(there ? 16 : 0)
+                     : "memory");
+    }
+}
+INLINE void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// What this thread copied or stored is there, and the tensor cores see it once everybody has passed a barrier.
+INLINE void wait_for_copies() {
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// What a product is told of a matrix: its address, from 64 columns to the next, from 8 rows to the next, that rows are turned.
+INLINE unsigned long long described(unsigned address) {
+    constexpr unsigned long long BESIDE = SLAB * 2 / 16, BELOW = 1024 / 16, TURNED = 1ull << 62;
+    return (unsigned long long)((address & 0x3ffff) >> 4) | BESIDE << 16 | BELOW << 32 | TURNED;
+}
+
+#define FOUR(c, i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
+#define SIXTEEN(c, i) FOUR(c, i), FOUR(c, i + 4), FOUR(c, i + 8), FOUR(c, i + 12)
+
+// C[64][64] (+)= A[64][16] B[64][16]^T, both with their columns beside each other.
+template <bool ADDED>
+INLINE void multiply_slabs(float (&c)[32], unsigned long long a, unsigned long long b) {
+    asm volatile(
+        "{\n.reg .pred added;\nsetp.ne.b32 added, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "%32, %33, added, 1, 1, 0, 0;\n}"
+        : SIXTEEN(c, 0), SIXTEEN(c, 16)
+        : "l"(a), "l"(b), "n"((int)ADDED));
+}
+
+// C[64][head] += A[64][16] B[16][head], A in registers.
+INLINE void multiply_kept(float (&c)[32], const unsigned (&a)[4], unsigned long long b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+        : SIXTEEN(c, 0), SIXTEEN(c, 16)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+INLINE void multiply_kept(float (&c)[64], const unsigned (&a)[4], unsigned long long b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+        : SIXTEEN(c, 0), SIXTEEN(c, 16), SIXTEEN(c, 32), SIXTEEN(c, 48)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+INLINE void before_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+INLINE void start_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until all that were started are done.
+template <int COUNT>
+INLINE void wait_for_products(float (&c)[COUNT]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(c[i]) : : "memory");
+}
+
+// C = A B^T over the width of a head.
+INLINE void multiply_plates(float (&c)[32], const Operand* a, const Operand* b) {
+    const unsigned left = shared_address(a), right = shared_address(b);
+#pragma unroll
+    for (int step = 0; step < HEAD_DIM / 16; ++step) {
+        const unsigned at = step / 4 * SLAB * 2 + step % 4 * 32;
+        if (step == 0) multiply_slabs<false>(c, described(left + at), described(right + at));
+        else multiply_slabs<true>(c, described(left + at), described(right + at));
+    }
+}
+
+// C += A B, with the 64 columns of A in registers, rounded to bf16.
+INLINE void multiply_plate(float (&c)[HELD], const unsigned (&a)[4][4], const Operand* b) {
+    const unsigned right = shared_address(b);
+#pragma unroll
+    for (int step = 0; step < SIDE / 16; ++step) multiply_kept(c, a[step], described(right + step * 2048));
+}
+
+INLINE void as_operand(unsigned (&a)[4][4], const float (&c)[32]) {
+#pragma unroll
+    for (int step = 0; step < 4; ++step)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) a[step][i] = pack_bf16(c[step * 8 + i * 2], c[step * 8 + i * 2 + 1]);
+}
+
+// 64 rows of a head by way of shared memory, so that neighbours store beside each other; turned back if `ROTATED`.
+template <bool ROTATED>
+INLINE void store_rows(Operand* head, int row_length, int first_row, const float (&c)[HELD], float factor, float* memory,
+                       const float* rotary) {
+    const int lane = lane_of_thread(), thread = thread_of_warpgroup();
+#pragma unroll
+    for (int i = 0; i < HELD; i += 2) {
+        Words2 pair;
+        pair.word[0] = bits_of(c[i] * factor);
+        pair.word[1] = bits_of(c[i + 1] * factor);
+        const int row = thread / TEAM * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2;
+        *reinterpret_cast<Words2*>(memory + row * STORED_ROW + column) = pair;
+    }
+    warpgroup_barrier();
+#pragma unroll
+    for (int round = 0; round < SIDE * CHUNKS / WARPGROUP; ++round) {
+        const int index = round * WARPGROUP + thread, row = index / CHUNKS, column = index % CHUNKS * 8;
+        const int position = first_row + row;
+        if (position >= SEQUENCE) continue;
+        float values[8];
+        load(memory + row * STORED_ROW + column, values);
+        if (ROTATED) {
+            float angles[8];
+            load(rotary + (size_t)position * HEAD_DIM + column, angles);
+#pragma unroll
+            for (int i = 0; i < 8; i += 2) {
+                const float even = values[i];
+                values[i] = even * angles[i] + values[i + 1] * angles[i + 1];
+                values[i + 1] = values[i + 1] * angles[i] - even * angles[i + 1];
+            }
+        }
+        store(head + (size_t)position * row_length + column, values);
+    }
+}
