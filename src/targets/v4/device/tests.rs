@@ -331,6 +331,39 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
     });
 }
 
+/// In bf16 no array has the matrices in f32: what both halves make is what AdamW makes of the gradients there were, to far more
+/// digits than the upper half has.
+#[test]
+fn an_update_in_halves_loses_no_digit() {
+    on("gfx90a", &[ROOM], |stand_in| {
+        let (config, seed) = (shapes()[1], fresh_seed());
+        let (tokens, targets) = batch(&config, seed);
+        for concurrency in [Concurrency::NONE, PARALLEL] {
+            let precision = Precision::Bf16;
+            let mut trainer = trainer(stand_in, &config, precision, true, concurrency, seed);
+            let before = trainer.weights().unwrap();
+            let (_, gradients) = trainer.gradients(&tokens, &targets).unwrap();
+            trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
+            let after = trainer.weights().unwrap();
+            let hyper = hyperparameters();
+            // A first step's moments, corrected, are the gradient and its square.
+            let updated = |weight: f32, gradient: f32| {
+                let (weight, gradient) = (f64::from(weight), f64::from(gradient));
+                let direction = gradient / (gradient.abs() + hyper.epsilon);
+                weight - hyper.learning_rate * (hyper.weight_decay * weight + direction)
+            };
+            for (((name, before), (_, gradient)), (_, after)) in
+                before.iter().zip(&gradients).zip(&after)
+            {
+                let pairs = before.iter().zip(gradient);
+                let right: Vec<f64> = pairs.map(|(w, g)| updated(*w, *g)).collect();
+                let error = difference(after, &right);
+                assert!(error < 1e-6, "seed {seed} {name}: {error}");
+            }
+        }
+    });
+}
+
 /// A weight's gradient may lean on the wait of an update in front of it in its lane.
 #[test]
 fn gradients_without_updates_wait_as_often_as_a_step_does() {

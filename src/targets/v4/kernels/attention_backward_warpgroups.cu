@@ -189,16 +189,7 @@ attention_backward(const Operand* qkv, const float* rotary, const Operand* rotat
     extern __shared__ Words4 dynamic_shared_memory[];
     alignas(16) __shared__ float statistics[WARPGROUPS * 2 * SIDE];
     Operand* memory = plates_of(dynamic_shared_memory);
-    WideBackward b;
-    b.qkv = qkv;
-    b.rotated = rotated;
-    b.mixed = mixed;
-    b.mixed_gradient = mixed_gradient;
-    b.rotary = rotary;
-    b.log_sums = log_sums;
-    b.qkv_gradient = qkv_gradient;
-    b.scale = scale;
-    b.sample = blockIdx.z;
+    const WideBackward b = {qkv, rotated, mixed, mixed_gradient, rotary, log_sums, qkv_gradient, scale, (int)blockIdx.z};
     const int place = blockIdx.y / 2, pair = blockIdx.x * WARPGROUPS;
     if (blockIdx.y % 2 == 0) {
         if (blockIdx.x < KV_HEADS) wide_gradients<true>(b, place, blockIdx.x, memory, statistics);

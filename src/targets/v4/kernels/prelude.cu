@@ -1,8 +1,8 @@
 // What differs between CUDA and HIP, the type of operands, and moving several of them at once.
 //
 // The program defines, beside the driver layer's own macros: OPERAND_BITS (16: bf16, 32: f32), TENSOR_CORES (1 where the
-// operands may be rounded to bf16 or tf32), MATRIX_CORES (AMD's, of which attention is made: 0 none, 1 MFMA, 2 WMMA), the
-// model's sizes HIDDEN, FFN, VOCABULARY, HEADS, KV_HEADS, HEAD_DIM, the sequence's length SEQUENCE, the sides of blocks
+// operands may be rounded to bf16 or tf32), MATRIX_CORES (attention's own: 0 none, AMD's 1 MFMA and 2 WMMA, 3 Hopper's by
+// warpgroups), the model's sizes HIDDEN, FFN, VOCABULARY, HEADS, KV_HEADS, HEAD_DIM, the sequence's length SEQUENCE, the sides of blocks
 // NORM_TEAMS, TILE and GROUPS, OVERLAPPING (1 where launches may overlap), and the number of update factors FACTORS.
 
 #define KERNEL extern "C" __global__ void
