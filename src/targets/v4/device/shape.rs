@@ -22,6 +22,9 @@ const SIDE: usize = 64;
 const WARPGROUP: usize = 128;
 const WARPGROUPS: usize = 2;
 
+/// Bytes of samples that go through attention by warpgroups together: what the second-level cache keeps beside everything else.
+const CACHED: usize = 32 << 20;
+
 /// Longest sequence whose forward pass is faster in tiles than by warpgroups, which want queries and keys turned before.
 const LONGEST_FORWARD_IN_TILES: usize = 128;
 
@@ -94,14 +97,24 @@ impl AttentionBlock {
         }
     }
 
-    /// Blocks of a launch, forward and backward. Warpgroups have queries of a head each.
+    /// Blocks of a launch, forward and backward. Warpgroups take two neighbouring tiles of a head's queries, or a tile of keys.
     pub fn grids(&self, config: &ModelConfig) -> [[usize; 3]; 2] {
         let tiles = config.sequence_length.div_ceil(self.tile);
         let samples = config.batch_size;
         if self.cores == MatrixCores::Warpgroups {
-            let pairs = config.heads.div_ceil(self.groups);
-            let either = pairs.max(config.kv_heads);
-            return [[pairs, tiles, samples], [either, 2 * tiles, samples]];
+            let (heads, keys) = (config.heads, config.kv_heads);
+            let queries = heads * tiles.div_ceil(self.groups);
+            // With the heads that either pass reads and writes.
+            let passes = [
+                (queries, 2 * heads + 2 * keys),
+                (queries + keys * tiles, 5 * heads + 5 * keys),
+            ];
+            return passes.map(|(blocks, heads)| {
+                let bytes = heads * config.head_dim() * config.sequence_length * 2;
+                let fit = |count: &usize| samples.is_multiple_of(*count) && count * bytes <= CACHED;
+                let together = (1..=samples).rev().find(fit).unwrap_or(1);
+                [together * blocks, samples / together, 1]
+            });
         }
         let heads = [config.heads, config.heads + config.kv_heads];
         heads.map(|heads| [tiles, heads, samples])
@@ -110,9 +123,9 @@ impl AttentionBlock {
     /// Bytes of shared memory, forward and backward.
     pub fn shared(&self, config: &ModelConfig, precision: Precision) -> [usize; 2] {
         if self.cores == MatrixCores::Warpgroups {
-            // Queries, then keys and values twice; backward two plates more. Aligned to their pattern.
+            // Queries of both, keys and values twice; backward what keys need, or queries. Aligned to their pattern.
             let plate = SIDE * config.head_dim() * 2;
-            return [5, 7].map(|plates| self.groups * plates * plate + 1024);
+            return [6, 12].map(|plates| plates * plate + 1024);
         }
         let operand = precision.element_bytes();
         let row = config.head_dim().next_multiple_of(self.cores.head_unit()) + 16 / operand;

@@ -8,7 +8,7 @@ use super::*;
 use crate::base::statistics::relative_difference as difference;
 use crate::device::driver::tests::stand_in::{StandIn, on};
 use crate::device::driver::{Compiler, Launch, Properties, Source, Vendor};
-use crate::model::ModelConfig;
+use crate::model::{ModelConfig, Preset};
 use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
 use crate::targets::v4::{Concurrency, HostExecutor, Trainer, replays};
 use crate::train::{Synchronize, adamw};
@@ -250,6 +250,14 @@ fn attention_takes_the_matrix_cores_there_are() {
         assert_eq!(found("sm_90"), cores, "{precision} {head_dim}");
         assert_eq!(found("sm_80"), [MatrixCores::None; 2]);
     }
+    // Samples go together while the cache holds them: of `medium` eight forward and four backward, each with as many blocks as
+    // its heads have queries by 128, and, backward, keys by 64.
+    let medium = Preset::Medium.config();
+    let properties = nvidia("sm_90");
+    let cores = MatrixCores::of(&medium, Precision::Bf16, &properties);
+    let block = shape::attention_blocks(&medium, Precision::Bf16, &properties, cores).unwrap();
+    let grids = block.forward.grids(&medium);
+    assert_eq!(grids, [[8 * 8 * 4, 2, 1], [4 * (8 * 4 + 4 * 8), 4, 1]]);
     for (architecture, precision, head_dim, cores) in [
         ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
         ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),

@@ -12,25 +12,31 @@ struct WideBackward {
 INLINE float& log_place(float* statistics, int row) { return statistics[row / 2 * 4 + row % 2]; }
 INLINE float& delta_place(float* statistics, int row) { return statistics[row / 2 * 4 + 2 + row % 2]; }
 
-// Sums of output times gradient of the rows of two plates, two threads a row.
+// Sums of output times gradient of the rows of two plates: the diagonal of a product, of which a team multiplies no more than
+// its own 16 rows. Sixteen columns at a time come as rows of A, or as the columns of two B.
 INLINE void put_deltas(float* statistics, Operand* outputs, Operand* gradients) {
-    const int row = thread_of_warpgroup() / 2, half = threadIdx.x % 2;
-    float sum = 0.0f;
+    const int lane = lane_of_thread(), first_row = thread_of_warpgroup() / TEAM * 16;
+    float upper[4] = {}, lower[4] = {};
 #pragma unroll
-    for (int chunk = 0; chunk < CHUNKS / 2; ++chunk) {
-        float output[8], gradient[8];
-        load(place_in(outputs, row, chunk * 2 + half), output);
-        load(place_in(gradients, row, chunk * 2 + half), gradient);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) sum += output[i] * gradient[i];
+    for (int step = 0; step < HEAD_DIM / 16; ++step) {
+        const int row = first_row + lane % 16, chunk = step * 2 + lane / 16;
+        A output, gradient;
+        load_matrices<false>(output.word, place_in(outputs, row, chunk));
+        load_matrices<false>(gradient.word, place_in(gradients, row, chunk));
+        multiply(upper, output, B{{gradient.word[0], gradient.word[2]}});
+        multiply(lower, output, B{{gradient.word[1], gradient.word[3]}});
     }
-    sum += SHUFFLE_XOR(sum, 1);
-    if (half == 0) delta_place(statistics, row) = sum;
+    // A lane has two columns of its row.
+    const int row = lane / 4;
+    if (lane % 4 == row / 2) {
+        delta_place(statistics, first_row + row) = row % 2 == 0 ? upper[0] : upper[1];
+        delta_place(statistics, first_row + row + 8) = row % 2 == 0 ? lower[2] : lower[3];
+    }
 }
 
-// In powers of two; infinite behind the sequence, which makes every weight zero.
+// Infinite behind the sequence, which makes every weight zero.
 INLINE float log_of(const WideBackward& b, int head, int position) {
-    return position < SEQUENCE ? b.log_sums[((size_t)b.sample * HEADS + head) * SEQUENCE + position] * LOG2_E : INFINITY;
+    return position < SEQUENCE ? b.log_sums[((size_t)b.sample * HEADS + head) * SEQUENCE + position] : INFINITY;
 }
 
 // Makes weights of scores, and of the products of gradients and values the scores' gradients. Statistics belong to the columns
@@ -57,86 +63,164 @@ INLINE void weigh(float (&scores)[32], float (&slopes)[32], float factor, const 
     }
 }
 
-// Keys, turned, and their values, by so many threads.
-template <int THREADS>
-INLINE void copy_keys(const WideBackward& b, Operand* plates, int key_head, int first_row, int thread) {
+// Keys, turned, and their values, by all threads of a block.
+INLINE void copy_keys(const WideBackward& b, Operand* plates, int key_head, int first_row) {
+    constexpr int THREADS = WARPGROUP * WARPGROUPS;
     const size_t sample = (size_t)b.sample * SEQUENCE;
     const Operand* keys = b.rotated + sample * ROTATED_COLUMNS + (HEADS + key_head) * HEAD_DIM;
     const Operand* values = b.qkv + sample * COLUMNS + (HEADS + KV_HEADS + key_head) * HEAD_DIM;
-    copy_plate<THREADS>(plates, keys, ROTATED_COLUMNS, first_row, thread);
-    copy_plate<THREADS>(plates + PLATE, values, COLUMNS, first_row, thread);
+    copy_plate<THREADS, ROTATED_COLUMNS>(plates, keys, first_row, threadIdx.x);
+    copy_plate<THREADS, COLUMNS>(plates + PLATE, values, first_row, threadIdx.x);
 }
 
-// Gradients of 64 keys and their values, of which each warpgroup adds up every second item, or of 64 queries of a head each.
-template <bool KEYS>
-INLINE void wide_gradients(const WideBackward& b, int side, int head, Operand* memory, float* statistics) {
+// Rows of a query head by a warpgroup: queries, turned, and the gradients of outputs; outputs.
+INLINE void copy_queries(const WideBackward& b, Operand* plates, int head, int first_row) {
+    const size_t sample = (size_t)b.sample * SEQUENCE;
+    const Operand* queries = b.rotated + sample * ROTATED_COLUMNS + head * HEAD_DIM;
+    const Operand* gradients = b.mixed_gradient + sample * HEADS * HEAD_DIM + head * HEAD_DIM;
+    copy_plate<WARPGROUP, ROTATED_COLUMNS>(plates, queries, first_row, thread_of_warpgroup());
+    copy_plate<WARPGROUP, HEADS * HEAD_DIM>(plates + PLATE, gradients, first_row, thread_of_warpgroup());
+}
+INLINE void copy_outputs(const WideBackward& b, Operand* plate, int head, int first_row) {
+    const Operand* outputs = b.mixed + (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
+    copy_plate<WARPGROUP, HEADS * HEAD_DIM>(plate, outputs, first_row, thread_of_warpgroup());
+}
+
+// Scores, and products of gradients and values, of two pairs of plates.
+INLINE void multiply_pairs(float (&scores)[32], float (&slopes)[32], const Operand* rows, const Operand* others) {
+    before_products();
+    multiply_plates(scores, rows, others);
+    multiply_plates(slopes, rows + PLATE, others + PLATE);
+    start_products();
+}
+
+// In powers of two.
+INLINE void put_log(float* statistics, float log) {
+    if (thread_of_warpgroup() < SIDE) log_place(statistics, thread_of_warpgroup()) = log * LOG2_E;
+}
+
+// Gradients of 64 keys and their values: items are the sides from theirs on of all query heads that share them, and each warpgroup
+// adds up every second one.
+INLINE void key_gradients(const WideBackward& b, int side, int head, Operand* memory, float* statistics) {
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
-    const int lane = lane_of_thread(), team_row = thread / TEAM * 16 + lane / 4;
-    const Operand* turned = b.rotated + (size_t)b.sample * SEQUENCE * ROTATED_COLUMNS;
-    const size_t sample = (size_t)b.sample * SEQUENCE * HEADS * HEAD_DIM;
-    // Shared memory: keys and values for both groups, then for each queries and gradients twice, and outputs; or for each queries,
-    // gradients and outputs, then keys and values twice.
-    Operand* rows = memory + (KEYS ? 0 : group * 7 * PLATE);
-    Operand* others = KEYS ? memory + (2 + group * 5) * PLATE : rows + 3 * PLATE;
-    Operand* outputs = KEYS ? others + 4 * PLATE : rows + 2 * PLATE;
-    const auto copy_queries = [&](Operand* plates, int query_head, int first_row) {
-        copy_plate<WARPGROUP>(plates, turned + query_head * HEAD_DIM, ROTATED_COLUMNS, first_row, thread);
-        const Operand* gradients = b.mixed_gradient + sample + query_head * HEAD_DIM;
-        copy_plate<WARPGROUP>(plates + PLATE, gradients, HEADS * HEAD_DIM, first_row, thread);
-    };
-    const auto copy_outputs = [&](int query_head, int first_row) {
-        copy_plate<WARPGROUP>(outputs, b.mixed + sample + query_head * HEAD_DIM, HEADS * HEAD_DIM, first_row, thread);
-    };
-    const int items = KEYS ? GROUP * (SIDES - side) : head < HEADS ? side + 1 : 0, step = KEYS ? WARPGROUPS : 1;
-    // Which 64 rows an item has, and a key's item the query head.
-    const auto side_of = [&](int item) { return KEYS ? side + item / GROUP : item; };
-    const auto head_of = [&](int item) { return KEYS ? head * GROUP + item % GROUP : head; };
-    const auto copy_item = [&](int item) {
-        Operand* plates = others + item / step % 2 * 2 * PLATE;
-        if (KEYS) copy_queries(plates, head_of(item), side_of(item) * SIDE);
-        else copy_keys<WARPGROUP>(b, plates, head / GROUP, side_of(item) * SIDE, thread);
-    };
-    const int first = KEYS ? group : 0;
-    if (KEYS) copy_keys<WARPGROUP * WARPGROUPS>(b, rows, head, side * SIDE, threadIdx.x);
-    else if (items > 0) copy_queries(rows, head, side * SIDE);
-    if (first < items) {
-        copy_item(first);
-        copy_outputs(head_of(first), (KEYS ? side_of(first) : side) * SIDE);
+    // Keys and values for both groups, then for each queries and gradients twice, and outputs.
+    Operand *others = memory + (2 + group * 5) * PLATE, *outputs = others + 4 * PLATE;
+    const auto plates_of_item = [&](int item) { return others + item / WARPGROUPS % 2 * 2 * PLATE; };
+    const auto head_of = [&](int item) { return head * GROUP + item % GROUP; };
+    const auto row_of = [&](int item) { return (side + item / GROUP) * SIDE; };
+    const auto next_log_of = [&](int item) { return thread < SIDE ? log_of(b, head_of(item), row_of(item) + thread) : 0.0f; };
+    const int items = GROUP * (SIDES - side);
+    float next_log = 0.0f;
+    copy_keys(b, memory, head, side * SIDE);
+    if (group < items) {
+        copy_queries(b, plates_of_item(group), head_of(group), row_of(group));
+        copy_outputs(b, outputs, head_of(group), row_of(group));
+        next_log = next_log_of(group);
     }
     end_of_copies();
-    statistics += group * 2 * SIDE;
-    float next_log = 0.0f;
-    if (first < items && thread < SIDE) next_log = log_of(b, head_of(first), (KEYS ? side_of(first) : side) * SIDE + thread);
     const float factor = b.scale * LOG2_E;
-    float first_sums[HELD], second_sums[HELD], row_logs[2], row_deltas[2];
+    float keys[HELD], values[HELD];
 #pragma unroll
-    for (int i = 0; i < HELD; ++i) first_sums[i] = second_sums[i] = 0.0f;
+    for (int i = 0; i < HELD; ++i) keys[i] = values[i] = 0.0f;
     wait_for_copies();
     __syncthreads();
-    for (int item = first; item < items; item += step) {
-        const int other = side_of(item), next = item + step;
-        Operand* plates = others + item / step % 2 * 2 * PLATE;
-        if (item > first) {
+    for (int item = group; item < items; item += WARPGROUPS) {
+        const int next = item + WARPGROUPS;
+        Operand* plates = plates_of_item(item);
+        if (item > group) {
             wait_for_copies();
             warpgroup_barrier();
         }
         float scores[32], slopes[32];
-        before_products();
-        multiply_plates(scores, rows, plates);
-        multiply_plates(slopes, rows + PLATE, plates + PLATE);
-        start_products();
-        if (next < items) copy_item(next);
-        if (KEYS || item == first) {
-            if (thread < SIDE) log_place(statistics, thread) = next_log;
-            put_deltas(statistics, outputs, KEYS ? plates + PLATE : rows + PLATE);
-            warpgroup_barrier();
-        }
-        if (KEYS && next < items) {
-            copy_outputs(head_of(next), side_of(next) * SIDE);
-            if (thread < SIDE) next_log = log_of(b, head_of(next), side_of(next) * SIDE + thread);
+        multiply_pairs(scores, slopes, memory, plates);
+        if (next < items) copy_queries(b, plates_of_item(next), head_of(next), row_of(next));
+        put_log(statistics, next_log);
+        put_deltas(statistics, outputs, plates + PLATE);
+        warpgroup_barrier();
+        if (next < items) {
+            copy_outputs(b, outputs, head_of(next), row_of(next));
+            next_log = next_log_of(next);
         }
         end_of_copies();
-        if (!KEYS && item == first) {
+        wait_for_products(scores);
+        wait_for_products(slopes);
+        if (item < GROUP) weigh<true, true>(scores, slopes, factor, statistics, {}, {});
+        else weigh<true, false>(scores, slopes, factor, statistics, {}, {});
+        unsigned weights[4][4], changes[4][4];
+        as_operand(weights, scores);
+        as_operand(changes, slopes);
+        before_products();
+        multiply_plate(values, weights, plates + PLATE);
+        multiply_plate(keys, changes, plates);
+        start_products();
+        wait_for_products(keys);
+        wait_for_products(values);
+    }
+    __syncthreads();
+    // The first group has the keys' sums in the end, the second the values'.
+    Words4* given = reinterpret_cast<Words4*>(memory) + thread;
+    const auto place_of = [&](int of, int i) { return given + (of * HELD + i) / 4 * WARPGROUP; };
+#pragma unroll
+    for (int i = 0; i < HELD; i += 4) {
+        Words4 words;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) words.word[j] = bits_of(group == 0 ? values[i + j] : keys[i + j]);
+        *place_of(group, i) = words;
+    }
+    float angles[STORES][4];
+    if (group == 0) load_angles(angles, b.rotary, side * SIDE);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < HELD; i += 4) {
+        const Words4 theirs = *place_of(1 - group, i);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            if (group == 0) keys[i + j] += float_of(theirs.word[j]);
+            else values[i + j] = float_of(theirs.word[j]) + values[i + j];
+        }
+    }
+    float* stored = reinterpret_cast<float*>(memory) + 2 * HELD * WARPGROUP + group * SIDE * STORED_ROW;
+    Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS + (HEADS + head) * HEAD_DIM;
+    if (group == 0) store_rows<true, COLUMNS>(to, side * SIDE, keys, b.scale, stored, angles);
+    else store_rows<false, COLUMNS>(to + KV_HEADS * HEAD_DIM, side * SIDE, values, 1.0f, stored, angles);
+}
+
+// Gradients of 128 queries of a head, a side of them for each warpgroup. Both meet the same keys.
+INLINE void query_gradients(const WideBackward& b, int place, int head, Operand* memory, float* statistics) {
+    const int group = warpgroup_of_thread(), thread = thread_of_warpgroup();
+    const int team_row = thread / TEAM * 16 + lane_of_thread() / 4;
+    const int side = place * WARPGROUPS + group, items = place == PLACES - 1 ? SIDES : (place + 1) * WARPGROUPS;
+    // For each queries, gradients and outputs, then keys and values twice.
+    Operand *rows = memory + group * 3 * PLATE, *outputs = rows + 2 * PLATE;
+    const auto plates_of_item = [&](int item) { return memory + (WARPGROUPS * 3 + item % 2 * 2) * PLATE; };
+    const auto copy_item = [&](int item) {
+        copy_keys(b, plates_of_item(item), head / GROUP, item * SIDE);
+        end_of_copies();
+    };
+    // An odd number of sides leaves the last block's second warpgroup nothing to do.
+    float log = 0.0f;
+    if (side < SIDES) {
+        copy_queries(b, rows, head, side * SIDE);
+        copy_outputs(b, outputs, head, side * SIDE);
+        if (thread < SIDE) log = log_of(b, head, side * SIDE + thread);
+    }
+    copy_item(0);
+    const float factor = b.scale * LOG2_E;
+    float sums[HELD], row_logs[2], row_deltas[2];
+#pragma unroll
+    for (int i = 0; i < HELD; ++i) sums[i] = 0.0f;
+    for (int item = 0; item < items; ++item) {
+        Operand* plates = plates_of_item(item);
+        wait_for_copies();
+        __syncthreads();
+        if (item + 1 < items) copy_item(item + 1);
+        if (side >= SIDES || item > side) continue;
+        float scores[32], slopes[32];
+        multiply_pairs(scores, slopes, rows, plates);
+        if (item == 0) {
+            put_log(statistics, log);
+            put_deltas(statistics, outputs, rows + PLATE);
+            warpgroup_barrier();
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 row_logs[half] = log_place(statistics, team_row + half * 8);
@@ -145,43 +229,26 @@ INLINE void wide_gradients(const WideBackward& b, int side, int head, Operand* m
         }
         wait_for_products(scores);
         wait_for_products(slopes);
-        if (other == side) weigh<KEYS, true>(scores, slopes, factor, statistics, row_logs, row_deltas);
-        else weigh<KEYS, false>(scores, slopes, factor, statistics, row_logs, row_deltas);
-        unsigned weights[4][4], changes[4][4];
-        if (KEYS) as_operand(weights, scores);
+        if (item == side) weigh<false, true>(scores, slopes, factor, statistics, row_logs, row_deltas);
+        else weigh<false, false>(scores, slopes, factor, statistics, row_logs, row_deltas);
+        unsigned changes[4][4];
         as_operand(changes, slopes);
         before_products();
-        if (KEYS) multiply_plate(second_sums, weights, plates + PLATE);
-        multiply_plate(first_sums, changes, plates);
+        multiply_plate(sums, changes, plates);
         start_products();
-        wait_for_products(first_sums);
-        if (KEYS) wait_for_products(second_sums);
+        wait_for_products(sums);
     }
+    float angles[STORES][4];
+    if (side < SIDES) load_angles(angles, b.rotary, side * SIDE);
     __syncthreads();
-    float* kept = reinterpret_cast<float*>(memory);
-    float* stored = kept + 2 * HELD * WARPGROUP + group * SIDE * STORED_ROW;
-    Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS + (KEYS ? HEADS + head : head) * HEAD_DIM;
-    if constexpr (KEYS) {
-        // The first group has the keys' sums in the end, the second the values'.
-#pragma unroll
-        for (int i = 0; i < HELD; ++i)
-            kept[(group * HELD + i) * WARPGROUP + thread] = group == 0 ? second_sums[i] : first_sums[i];
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < HELD; ++i) {
-            const float theirs = kept[((1 - group) * HELD + i) * WARPGROUP + thread];
-            if (group == 0) first_sums[i] += theirs;
-            else second_sums[i] = theirs + second_sums[i];
-        }
-        if (group == 0) store_rows<true>(to, COLUMNS, side * SIDE, first_sums, b.scale, stored, b.rotary);
-        else store_rows<false>(to + KV_HEADS * HEAD_DIM, COLUMNS, side * SIDE, second_sums, 1.0f, stored, b.rotary);
-    } else if (items > 0) {
-        store_rows<true>(to, COLUMNS, side * SIDE, first_sums, b.scale, stored, b.rotary);
-    }
+    if (side >= SIDES) return;
+    float* stored = reinterpret_cast<float*>(memory) + group * SIDE * STORED_ROW;
+    Operand* to = b.qkv_gradient + (size_t)b.sample * SEQUENCE * COLUMNS + head * HEAD_DIM;
+    store_rows<true, COLUMNS>(to, side * SIDE, sums, b.scale, stored, angles);
 }
 
-// A block takes 64 keys, or 64 queries of two heads: grid (key heads or pairs of heads, both of rows / 64, samples). Those of a
-// sample with most to do come first, so that the short ones fill up the end.
+// A block takes 64 keys of a head or 128 queries of one: grid (both x samples that go together, the rest of the samples). Those
+// with most to do come first, so that the short ones fill up the end.
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS)
 attention_backward(const Operand* qkv, const float* rotary, const Operand* rotated, const Operand* mixed, const float* log_sums,
                    const Operand* mixed_gradient, Operand* qkv_gradient, float scale) {
@@ -189,11 +256,15 @@ attention_backward(const Operand* qkv, const float* rotary, const Operand* rotat
     extern __shared__ Words4 dynamic_shared_memory[];
     alignas(16) __shared__ float statistics[WARPGROUPS * 2 * SIDE];
     Operand* memory = plates_of(dynamic_shared_memory);
-    const WideBackward b = {qkv, rotated, mixed, mixed_gradient, rotary, log_sums, qkv_gradient, scale, (int)blockIdx.z};
-    const int place = blockIdx.y / 2, pair = blockIdx.x * WARPGROUPS;
-    if (blockIdx.y % 2 == 0) {
-        if (blockIdx.x < KV_HEADS) wide_gradients<true>(b, place, blockIdx.x, memory, statistics);
-    } else if (pair < HEADS) {
-        wide_gradients<false>(b, SIDES - 1 - place, pair + warpgroup_of_thread(), memory, statistics);
+    float* own = statistics + warpgroup_of_thread() * 2 * SIDE;
+    constexpr int KEYS = KV_HEADS * SIDES, QUERIES = HEADS * PLACES, COUNT = KEYS + QUERIES;
+    constexpr int BOTH = 2 * (KEYS < QUERIES ? KEYS : QUERIES);
+    const WideBackward b = {qkv, rotated, mixed, mixed_gradient, rotary, log_sums, qkv_gradient, scale, sample_of_block(COUNT)};
+    // One of each after the other, then what more there is of one.
+    const int block = block_of_sample(COUNT), index = block < BOTH ? block / 2 : block - BOTH / 2;
+    if (block < BOTH ? block % 2 == 0 : KEYS > QUERIES) {
+        key_gradients(b, index / KV_HEADS, index % KV_HEADS, memory, own);
+    } else {
+        query_gradients(b, PLACES - 1 - index / HEADS, index % HEADS, memory, own);
     }
 }

@@ -1,4 +1,4 @@
-// Attention by warpgroups: the same sums as in attention.cu. A warpgroup takes 64 queries of a head.
+// Attention by warpgroups: the same sums as in attention.cu.
 
 // Queries and keys turned, for both passes: eight columns of a row a thread.
 KERNEL rotate(const Operand* qkv, const float* rotary, Operand* rotated, int rows) {
@@ -29,41 +29,47 @@ INLINE float row_of_four_sum(float value) {
     return value + SHUFFLE_XOR(value, 2);
 }
 
-// A block takes 64 queries of two heads: grid (pairs of heads, rows / 64, samples).
-KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS)
+// A block takes 128 queries of a head, two of them a compute unit: grid (heads x sequence / 128 x samples that go together, the rest of the samples).
+KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS, 2)
 attention(const Operand* qkv, const float* rotary, const Operand* rotated, Operand* mixed, float* log_sums, float scale) {
     wait_for_earlier();
     extern __shared__ Words4 dynamic_shared_memory[];
     const int group = warpgroup_of_thread(), thread = thread_of_warpgroup(), lane = lane_of_thread();
     const int team_row = thread / TEAM * 16 + lane / 4;
+    constexpr int COUNT = HEADS * PLACES;
     // The longest rows first, so that the short ones fill up the end.
-    const int side = SIDES - 1 - blockIdx.y, head = blockIdx.x * WARPGROUPS + group, sample = blockIdx.z;
-    if (head >= HEADS) return;
-    Operand* queries = plates_of(dynamic_shared_memory) + group * 5 * PLATE;
+    const int place = PLACES - 1 - block_of_sample(COUNT) / HEADS, head = block_of_sample(COUNT) % HEADS;
+    const int sample = sample_of_block(COUNT), side = place * WARPGROUPS + group;
+    const int items = place == PLACES - 1 ? SIDES : (place + 1) * WARPGROUPS;
+    Operand* memory = plates_of(dynamic_shared_memory);
+    Operand* queries = memory + group * PLATE;
     const Operand* turned = rotated + (size_t)sample * SEQUENCE * ROTATED_COLUMNS;
     const Operand* keys = turned + (HEADS + head / GROUP) * HEAD_DIM;
     const Operand* values = qkv + (size_t)sample * SEQUENCE * COLUMNS + (HEADS + KV_HEADS + head / GROUP) * HEAD_DIM;
-    const auto plates_of_item = [&](int item) { return queries + (1 + item % 2 * 2) * PLATE; };
+    const auto plates_of_item = [&](int item) { return memory + (WARPGROUPS + item % 2 * 2) * PLATE; };
     const auto copy_item = [&](int item) {
-        copy_plate<WARPGROUP>(plates_of_item(item), keys, ROTATED_COLUMNS, item * SIDE, thread);
-        copy_plate<WARPGROUP>(plates_of_item(item) + PLATE, values, COLUMNS, item * SIDE, thread);
+        constexpr int THREADS = WARPGROUP * WARPGROUPS;
+        copy_plate<THREADS, ROTATED_COLUMNS>(plates_of_item(item), keys, item * SIDE, threadIdx.x);
+        copy_plate<THREADS, COLUMNS>(plates_of_item(item) + PLATE, values, item * SIDE, threadIdx.x);
         end_of_copies();
     };
-    copy_plate<WARPGROUP>(queries, turned + head * HEAD_DIM, ROTATED_COLUMNS, side * SIDE, thread);
+    // An odd number of sides leaves the last block's second warpgroup nothing to do.
+    if (side < SIDES) copy_plate<WARPGROUP, ROTATED_COLUMNS>(queries, turned + head * HEAD_DIM, side * SIDE, thread);
     copy_item(0);
     const float factor = scale * LOG2_E;
     float out[HELD], largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
 #pragma unroll
     for (int i = 0; i < HELD; ++i) out[i] = 0.0f;
-    for (int item = 0; item <= side; ++item) {
+    for (int item = 0; item < items; ++item) {
         Operand* plates = plates_of_item(item);
         wait_for_copies();
-        warpgroup_barrier();
+        __syncthreads();
+        if (item + 1 < items) copy_item(item + 1);
+        if (side >= SIDES || item > side) continue;
         float scores[32];
         before_products();
         multiply_plates(scores, queries, plates);
         start_products();
-        if (item < side) copy_item(item + 1);
         wait_for_products(scores);
         float most[2] = {largest[0], largest[1]};
 #pragma unroll
@@ -97,9 +103,12 @@ attention(const Operand* qkv, const float* rotary, const Operand* rotated, Opera
         start_products();
         wait_for_products(out);
     }
+    __syncthreads();
+    if (side >= SIDES) return;
     const float totals[2] = {row_of_four_sum(sum[0]), row_of_four_sum(sum[1])};
+    const float shares[2] = {1.0f / totals[0], 1.0f / totals[1]};
 #pragma unroll
-    for (int i = 0; i < HELD; ++i) out[i] /= totals[i / 2 % 2];
+    for (int i = 0; i < HELD; ++i) out[i] *= shares[i / 2 % 2];
     if (lane % 4 == 0) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -108,9 +117,7 @@ attention(const Operand* qkv, const float* rotary, const Operand* rotated, Opera
                 log_sums[((size_t)sample * HEADS + head) * SEQUENCE + position] = largest[half] * scale + logf(totals[half]);
         }
     }
-    // Behind the queries, which slower teams may still be at.
-    float* stored = reinterpret_cast<float*>(queries + PLATE);
-    warpgroup_barrier();
     Operand* to = mixed + (size_t)sample * SEQUENCE * HEADS * HEAD_DIM + head * HEAD_DIM;
-    store_rows<false>(to, HEADS * HEAD_DIM, side * SIDE, out, 1.0f, stored, rotary);
+    float* stored = reinterpret_cast<float*>(memory) + group * SIDE * STORED_ROW;
+    store_rows<false, HEADS * HEAD_DIM>(to, side * SIDE, out, 1.0f, stored, {});
 }

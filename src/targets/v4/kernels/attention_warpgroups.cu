@@ -1,6 +1,6 @@
 // What attention in bf16 is made of on Hopper's tensor cores, which whole warpgroups use on operands in shared memory. A
-// warpgroup has 64 rows and meets 64 rows of the other side after each other; the next ones are on their way meanwhile. The two
-// of a block wait for each other at its beginning and end only: while one looks for powers of two, the other multiplies.
+// warpgroup has 64 rows and meets 64 rows of the other side after each other; the next ones are on their way meanwhile. While one
+// of a block's two looks for powers of two, the other multiplies.
 
 constexpr int WARPGROUP = 128, WARPGROUPS = 2;
 constexpr int SIDE = 64;
@@ -12,36 +12,55 @@ constexpr int PLATE = HEAD_DIM / 64 * SLAB;
 constexpr int CHUNKS = HEAD_DIM / 8;
 // Numbers of a product of 64 rows and a head's columns that a thread holds.
 constexpr int HELD = HEAD_DIM / 2;
-// From one row to the next of what is about to be stored: four more than a row spread rows over the banks.
-constexpr int STORED_ROW = HEAD_DIM + 4;
+// From one row to the next of what is about to be stored: eight more than a row spread rows over the banks.
+constexpr int STORED_ROW = HEAD_DIM + 8;
+// Two neighbouring sides of a head's queries, one for each warpgroup.
+constexpr int PLACES = (SIDES + WARPGROUPS - 1) / WARPGROUPS;
 
-INLINE int warpgroup_of_thread() { return threadIdx.x / WARPGROUP; }
+// The same for all lanes of a team, which the compiler is told by the exchange.
+INLINE int warpgroup_of_thread() { return SHUFFLE(threadIdx.x / WARPGROUP, 0); }
 INLINE int thread_of_warpgroup() { return threadIdx.x % WARPGROUP; }
 INLINE void warpgroup_barrier() {
-    asm volatile("bar.sync %0, %1;" : : "r"(1 + warpgroup_of_thread()), "n"(WARPGROUP) : "memory");
+    if (warpgroup_of_thread() == 0) asm volatile("bar.sync 1, %0;" : : "n"(WARPGROUP) : "memory");
+    else asm volatile("bar.sync 2, %0;" : : "n"(WARPGROUP) : "memory");
 }
+
+// Some samples, whose data fits the cache, go together, as many as the grid has blocks for each of a sample's `count`.
+INLINE int samples_together(int count) { return gridDim.x / count; }
+INLINE int sample_of_block(int count) {
+    return blockIdx.y * samples_together(count) + blockIdx.x % samples_together(count);
+}
+INLINE int block_of_sample(int count) { return blockIdx.x / samples_together(count); }
 
 INLINE unsigned shared_address(const void* place) { return (unsigned)__cvta_generic_to_shared(place); }
 
 // Shared memory in which plates begin: their pattern repeats after 1024 bytes.
-INLINE Operand* plates_of(Words4* memory) { return reinterpret_cast<Operand*>(((size_t)memory + 1023) / 1024 * 1024); }
+INLINE Operand* plates_of(Words4* memory) {
+    return reinterpret_cast<Operand*>(memory) + (0u - shared_address(memory)) % 1024 / sizeof(Operand);
+}
 
 // Eight columns of a row of a plate; rows are turned over eight places, so that neither rows nor columns share banks.
 INLINE Operand* place_in(Operand* plate, int row, int chunk) {
     return plate + chunk / 8 * SLAB + row * 64 + ((chunk ^ row) & 7) * 8;
 }
 
-// Rows first_row.. of a head by `THREADS` threads, of which this is the `thread`-th; zeros behind the sequence.
-template <int THREADS>
-INLINE void copy_plate(Operand* plate, const Operand* head, int row_length, int first_row, int thread) {
+// Positions of a side, the last of which may lie behind the sequence.
+INLINE bool in_sequence(int position) { return SEQUENCE % SIDE == 0 || position < SEQUENCE; }
+
+// Rows first_row.. of a head by `THREADS` threads, of which this is the `thread`-th; zeros behind the sequence, of which nothing is
+// read. From one round to the next rows are turned alike, so that all addresses are the first one's and a constant.
+template <int THREADS, int ROW_LENGTH>
+INLINE void copy_plate(Operand* plate, const Operand* head, int first_row, int thread) {
+    constexpr int ROWS = THREADS / CHUNKS;
+    const int row = thread / CHUNKS, chunk = thread % CHUNKS;
+    const unsigned to = shared_address(place_in(plate, row, chunk));
+    const Operand* from = head + (size_t)(first_row + row) * ROW_LENGTH + chunk * 8;
 #pragma unroll
-    for (int round = 0; round < SIDE * CHUNKS / THREADS; ++round) {
-        const int index = round * THREADS + thread, row = index / CHUNKS, chunk = index % CHUNKS;
-        const bool there = first_row + row < SEQUENCE;
-        const Operand* from = head + (size_t)(there ? first_row + row : 0) * row_length + chunk * 8;
+    for (int first = 0; first < SIDE; first += ROWS) {
+        const int bytes = in_sequence(first_row + first + row) ? 16 : 0;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :
-                     : "r"(shared_address(place_in(plate, row, chunk))), "l"(from), "r"(there ? 16 : 0)
+                     : "r"(to + first * 64 * (int)sizeof(Operand)), "l"(from + (size_t)first * ROW_LENGTH), "r"(bytes)
                      : "memory");
     }
 }
@@ -53,9 +72,9 @@ INLINE void wait_for_copies() {
 }
 
 // What a product is told of a matrix: its address, from 64 columns to the next, from 8 rows to the next, that rows are turned.
-INLINE unsigned long long described(unsigned address) {
+INLINE unsigned long long described(const Operand* matrix) {
     constexpr unsigned long long BESIDE = SLAB * 2 / 16, BELOW = 1024 / 16, TURNED = 1ull << 62;
-    return (unsigned long long)((address & 0x3ffff) >> 4) | BESIDE << 16 | BELOW << 32 | TURNED;
+    return (unsigned long long)((shared_address(matrix) & 0x3ffff) >> 4) | BESIDE << 16 | BELOW << 32 | TURNED;
 }
 
 #define FOUR(c, i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
@@ -108,20 +127,20 @@ INLINE void wait_for_products(float (&c)[COUNT]) {
 
 // C = A B^T over the width of a head.
 INLINE void multiply_plates(float (&c)[32], const Operand* a, const Operand* b) {
-    const unsigned left = shared_address(a), right = shared_address(b);
+    const unsigned long long left = described(a), right = described(b);
 #pragma unroll
     for (int step = 0; step < HEAD_DIM / 16; ++step) {
-        const unsigned at = step / 4 * SLAB * 2 + step % 4 * 32;
-        if (step == 0) multiply_slabs<false>(c, described(left + at), described(right + at));
-        else multiply_slabs<true>(c, described(left + at), described(right + at));
+        const unsigned at = (step / 4 * SLAB * 2 + step % 4 * 32) / 16;
+        if (step == 0) multiply_slabs<false>(c, left + at, right + at);
+        else multiply_slabs<true>(c, left + at, right + at);
     }
 }
 
 // C += A B, with the 64 columns of A in registers, rounded to bf16.
 INLINE void multiply_plate(float (&c)[HELD], const unsigned (&a)[4][4], const Operand* b) {
-    const unsigned right = shared_address(b);
+    const unsigned long long right = described(b);
 #pragma unroll
-    for (int step = 0; step < SIDE / 16; ++step) multiply_kept(c, a[step], described(right + step * 2048));
+    for (int step = 0; step < SIDE / 16; ++step) multiply_kept(c, a[step], right + step * 128);
 }
 
 INLINE void as_operand(unsigned (&a)[4][4], const float (&c)[32]) {
@@ -131,37 +150,47 @@ INLINE void as_operand(unsigned (&a)[4][4], const float (&c)[32]) {
         for (int i = 0; i < 4; ++i) a[step][i] = pack_bf16(c[step * 8 + i * 2], c[step * 8 + i * 2 + 1]);
 }
 
-// 64 rows of a head by way of shared memory, so that neighbours store beside each other; turned back if `ROTATED`.
-template <bool ROTATED>
-INLINE void store_rows(Operand* head, int row_length, int first_row, const float (&c)[HELD], float factor, float* memory,
-                       const float* rotary) {
-    const int lane = lane_of_thread(), thread = thread_of_warpgroup();
+// What is stored goes by way of shared memory, so that neighbours store beside each other: a thread four columns of some rows.
+constexpr int STORED_ROWS = WARPGROUP * 4 / HEAD_DIM, STORES = SIDE / STORED_ROWS;
+INLINE int stored_row(int index) { return index * STORED_ROWS + thread_of_warpgroup() / (HEAD_DIM / 4); }
+INLINE int stored_column() { return thread_of_warpgroup() % (HEAD_DIM / 4) * 4; }
+
+// Cosines and sines of what this thread is about to store, asked for early.
+INLINE void load_angles(float (&angles)[STORES][4], const float* rotary, int first_row) {
+#pragma unroll
+    for (int i = 0; i < STORES; ++i) {
+        const int position = first_row + stored_row(i);
+        if (in_sequence(position)) load(rotary + (size_t)position * HEAD_DIM + stored_column(), angles[i]);
+    }
+}
+
+// 64 rows of a head, turned back if `ROTATED`.
+template <bool ROTATED, int ROW_LENGTH>
+INLINE void store_rows(Operand* head, int first_row, const float (&c)[HELD], float factor, float* memory,
+                       const float (&angles)[STORES][4]) {
+    const int lane = lane_of_thread();
+    float* mine = memory + (thread_of_warpgroup() / TEAM * 16 + lane / 4) * STORED_ROW + lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < HELD; i += 2) {
         Words2 pair;
         pair.word[0] = bits_of(c[i] * factor);
         pair.word[1] = bits_of(c[i + 1] * factor);
-        const int row = thread / TEAM * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2;
-        *reinterpret_cast<Words2*>(memory + row * STORED_ROW + column) = pair;
+        *reinterpret_cast<Words2*>(mine + i / 2 % 2 * 8 * STORED_ROW + i / 4 * 8) = pair;
     }
     warpgroup_barrier();
 #pragma unroll
-    for (int round = 0; round < SIDE * CHUNKS / WARPGROUP; ++round) {
-        const int index = round * WARPGROUP + thread, row = index / CHUNKS, column = index % CHUNKS * 8;
-        const int position = first_row + row;
-        if (position >= SEQUENCE) continue;
-        float values[8];
-        load(memory + row * STORED_ROW + column, values);
+    for (int i = 0; i < STORES; ++i) {
+        float values[4];
+        load(memory + stored_row(i) * STORED_ROW + stored_column(), values);
         if (ROTATED) {
-            float angles[8];
-            load(rotary + (size_t)position * HEAD_DIM + column, angles);
 #pragma unroll
-            for (int i = 0; i < 8; i += 2) {
-                const float even = values[i];
-                values[i] = even * angles[i] + values[i + 1] * angles[i + 1];
-                values[i + 1] = values[i + 1] * angles[i] - even * angles[i + 1];
+            for (int j = 0; j < 4; j += 2) {
+                const float even = values[j];
+                values[j] = even * angles[i][j] + values[j + 1] * angles[i][j + 1];
+                values[j + 1] = values[j + 1] * angles[i][j] - even * angles[i][j + 1];
             }
         }
-        store(head + (size_t)position * row_length + column, values);
+        const int position = first_row + stored_row(i);
+        if (in_sequence(position)) store(head + (size_t)position * ROW_LENGTH + stored_column(), values);
     }
 }
