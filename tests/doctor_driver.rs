@@ -220,9 +220,15 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
             assert_eq!(problems, Vec::<String>::new(), "{failure}: {said}");
             // The choice of an algorithm, which captures and times it, gets over one that fails, and the trial that expects
             // a failure over another.
-            let excused = ["hipblasLtMatmul", "hipMalloc", "hipStreamEndCapture"].contains(&call)
+            let excused = [
+                "hipMalloc",
+                "hipMemsetD8Async",
+                "hipStreamEndCapture",
+                "hipblasLtMatmul",
+            ]
+            .contains(&call)
                 || nth > 1
-                    && ["Event", "Graph", "Capture"]
+                    && ["Event", "Graph", "Capture", "Synchronize"]
                         .iter()
                         .any(|part| call.contains(part));
             let status = tried.status();

@@ -65,6 +65,8 @@ pub struct GemmSpec {
     pub batch: usize,
     pub precision: Precision,
     pub output: OutputType,
+    /// Whether runs add to what is there: their `beta` is not 0.
+    pub adds: bool,
 }
 
 impl GemmSpec {
@@ -85,6 +87,7 @@ impl GemmSpec {
             batch: 1,
             precision,
             output: OutputType::F32,
+            adds: false,
         }
     }
 
@@ -113,6 +116,11 @@ impl GemmSpec {
 
     pub fn with_output(mut self, output: OutputType) -> Self {
         self.output = output;
+        self
+    }
+
+    pub fn adding(mut self, adds: bool) -> Self {
+        self.adds = adds;
         self
     }
 

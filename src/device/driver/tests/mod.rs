@@ -65,6 +65,25 @@ fn the_fastest_algorithm_is_taken_and_one_that_does_not_run_is_passed_over() {
     });
 }
 
+/// Zeros would be quicker to multiply than what a model has.
+#[test]
+fn algorithms_are_timed_on_numbers_that_are_none_of_them_zero() {
+    on("gfx90a", &[], |stand_in| {
+        let driver = stand_in.open();
+        let stream = driver.stream(0).unwrap();
+        for count in [1, 3, 1_000_001] {
+            let buffer = driver.allocate(2 * count).unwrap();
+            tuning::fill(&stream, &buffer).unwrap();
+            let halves: Vec<u16> = stream.download(buffer.whole(), count).unwrap();
+            let numbers = halves.iter().map(|bits| u32::from(*bits) << 16);
+            let numbers: Vec<f32> = numbers.map(f32::from_bits).collect();
+            assert!(numbers.iter().all(|it| (0.5..1.0).contains(&it.abs())));
+            assert!(count < 9 || numbers.iter().any(|it| *it > 0.7));
+            assert!(count < 9 || numbers.iter().any(|it| *it < -0.7));
+        }
+    });
+}
+
 #[test]
 fn a_capture_refuses_what_cannot_be_captured() {
     on("gfx90a", &[], |stand_in| {

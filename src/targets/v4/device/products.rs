@@ -150,7 +150,9 @@ fn batched(
 
 /// A product as the vendor's library is asked for it.
 pub fn specification(product: &Product, precision: Precision, output: OutputType) -> GemmSpec {
-    let mut spec = GemmSpec::new(product.m, product.n, product.k, precision).with_output(output);
+    let mut spec = GemmSpec::new(product.m, product.n, product.k, precision)
+        .with_output(output)
+        .adding(product.addend.is_some());
     if product.a_transposed {
         spec = spec.transpose_a();
     }
