@@ -214,9 +214,10 @@ impl Builder {
     }
 
     pub(super) fn layers_together(&self) -> usize {
-        self.concurrency
-            .layers_together
-            .clamp(1, self.config.layers)
+        let layers = self.config.layers;
+        let most = self.concurrency.layers_together.clamp(1, layers);
+        // As many each time as the others.
+        layers.div_ceil(layers.div_ceil(most))
     }
 
     /// The gradient of a block's weight; `kind` is its place among them.

@@ -225,6 +225,32 @@ fn products_by_shape_are_all_products_of_the_step() {
 }
 
 #[test]
+fn layers_whose_gradients_go_together_are_as_many_each_time() {
+    let together = |layers, most| {
+        let config = ModelConfig {
+            layers,
+            ..Preset::Tiny.config()
+        };
+        let concurrency = Concurrency {
+            layers_together: most,
+            ..Concurrency::NONE
+        };
+        let schedule = Schedule::new(&config, concurrency);
+        let nodes = schedule.nodes.iter();
+        let lists = nodes.filter_map(|node| match &node.operation {
+            Operation::WeightGradients(list) => Some(list.len()),
+            _ => None,
+        });
+        // Each of the four weights of a block.
+        lists.step_by(4).collect::<Vec<_>>()
+    };
+    assert_eq!(together(12, 8), [6, 6]);
+    assert_eq!(together(8, 8), [8]);
+    // The backward pass begins with the last layer.
+    assert_eq!(together(5, 2), [1, 2, 2]);
+}
+
+#[test]
 fn nothing_reads_what_nothing_wrote() {
     for schedule in schedules() {
         let mut written = vec![schedule.tokens, schedule.targets];
