@@ -211,7 +211,8 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
     for (call, code) in calls {
         let made = whole.record.count(call);
         assert!(made > 0, "{call} is not asked for");
-        for nth in [1, made.div_ceil(2)] {
+        // The later one before algorithms are chosen, which gets over most failures.
+        for nth in [1, made.min(2).max(made.div_ceil(4))] {
             let failure = format!("{call}#{nth}={code}");
             let tried = attempt(rocm, &[("HIP_STAND_IN_FAIL", &failure)]);
             let said = stderr(&tried.output);
@@ -220,15 +221,9 @@ fn whatever_fails_is_told_and_everything_is_given_back() {
             assert_eq!(problems, Vec::<String>::new(), "{failure}: {said}");
             // The choice of an algorithm, which captures and times it, gets over one that fails, and the trial that expects
             // a failure over another.
-            let excused = [
-                "hipMalloc",
-                "hipMemsetD8Async",
-                "hipStreamEndCapture",
-                "hipblasLtMatmul",
-            ]
-            .contains(&call)
+            let excused = ["hipblasLtMatmul", "hipMalloc", "hipStreamEndCapture"].contains(&call)
                 || nth > 1
-                    && ["Event", "Graph", "Capture", "Synchronize"]
+                    && ["Event", "Graph", "Capture"]
                         .iter()
                         .any(|part| call.contains(part));
             let status = tried.status();

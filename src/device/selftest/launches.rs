@@ -340,18 +340,21 @@ fn failed_capture(bench: &Bench<'_>, module: &Module) -> Result<Outcome> {
     // A stream that joins a capture and is not joined again makes the driver refuse it.
     let branch = bench.driver.stream(0)?;
     let fork = bench.driver.ordering_event()?;
+    let mut captured = false;
     let refused = unsafe {
         bench.stream.capture(|| -> Result<()> {
             bench.stream.record(&fork)?;
             branch.wait(&fork)?;
-            branch.clear(vectors.y.whole())
+            branch.clear(vectors.y.whole())?;
+            captured = true;
+            Ok(())
         })
     };
     let found = bench.launched(&kernel, &vectors, 1)?;
     let goes_on = same_bits(&found, &bench.expected(1)) && !bench.stream.is_capturing();
     match (stopped, refused) {
         (Err(DriverError::Invalid(first)), Err(second)) => expect(
-            first == REASON && goes_on,
+            first == REASON && captured && goes_on,
             format!("{first}; {second}; the stream goes on"),
         ),
         _ => expect(false, "a capture that should have failed did not".into()),

@@ -178,7 +178,12 @@ fn by_vendor(
     precision: Precision,
     driver: &Driver,
 ) -> Result<(Timed, Option<f64>)> {
-    let spec = specification(product, precision, precision.stored());
+    // Nothing is added here, nor by the others beside it.
+    let alone = Product {
+        addend: None,
+        ..*product
+    };
+    let spec = specification(&alone, precision, precision.stored());
     let stream = driver.stream(WORKSPACE)?;
     let candidates = Selection::Measured {
         candidates: CANDIDATES,

@@ -111,8 +111,10 @@ impl AttentionBlock {
             ];
             return passes.map(|(blocks, heads)| {
                 let bytes = heads * config.head_dim() * config.sequence_length * 2;
-                let fit = |count: &usize| samples.is_multiple_of(*count) && count * bytes <= CACHED;
-                let together = (1..=samples).rev().find(fit).unwrap_or(1);
+                let most = (CACHED / bytes).clamp(1, samples);
+                let mut counts = (1..=most).rev();
+                let together = counts.find(|count| samples.is_multiple_of(*count));
+                let together = together.unwrap_or(1);
                 [together * blocks, samples / together, 1]
             });
         }

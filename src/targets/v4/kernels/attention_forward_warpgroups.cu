@@ -29,7 +29,8 @@ INLINE float row_of_four_sum(float value) {
     return value + SHUFFLE_XOR(value, 2);
 }
 
-// A block takes 128 queries of a head, two of them a compute unit: grid (heads x sequence / 128 x samples that go together, the rest of the samples).
+// A block takes 128 queries of a head, two of them a compute unit: grid (heads x sequence / 128 x samples that go together, the
+// rest of the samples).
 KERNEL __launch_bounds__(WARPGROUP * WARPGROUPS, 2)
 attention(const Operand* qkv, const float* rotary, const Operand* rotated, Operand* mixed, float* log_sums, float scale) {
     wait_for_earlier();
