@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use tinyllama_kernel_catalog::tunables::check as check_size;
 use tinyllama_kernels::tunables;
 
 use crate::analysis::tuning::{TakenOver, Tuned};
@@ -91,7 +92,7 @@ fn found(hello: &Hello, given: &BTreeMap<String, usize>) -> Result<Option<TakenO
     let taken = Tuned::load(&root, &hello.backend, &hello.device)?.taken_over(hello, given);
     if let Some(taken) = &taken {
         for (kernel, size) in &taken.block_sizes {
-            tunables::check(kernel, *size)?;
+            check_size(kernel, *size)?;
         }
     }
     Ok(taken)

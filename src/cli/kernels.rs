@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tinyllama_kernel_catalog::{KERNELS, Kernel, Sizes};
+use tinyllama_kernels::binding;
 use tinyllama_kernels::check::Check;
-use tinyllama_kernels::{KERNELS, Kernel, Sizes, binding};
 
 use super::Exit;
 use super::analysis::Page;
@@ -131,7 +132,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
 
 impl Listed {
     fn of(kernel: &'static Kernel, sizes: &Sizes) -> Listed {
-        let costs = kernel.of_step(sizes).map(|(pass, runs_per_step)| {
+        let costs = kernel.step_passes(sizes).map(|(pass, runs_per_step)| {
             let cost = (pass.cost)(sizes);
             ListedCost {
                 pass: pass.name,

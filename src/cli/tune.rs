@@ -5,7 +5,7 @@ use std::slice;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tinyllama_kernels::{KERNELS, Kernel, Role};
+use tinyllama_kernel_catalog::{KERNELS, Kernel, Role};
 
 use super::analysis::{Analysis, Answer, Flags, Lab, Measure, Page, Sweep, TIMED, plural};
 use crate::analysis::comparison::{step_ms, total_series};

@@ -1,7 +1,7 @@
 //! How much of a compute unit each kernel may take. A compiler update or a change of a kernel that costs registers is
 //! noticed here instead of as a slower run on a GPU nobody in the project has.
 
-use tinyllama_kernels::{Budget, KERNELS};
+use tinyllama_kernel_catalog::{Budget, KERNELS};
 
 use super::facts::KernelFacts;
 use crate::profiler::architecture;
@@ -76,7 +76,7 @@ fn over_budget(budget: Option<&Budget>, kernel: &KernelFacts) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tinyllama_kernels::Spill;
+    use tinyllama_kernel_catalog::Spill;
 
     use super::*;
     use crate::compiled::assembly::Resources;

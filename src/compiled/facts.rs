@@ -129,7 +129,7 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<Candidate>, SourceEr
         for launch in variant.launches(target)?.unwrap_or_default() {
             if seen.insert(launch.source.clone()) {
                 candidates.push(Candidate {
-                    operation: variant.kernel.name,
+                    operation: variant.kernel().name,
                     dtype: variant.dtype_name(),
                     case: variant.case.clone(),
                     launch,

@@ -1,6 +1,6 @@
 //! This project's kernels in models: their sizes, and who trains with them.
 
-use tinyllama_kernels::Sizes;
+use tinyllama_kernel_catalog::Sizes;
 
 use super::config::{ModelConfig, Preset};
 
@@ -31,7 +31,7 @@ pub fn preset_sizes() -> Vec<(String, Sizes)> {
 
 #[cfg(test)]
 mod tests {
-    use tinyllama_kernels::KERNELS;
+    use tinyllama_kernel_catalog::KERNELS;
 
     use super::*;
 
@@ -42,7 +42,7 @@ mod tests {
         let find = |kernel: &str, pass: &str| {
             let kernel = KERNELS.iter().find(|one| one.name == kernel).unwrap();
             let (pass, runs) = kernel
-                .of_step(&sizes)
+                .step_passes(&sizes)
                 .find(|(one, _)| one.name == pass)
                 .unwrap();
             (runs, (pass.cost)(&sizes))

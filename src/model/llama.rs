@@ -7,9 +7,10 @@ use burn::module::{Module, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::{log_softmax, silu, softmax};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
+use tinyllama_kernel_catalog::flash_attention::Shape;
 pub use tinyllama_kernels::binding::LibraryChoice as LibraryKernels;
 use tinyllama_kernels::binding::product;
-use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
+use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
 
 use super::config::ModelConfig;

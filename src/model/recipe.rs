@@ -5,7 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tinyllama_kernels::{KERNELS, Role};
+use tinyllama_kernel_catalog::{KERNELS, Role};
 
 use super::config::ModelConfig;
 

@@ -1,7 +1,7 @@
 //! Rotary position embedding on consecutive pairs (Su et al., 2021).
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use tinyllama_kernels::rope;
+use tinyllama_kernel_catalog::rope;
 
 use super::config::ModelConfig;
 

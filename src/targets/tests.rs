@@ -286,7 +286,9 @@ fn a_target_takes_block_sizes_of_what_it_launches() {
     assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
     let naive: Vec<Target> = launching("swiglu_naive");
     assert_eq!(naive, Target::stages().take(4).collect::<Vec<_>>());
-    let catalog = tinyllama_kernels::KERNELS.iter().map(|kernel| kernel.name);
+    let catalog = tinyllama_kernel_catalog::KERNELS
+        .iter()
+        .map(|kernel| kernel.name);
     let others: Vec<&str> = catalog.filter(|name| !ours.contains(name)).collect();
     assert_eq!(others, ["add_rmsnorm", "swiglu_naive"]);
 }

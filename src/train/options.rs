@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::FloatDType;
-use tinyllama_kernels::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::event::RankPlan;
 use crate::base::{DeviceFacts, locale, named};

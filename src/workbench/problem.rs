@@ -1,8 +1,8 @@
 //! One case of an exercise with its numbers: buffers filled, launches sized, and what is expected.
 
 use anyhow::{Result, anyhow, bail};
-use tinyllama_kernels::adamw::{Factors, Hyperparameters};
-use tinyllama_kernels::check::Random;
+use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
+use tinyllama_kernel_catalog::check::Random;
 
 use super::exercise::{Argument, Exercise, LaunchText, Sizes};
 use super::expression::Expression;
@@ -265,7 +265,7 @@ impl<'a> Problem<'a> {
             "index" => filled(Box::new(|i| i as f64)),
             "rotary" => {
                 let features = value(inside)? as usize;
-                let table = tinyllama_kernels::rope::table(
+                let table = tinyllama_kernel_catalog::rope::table(
                     elements / features.max(1),
                     features,
                     crate::model::ROTARY_BASE,

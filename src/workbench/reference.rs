@@ -1,6 +1,6 @@
 //! What each exercise has to compute, in f64 from the numbers as the kernel gets them.
 
-use tinyllama_kernels::{add_rmsnorm, cross_entropy, rmsnorm, swiglu};
+use tinyllama_kernel_catalog::{add_rmsnorm, cross_entropy, rmsnorm, swiglu};
 
 use super::Problem;
 

@@ -28,10 +28,10 @@ pub fn write(targets: &[Target], folder: &Path, selection: &Selection<'_>) -> Re
         super::refuse_cuda(target)?;
         for variant in variants(&preset_sizes(), &TYPICAL.to_string()) {
             let dtype = variant.dtype_name();
-            if !variant.typical || !selection.takes(variant.kernel.name, dtype) {
+            if !variant.typical || !selection.takes(variant.kernel().name, dtype) {
                 continue;
             }
-            eprintln!("{target} {dtype} {}", variant.kernel.name);
+            eprintln!("{target} {dtype} {}", variant.kernel().name);
             let to = folder.join(target.to_string()).join(dtype);
             fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
             for object in variant.code_objects(target)?.unwrap_or_default() {

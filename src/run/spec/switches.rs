@@ -66,7 +66,8 @@ impl FromStr for BlockSize {
         let wanted = || format!("`{text}` is not KERNEL=UNITS, such as rmsnorm=256");
         let (kernel, units) = text.split_once('=').ok_or_else(wanted)?;
         let units: usize = units.trim().parse().map_err(|_| wanted())?;
-        tinyllama_kernels::tunables::check(kernel, units).map_err(|error| error.to_string())?;
+        tinyllama_kernel_catalog::tunables::check(kernel, units)
+            .map_err(|error| error.to_string())?;
         Ok(BlockSize {
             kernel: kernel.to_string(),
             units,

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use anyhow::{Result, bail};
 use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
-use tinyllama_kernels::adamw::{AdamW, Hyperparameters};
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::flash_attention::Shape;
+use tinyllama_kernels::adamw::AdamW;
 use tinyllama_kernels::binding::product as multiply;
-use tinyllama_kernels::flash_attention::{self, KeyValueLayout, Shape};
+use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
 use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
 
 use super::ClientOptions;

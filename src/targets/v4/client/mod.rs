@@ -11,7 +11,7 @@ mod tests;
 
 use anyhow::{Context as _, Result, bail};
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
-use tinyllama_kernels::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::buffers::Handle;
 use super::executor::{Executor, check_reshape};

@@ -1,6 +1,6 @@
 //! V4's kernels for an AMD GPU that need not be there: their sources as the driver would get them, and what they may take of it.
 
-use tinyllama_kernels::Budget;
+use tinyllama_kernel_catalog::Budget;
 use tinyllama_kernels::source::{Launch, Target};
 
 use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};

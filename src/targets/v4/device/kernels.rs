@@ -1,7 +1,7 @@
 //! The kernels beside matrix products: compiled for one shape, and launched.
 
 use anyhow::{Context as _, Result};
-use tinyllama_kernels::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::arena::Places;
 use super::shape::{self, AttentionBlock, AttentionBlocks, MatrixCores, TEAM};

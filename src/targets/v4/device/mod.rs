@@ -15,7 +15,7 @@ mod tests;
 mod waits;
 
 use anyhow::{Context as _, Result, bail};
-use tinyllama_kernels::adamw::Hyperparameters;
+use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::buffers::Handle;
 use super::executor::{Executor, Launches, NamedArrays, Span, check_reshape};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use tinyllama_kernels::adamw::Factors;
+use tinyllama_kernel_catalog::adamw::Factors;
 
 use super::vectors::widest;
 use crate::targets::v4::buffers::{Element, Handle};

@@ -9,7 +9,7 @@ mod product;
 mod vectors;
 
 use anyhow::{Result, bail};
-use tinyllama_kernels::adamw::{Factors, Hyperparameters};
+use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 
 use super::executor::{Executor, NamedArrays, check_reshape};
 use super::operation::{InPlace, Operation};

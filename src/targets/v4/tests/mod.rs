@@ -121,7 +121,7 @@ fn ten_steps_stay_with_updates_by_the_oracle() {
     for step in 1..=10 {
         let answer = oracle::solve(&config, &values, &tokens, &targets);
         let mut wide: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
-        tinyllama_kernels::adamw::reference(
+        tinyllama_kernel_catalog::adamw::reference(
             &mut wide,
             &mut first,
             &mut second,

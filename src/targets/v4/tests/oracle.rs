@@ -1,7 +1,7 @@
 //! The model once more, in f64 and as plainly as possible: what the executors are held against in tests.
 
-use tinyllama_kernels::flash_attention::{Shape, reference as attention};
-use tinyllama_kernels::{cross_entropy, rmsnorm, rope, swiglu};
+use tinyllama_kernel_catalog::flash_attention::{Shape, reference as attention};
+use tinyllama_kernel_catalog::{cross_entropy, rmsnorm, rope, swiglu};
 
 use crate::model::{ModelConfig, NORM_EPSILON, ROTARY_BASE};
 use crate::targets::v4::layout::Layout;

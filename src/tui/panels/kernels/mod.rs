@@ -5,7 +5,7 @@ mod sources;
 mod tests;
 
 use ratatui::prelude::{Constraint, Line, Span};
-use tinyllama_kernels::Kernel;
+use tinyllama_kernel_catalog::Kernel;
 
 pub use self::sources::{KernelEntry, SourceFile, kernels};
 
@@ -96,7 +96,7 @@ impl KernelsPanel {
         let heading = "What a perfect launch moves and computes";
         lines.push(Line::styled(heading, theme.emphasis()));
         for pass in kernel.passes {
-            let [reads, writes, flops] = pass.words.map(|formula| formula.replace(" * ", " · "));
+            let [reads, writes, flops] = pass.formulas.map(|formula| formula.replace(" * ", " · "));
             let name = pass.name;
             let text = format!("{name}: reads {reads} bytes, writes {writes}, {flops} FLOP");
             lines.extend(paragraph(&text, wide, theme.code()));

@@ -1,13 +1,17 @@
 //! This project's kernels with their sources as they were when the program was built.
 
 use include_dir::{Dir, include_dir};
-use tinyllama_kernels::{KERNELS, Kernel};
+use tinyllama_kernel_catalog::{KERNELS, Kernel};
 
-static SOURCES: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels/src");
+static CODE: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels/src");
+static CATALOG: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels/catalog/src");
+
+/// The file that explains a kernel, as the panel names it.
+const DESCRIPTOR: &str = "catalog/mod.rs";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Below the kernel's folder.
+    /// Below the kernel's folder; `catalog/…` in its folder of the catalogue.
     pub name: String,
     /// For the highlighter.
     pub language: &'static str,
@@ -22,9 +26,9 @@ pub struct KernelEntry {
 }
 
 impl KernelEntry {
-    /// What the module's own documentation says, as Markdown; empty without a `mod.rs`.
+    /// The documentation of the descriptor's module, as Markdown; empty without one.
     pub fn about(&self) -> String {
-        let module = self.files.iter().find(|file| file.name == "mod.rs");
+        let module = self.files.iter().find(|file| file.name == DESCRIPTOR);
         let lines = module.map_or("", |file| &file.text).lines();
         let said = lines.map_while(|line| line.strip_prefix("//!"));
         itertools::join(
@@ -43,25 +47,18 @@ pub fn kernels() -> Vec<KernelEntry> {
     KERNELS.iter().map(entry).collect()
 }
 
-/// Rust files of the kernel's folder: device code first, then what it says of itself and what launches it, checks last.
+/// Rust files of the kernel's two folders: device code first, then what describes and launches it, checks last.
 fn files(kernel: &str) -> Vec<SourceFile> {
-    let folder = SOURCES.get_dir(kernel).into_iter();
-    let mut files: Vec<SourceFile> = folder
-        .flat_map(Dir::files)
-        .filter_map(|file| {
-            Some(SourceFile {
-                name: file.path().file_name()?.to_str()?.to_owned(),
-                language: "rust",
-                text: file.contents_utf8()?.to_owned(),
-            })
-        })
-        .collect();
+    let mut files = folder(&CODE, kernel, "");
+    files.extend(folder(&CATALOG, kernel, "catalog/"));
     let last = [
-        "mod.rs",
+        DESCRIPTOR,
+        "workload.rs",
         "launch.rs",
-        "reference.rs",
+        "catalog/reference.rs",
         "binding.rs",
         "check.rs",
+        "mod.rs",
     ];
     files.sort_by_cached_key(|file| {
         let named = last.iter().position(|name| *name == file.name);
@@ -69,6 +66,20 @@ fn files(kernel: &str) -> Vec<SourceFile> {
         (rank, file.name.clone())
     });
     files
+}
+
+/// The files right in a kernel's folder, their names after a prefix.
+fn folder(sources: &Dir<'static>, kernel: &str, prefix: &str) -> Vec<SourceFile> {
+    let files = sources.get_dir(kernel).into_iter().flat_map(Dir::files);
+    let source = |file: &include_dir::File| {
+        let name = file.path().file_name()?.to_str()?;
+        Some(SourceFile {
+            name: format!("{prefix}{name}"),
+            language: "rust",
+            text: file.contents_utf8()?.to_owned(),
+        })
+    };
+    files.filter_map(source).collect()
 }
 
 #[cfg(test)]
@@ -80,7 +91,9 @@ mod tests {
         for entry in kernels() {
             let name = entry.kernel.name;
             assert!(entry.files[0].text.contains("#[cube(launch"), "{name}");
-            assert!(entry.files.iter().any(|file| file.name == "reference.rs"));
+            for name in ["catalog/reference.rs", "check.rs"] {
+                assert!(entry.files.iter().any(|file| file.name == name));
+            }
             assert!(!entry.about().is_empty(), "{name}");
         }
     }

@@ -1,5 +1,5 @@
 use ratatui::prelude::{Buffer, Rect};
-use tinyllama_kernels::{KERNELS, Pass};
+use tinyllama_kernel_catalog::{KERNELS, Pass};
 
 use super::*;
 use crate::tui::sheet;
@@ -37,10 +37,10 @@ fn entries() -> Vec<KernelEntry> {
         summary: "causal attention over grouped heads; scores never leave the chip",
         ..*KERNELS[0]
     };
-    const fn pass(name: &'static str, words: [&'static str; 3]) -> Pass {
+    const fn pass(name: &'static str, formulas: [&'static str; 3]) -> Pass {
         Pass {
             name,
-            words,
+            formulas,
             ..KERNELS[0].passes[0]
         }
     }
@@ -55,7 +55,7 @@ fn entries() -> Vec<KernelEntry> {
             "#[cube(launch)]\nfn rmsnorm_forward<F: Float>(x: &Tensor<F>) {\n    // One team a row.\n    let row = CUBE_POS * 4 + UNIT_POS_Y;\n}\n",
         ),
         file(
-            "mod.rs",
+            "catalog/mod.rs",
             "//! RMSNorm: every row divided by its root mean square.\n//!\n//! `y = x · w · s` with `s = 1 / sqrt(mean(x²) + ε)`. The work is all traffic: a row is read once and written once.\n\nmod kernels;\n",
         ),
     ];
@@ -80,7 +80,7 @@ fn kernels_listed_described_and_shown_in_source() {
     assert!(panel.act(PanelAction::Select));
     insta::assert_snapshot!("source", sheet_of(&panel));
     assert!(panel.act(PanelAction::Toggle));
-    assert_eq!(panel.source().unwrap().name, "mod.rs");
+    assert_eq!(panel.source().unwrap().name, "catalog/mod.rs");
     assert!(panel.act(PanelAction::NextSection));
     assert!(panel.act(PanelAction::Down));
     assert_eq!(

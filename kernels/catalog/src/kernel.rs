@@ -1,11 +1,6 @@
-//! What a kernel says of itself, once. Lists, costs, checks, timings, emitted sources and budgets are read from here.
+//! The descriptor of a kernel. Lists, costs, checks, timings, emitted sources and budgets are read from here.
 
-use cubecl::{ir::ElemType, prelude::Client, server::Handle};
-
-use crate::KernelError;
-use crate::check::Check;
-
-/// One operation of this crate: a constant of its folder, entered in [`KERNELS`](crate::KERNELS).
+/// One operation: a constant of its folder, entered in [`KERNELS`](crate::KERNELS).
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     pub name: &'static str,
@@ -14,7 +9,7 @@ pub struct Kernel {
     /// What one run launches: forward, then backward.
     pub launches: &'static str,
     pub role: Role,
-    /// What the letters of [`Pass::words`] stand for.
+    /// What the letters of [`Pass::formulas`] stand for.
     pub shape: &'static str,
     /// Its launches, in the order a training step makes them.
     pub passes: &'static [Pass],
@@ -24,26 +19,15 @@ pub struct Kernel {
     pub block: &'static [[&'static str; 2]],
     /// What each of its kernels may take of an AMD compute unit, at any size, in any element type.
     pub budgets: &'static [Budget],
-    pub sample: SampleFunction,
-    pub check: CheckFunction,
 }
 
 impl Kernel {
     /// The passes of a training step, and how often it makes each.
-    pub fn of_step(&self, sizes: &Sizes) -> impl Iterator<Item = (&'static Pass, usize)> {
+    pub fn step_passes(&self, sizes: &Sizes) -> impl Iterator<Item = (&'static Pass, usize)> {
         let passes = self.passes.iter();
         passes.filter_map(|pass| Some((pass, pass.runs?(sizes))))
     }
 }
-
-/// Makes buffers for a model of these sizes, in an element type; `block` is what was chosen for it.
-pub type SampleFunction = fn(&mut dyn Room, &Sizes, ElemType, block: Option<usize>) -> Sample;
-
-/// Launches the pass of this name on the buffers that were made for it.
-pub type Sample = Box<dyn Fn(&str) -> Result<(), KernelError>>;
-
-/// Holds a kernel on a client, in an element type, against its reference on inputs drawn from a seed.
-pub type CheckFunction = fn(&Client, ElemType, u64) -> Result<Vec<Check>, KernelError>;
 
 /// What a model calls a kernel for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +52,7 @@ pub struct Pass {
     /// In f32.
     pub cost: fn(&Sizes) -> Cost,
     /// The formulas of its cost: bytes read, bytes written, operations.
-    pub words: [&'static str; 3],
+    pub formulas: [&'static str; 3],
 }
 
 /// The least that one launch must move and compute: every input is read once and every output written once. Reading a
@@ -100,7 +84,7 @@ pub struct BlockSize {
     pub counts: &'static str,
     /// Sizes worth trying. A device may refuse the largest.
     pub sizes: &'static [usize],
-    /// Blocks that are compiled without a GPU besides the default: what [`Kernel::sample`] takes, in words.
+    /// Blocks that are compiled without a GPU besides the default: the number that a workload takes, and a description.
     pub compiled: fn(&Sizes) -> Vec<(usize, String)>,
     /// Whether they depend on the sizes of the model, so that all named ones have to be compiled.
     pub depends_on_sizes: bool,
@@ -160,7 +144,7 @@ impl Budget {
 /// What one variant of a kernel may spill, and why nobody minds.
 #[derive(Clone, Copy, Debug)]
 pub struct Spill {
-    /// Sizes and block sizes, as [`Variant::case`](crate::source::Variant::case) has them.
+    /// Sizes and block sizes, as the recorded table has them.
     pub case: &'static str,
     pub vgpr_spills: u32,
     pub scratch_bytes: u32,
@@ -195,43 +179,6 @@ impl Sizes {
     }
 }
 
-/// Where a sample's buffers come from: a device, with zeros or with values to be checked, or names alone.
-pub trait Room {
-    fn client(&self) -> &Client;
-
-    /// A buffer of `elements` of `dtype`. What is in it matters only to a check.
-    fn buffer(
-        &mut self,
-        name: &str,
-        elements: usize,
-        dtype: ElemType,
-        holds: Content<'_>,
-    ) -> Handle;
-
-    /// A buffer that kernels read.
-    fn input(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
-        self.buffer(name, elements, dtype, Content::Around(0.0))
-    }
-
-    /// A buffer that kernels write.
-    fn output(&mut self, name: &str, elements: usize, dtype: ElemType) -> Handle {
-        self.buffer(name, elements, dtype, Content::Output)
-    }
-}
-
-/// What a check finds in a buffer.
-#[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
-    /// Random values around a number.
-    Around(f64),
-    /// Random whole numbers below a bound.
-    Below(usize),
-    Given(&'a [f64]),
-    Zeros,
-    /// What a kernel wrote.
-    Output,
-}
-
 /// The passes of a kernel: `(name, runs: …, reads: …, writes: …, flops: …)`, with letters that are defined by the sizes of a
 /// model. A formula is computed as it stands, and shown as it stands.
 macro_rules! passes {
@@ -244,7 +191,7 @@ macro_rules! passes {
                 passes!(@let $letters);
                 $crate::kernel::Cost { bytes_read: $reads, bytes_written: $writes, flops: $flops }
             },
-            words: [stringify!($reads), stringify!($writes), stringify!($flops)],
+            formulas: [stringify!($reads), stringify!($writes), stringify!($flops)],
         }),+]
     };
     (@let { $($letter:ident = $value:expr),+ }) => {
@@ -253,46 +200,4 @@ macro_rules! passes {
     };
     (@runs $sizes:ident) => { None };
     (@runs $sizes:ident $runs:expr) => { Some(|$sizes: &$crate::kernel::Sizes| { let _ = $sizes; $runs }) };
-}
-
-/// Launches a kernel on so many cubes of such dimensions: first its buffers, bound in vectors of `$vector` numbers (without
-/// it number by number) where they are not bound already, in parentheses; then its other arguments.
-///
-/// The caller has found every buffer as long as the kernel takes it to be.
-macro_rules! launch {
-    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr], $vector:ident: [$($buffer:tt)+], $($number:expr),+) => {
-        launch!(@ $client, [$($kernel)::+], ($count, $dim, $vector), $vector, [$($buffer)+], $($number),+)
-    };
-    ($client:ident, $($kernel:ident)::+ [$count:expr, $dim:expr]: [$($buffer:tt)+], $($number:expr),+) => {
-        launch!(@ $client, [$($kernel)::+], ($count, $dim), 1, [$($buffer)+], $($number),+)
-    };
-    (@ $client:ident, [$($kernel:ident)::+], ($($grid:expr),+), $vector:expr, [$($buffer:tt)+], $($number:expr),+) => {{
-        // SAFETY: as every caller says.
-        unsafe {
-            $($kernel)::+::launch_unchecked($client, $($grid,)+ $(launch!(@bind $buffer, $vector),)+ $($number,)+);
-        }
-        Ok::<(), $crate::KernelError>(())
-    }};
-    (@bind ($bound:expr), $vector:expr) => { $bound };
-    (@bind $buffer:ident, $vector:expr) => { $buffer.argument($vector) };
-}
-
-/// A struct of block sizes, in which a field is described once for its documentation and for [`Kernel::block`].
-macro_rules! block {
-    ($(#[$about:meta])* $name:ident { $($field:ident: $means:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub struct $name {
-            $(#[doc = $means] pub $field: usize,)+
-        }
-
-        impl $name {
-            pub(crate) const FIELDS: &'static [[&'static str; 2]] = &[$([stringify!($field), $means]),+];
-
-            #[allow(dead_code, reason = "not every block is given by its numbers alone")]
-            pub(crate) const fn of($($field: usize),+) -> Self {
-                $name { $($field),+ }
-            }
-        }
-    };
 }

@@ -11,31 +11,14 @@ use cubecl::{
     server::Handle,
 };
 use half::{bf16, f16};
+use tinyllama_kernel_catalog::check::{Random, relative_error};
 
+use super::Check;
 use crate::KernelError;
-use crate::kernel::{Content, Room};
+use crate::workload::{BufferSource, Content};
 
 /// Elements after every output that no kernel may touch.
 const GUARD: usize = 64;
-
-/// One output of one kernel on one shape, compared with its reference.
-#[derive(Debug, Clone)]
-pub struct Check {
-    pub kernel: &'static str,
-    pub output: &'static str,
-    /// The shape, as text.
-    pub case: String,
-    /// Relative l2 distance ‖kernel - reference‖ / ‖reference‖; infinite where anything is not finite.
-    pub error: f64,
-    pub tolerance: f64,
-}
-
-impl Check {
-    /// Whether the output agrees with its reference. NaN never does.
-    pub fn passed(&self) -> bool {
-        self.error <= self.tolerance
-    }
-}
 
 /// The largest relative l2 distance that rounding explains.
 ///
@@ -47,61 +30,6 @@ pub fn tolerance(dtype: ElemType) -> f64 {
         ElemType::Float(FloatKind::F16) => 2f64.powi(-10),
         ElemType::Float(FloatKind::BF16) => 2f64.powi(-7),
         _ => 1e-5,
-    }
-}
-
-/// ‖actual - expected‖ / ‖expected‖, infinite where a value is not finite or the lengths differ. Where all that is
-/// expected is zero, the norm of `actual` itself.
-pub fn relative_error(actual: &[f64], expected: &[f64]) -> f64 {
-    let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
-    if actual.len() != expected.len() || !finite(actual) || !finite(expected) {
-        return f64::INFINITY;
-    }
-    let pairs = actual.iter().zip(expected);
-    let difference: f64 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
-    let norm: f64 = expected.iter().map(|b| b * b).sum();
-    if norm == 0.0 {
-        difference.sqrt()
-    } else {
-        (difference / norm).sqrt()
-    }
-}
-
-/// A small generator (SplitMix64): the same seed gives the same inputs on every machine.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [-1, 1).
-    pub fn uniform(&mut self) -> f64 {
-        2.0 * self.share() - 1.0
-    }
-
-    /// In [0, 1).
-    pub fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// `count` uniform values in [-1, 1).
-    pub fn uniforms(&mut self, count: usize) -> Vec<f64> {
-        (0..count).map(|_| self.uniform()).collect()
-    }
-
-    /// Uniform in 0..`bound`; 0 where the bound is 0.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
     }
 }
 
@@ -221,7 +149,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-impl Room for Trial<'_> {
+impl BufferSource for Trial<'_> {
     fn client(&self) -> &Client {
         self.client
     }
@@ -294,64 +222,4 @@ fn download(client: &Client, handle: Handle, dtype: ElemType) -> Result<Vec<f64>
             floats.map(f64::from).collect()
         }
     })
-}
-
-/// Finite differences, for tests of references: d `loss` / d `input`, by central differences in f64.
-#[cfg(test)]
-pub fn finite_difference(input: &[f64], mut loss: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
-    let step = 1e-5;
-    let mut moved = input.to_vec();
-    (0..input.len())
-        .map(|index| {
-            moved[index] = input[index] + step;
-            let above = loss(&moved);
-            moved[index] = input[index] - step;
-            let below = loss(&moved);
-            moved[index] = input[index];
-            (above - below) / (2.0 * step)
-        })
-        .collect()
-}
-
-/// The weighted sum of an output: a scalar loss whose gradient with respect to the output is `weights`.
-#[cfg(test)]
-pub fn weighted_sum(output: &[f64], weights: &[f64]) -> f64 {
-    assert_eq!(output.len(), weights.len());
-    output.iter().zip(weights).map(|(a, b)| a * b).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn not_a_number_is_a_failure() {
-        let check = |error| Check {
-            kernel: "k",
-            output: "o",
-            case: String::new(),
-            error,
-            tolerance: 1e-5,
-        };
-        assert!(check(1e-6).passed());
-        assert!(!check(f64::NAN).passed());
-        assert!(!check(f64::INFINITY).passed());
-        assert_eq!(relative_error(&[1.0, f64::NAN], &[1.0, 2.0]), f64::INFINITY);
-        assert_eq!(relative_error(&[1.0], &[1.0, 2.0]), f64::INFINITY);
-    }
-
-    #[test]
-    fn the_error_is_relative_to_the_expected_norm() {
-        let error = relative_error(&[3.0, 4.5], &[3.0, 4.0]);
-        assert!((error - 0.1).abs() < 1e-12, "{error}");
-        assert_eq!(relative_error(&[0.0, 3.0], &[0.0, 0.0]), 3.0);
-    }
-
-    #[test]
-    fn seeds_decide_the_inputs() {
-        let draw = |seed| Random::new(seed).uniforms(16);
-        assert_eq!(draw(7), draw(7));
-        assert_ne!(draw(7), draw(8));
-        assert!(draw(7).iter().all(|value| (-1.0..1.0).contains(value)));
-    }
 }

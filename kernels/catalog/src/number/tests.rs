@@ -228,7 +228,7 @@ fn rope_the_loss_and_the_update_cost_what_their_references_do() {
         hidden: 16,
         ..SIZES
     };
-    let shape = rope::Shape::of(crate::flash_attention::Shape::new(2, 3, 2, 1, 8));
+    let shape = rope::Shape::from_attention(crate::flash_attention::Shape::new(2, 3, 2, 1, 8));
     let x = values(2 * 3 * 4 * 8);
     let (done, _) = operations(|| rope::reference(&x, shape, 1e4, false));
     let turned = 2 * 3 * 3 * 8;
