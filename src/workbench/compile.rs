@@ -1,16 +1,20 @@
 //! A learner's kernel, compiled for this machine with a call before every access to memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 use tempfile::TempDir;
 
+use super::child::{self, Ended};
 use super::exercise::Exercise;
-use super::file::File;
+use super::file::{File, UNCHECKED_WORDS};
 use super::finding::{Finding, Kind};
-use super::toolchain::Toolchain;
+use super::object_file;
+use super::toolchain::{self, Toolchain};
 
 /// What lines are counted in, for the compiler and for the stand-in.
 pub const SOURCE: &str = "kernel.hip";
@@ -20,6 +24,10 @@ const ENTRY: &str = "workbench-entry";
 
 /// Messages of a compiler that are shown; the rest follows from them.
 const MOST_MESSAGES: usize = 5;
+
+/// Bytes of a compiler's messages, and its time by the clock on the wall, where many compile at once.
+const MOST_OUTPUT: u64 = 1 << 20;
+const LONGEST: Duration = Duration::from_secs(180);
 
 /// What makes C++ of a GPU's kernel, strict about numbers, and with lines to name. A loop that never ends is to be seen, not
 /// removed (`-fno-finite-loops`).
@@ -62,21 +70,79 @@ pub fn compile(
     exercise: &Exercise,
     file: &File,
 ) -> Result<Result<Module, Vec<Finding>>> {
-    if let Some(refused) = file.refused() {
+    if let Some(refused) = file.refused().or_else(|| file.refused_on_stand_in()) {
         return Ok(Err(vec![refused]));
     }
     let folder = tempfile::Builder::new()
         .prefix("tinyllama-tutor-workbench")
         .tempdir()?;
-    let source = folder.path().join("module.cpp");
-    std::fs::write(&source, module_text(exercise, &file.text))?;
+    let text = module_text(exercise, &file.text);
+    let ended = build(toolchain, folder.path(), &text, &[])?;
+    let log = String::from_utf8_lossy(&ended.stderr);
+    let messages = |severity: &str| messages(&log, severity);
+    if let Some(stopped) = ended.stopped {
+        let why = match stopped {
+            child::Stopped::TooMuch => "has more to say than is read",
+            child::Stopped::TooLong => "takes too long",
+        };
+        let why =
+            format!("the compiler {why}, and was ended: make the file simpler, templates first");
+        return Ok(Err(vec![Finding::new(Kind::Compile, None, why)]));
+    }
+    if !ended.status.success() {
+        return Ok(Err(what_is_wrong(exercise, &log, messages("error"))));
+    }
+    let warnings = messages("warning");
+    let module = Module { folder, warnings };
+    let compiled = std::fs::read(module.path())?;
+    Ok(
+        match object_file::refused(&compiled, toolchain::mathematics()?) {
+            Some(refused) => {
+                let line = file.line_of(&refused.name);
+                Err(vec![Finding::new(Kind::Compile, line, refused.why)])
+            }
+            None => Ok(module),
+        },
+    )
+}
+
+/// Compiles `text` to `module.so` in `folder`. The compiler sees the text, the stand-in's headers and its own, and no other
+/// file, whatever the text includes.
+pub(super) fn build(
+    toolchain: &Toolchain,
+    folder: &Path,
+    text: &str,
+    flags: &[&str],
+) -> Result<Ended> {
+    let source = folder.join("module.cpp");
+    std::fs::write(&source, text)?;
+    let seen = [&source, &toolchain.folder, &toolchain.headers];
+    let remap = |path: &&PathBuf| {
+        let kind = if path.is_dir() {
+            "directory-remap"
+        } else {
+            "file"
+        };
+        json!({ "type": kind, "name": path, "external-contents": path })
+    };
+    let overlay = json!({
+        "version": 0,
+        "case-sensitive": true,
+        "redirecting-with": "redirect-only",
+        "roots": seen.iter().map(remap).collect::<Vec<_>>(),
+    });
+    std::fs::write(folder.join("files.yaml"), overlay.to_string())?;
     // A compiler that a template keeps busy for ever is ended too: seconds, KiB, blocks of 512 bytes.
     let limits = "ulimit -t 30; ulimit -v 8000000; ulimit -f 131072; exec \"$@\"";
-    let output = Command::new("/bin/sh")
+    let mut command = Command::new("/bin/sh");
+    command
         .args(["-c", limits, "sh"])
         .arg(&toolchain.compiler)
         .args(FLAGS.split_whitespace())
         .args(CHECKED.split_whitespace())
+        .args(flags)
+        .arg("-ivfsoverlay")
+        .arg(folder.join("files.yaml"))
         .arg("-isystem")
         .arg(&toolchain.headers)
         .arg("-I")
@@ -90,25 +156,19 @@ pub fn compile(
         .arg(&source)
         .arg("-lm")
         .arg("-o")
-        .arg(folder.path().join("module.so"))
-        .current_dir(folder.path())
-        .output()
-        .context("the compiler cannot be started")?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    let messages = |severity: &str| messages(&log, severity);
-    if !output.status.success() {
-        return Ok(Err(what_is_wrong(exercise, &log, messages("error"))));
-    }
-    Ok(Ok(Module {
-        folder,
-        warnings: messages("warning"),
-    }))
+        .arg(folder.join("module.so"))
+        .current_dir(folder);
+    child::run(&mut command, &[], MOST_OUTPUT, LONGEST).context("the compiler cannot be started")
 }
 
 /// The learner's text, and what makes a module of it.
-fn module_text(exercise: &Exercise, text: &str) -> String {
+pub(super) fn module_text(exercise: &Exercise, text: &str) -> String {
+    // Words that `File::refused_on_stand_in` knows, for texts that it may read otherwise than the compiler.
+    let poisoned = UNCHECKED_WORDS.join(" ");
     let mut module = format!(
-        "#line 1 \"{SOURCE}\"\n{}\n#line 1 \"{ENTRY}\"\n",
+        "#undef __has_include\n#undef __has_include_next\n#undef __has_embed\n\
+         #pragma GCC poison asm __asm __asm__ _Pragma {poisoned}\n\
+         #line 1 \"{SOURCE}\"\n{}\n#line 1 \"{ENTRY}\"\n",
         with_dynamic_local_memory(text)
     );
     let mut kernels = String::new();

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
 use super::finding::{Finding, Kind};
+use super::tokens::{LinePlace, Token, TokenKind, tokens};
 
 /// A kernel is far smaller.
 const MOST_BYTES: u64 = 256 << 10;
@@ -63,68 +64,149 @@ impl File {
     /// Directives that reach outside the file. A kernel needs none, and a compiler that shows the lines of any file is no
     /// harmless tool.
     pub fn refused(&self) -> Option<Finding> {
-        // The preprocessor joins lines first, and takes comments for blanks.
-        let joined = self
-            .text
-            .replace("\\\r\n", "\u{1}")
-            .replace("\\\n", "\u{1}");
-        let mut number = 1;
-        for line in joined.split('\n') {
-            let plain = line.replace('\u{1}', "");
-            let directive = without_comments(&plain);
-            let directive = directive.trim_start();
-            let start = ["#", "%:", "??="]
-                .iter()
-                .find_map(|mark| directive.strip_prefix(mark));
-            if let Some(rest) = start.map(str::trim_start) {
-                let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '_');
-                let (word, argument) = rest.split_at(end.unwrap_or(rest.len()));
-                let argument = argument.trim();
-                let why = match word {
-                    "include" if argument.starts_with("<hip/hip_") && !argument.contains("..") => {
-                        None
-                    }
-                    "include" | "include_next" | "import" | "embed" => Some(format!(
-                        "`#{word} {argument}` is refused: a kernel of the workbench includes <hip/hip_runtime.h> or nothing"
-                    )),
-                    "pragma"
-                        if !["unroll", "nounroll", "once"]
-                            .iter()
-                            .any(|known| argument.starts_with(known)) =>
-                    {
-                        Some(format!(
-                            "`#pragma {argument}` is refused: `unroll` is the only one a kernel needs here"
-                        ))
-                    }
-                    "line" => {
-                        Some("`#line` is refused: the findings name the lines of this file".into())
-                    }
-                    _ => None,
-                };
-                if let Some(why) = why {
-                    return Some(Finding::new(Kind::Compile, Some(number), why));
-                }
+        let refuse = |line: u32, why: String| {
+            let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
+            Some(Finding::new(Kind::Compile, Some(line), why))
+        };
+        // Both are read in one way by some compilers and in another by the rest.
+        for (part, what) in [
+            ("\r", "a carriage return within a line"),
+            ("??/", "`??/`"),
+            ("??=", "`??=`"),
+        ] {
+            let text = self.text.replace("\r\n", "\n");
+            if let Some(at) = text.find(part) {
+                let line = 1 + text[..at].matches('\n').count();
+                return refuse(u32::try_from(line).unwrap_or(u32::MAX), what.to_owned());
             }
-            number += 1 + u32::try_from(line.matches('\u{1}').count()).unwrap_or(0);
+        }
+        let tokens = tokens(&self.text);
+        for (index, token) in tokens.iter().enumerate() {
+            let rest = &tokens[index + 1..];
+            let what = match (&*token.text, token.kind) {
+                ("#", TokenKind::Sign) => refused_directive(rest),
+                ("_Pragma" | "__pragma", _) => Some(format!("`{}`", token.text)),
+                (word, TokenKind::Word)
+                    if word.starts_with("__has_include") || word == "__has_embed" =>
+                {
+                    Some(format!("`{word}`"))
+                }
+                (_, TokenKind::RawString) => Some("a raw string".into()),
+                _ => None,
+            };
+            if let Some(what) = what {
+                return refuse(token.line, what);
+            }
         }
         None
     }
+
+    /// Words that take a kernel out of the stand-in's checks or into the program that runs it.
+    pub fn refused_on_stand_in(&self) -> Option<Finding> {
+        let refuses = |token: &Token| {
+            let word = &*token.text;
+            let is_word = token.kind == TokenKind::Word;
+            let starts = || OF_THE_STAND_IN.iter().any(|start| word.starts_with(start));
+            let why = match word {
+                "##" if token.kind == TokenKind::Sign => {
+                    "makes words that nobody has read: write them out"
+                }
+                "asm" | "__asm" | "__asm__" if is_word => {
+                    "is assembly, which the stand-in does not run: write C++"
+                }
+                _ if is_word && UNCHECKED_WORDS.contains(&word) => {
+                    "takes code or memory out of the checks: leave it out"
+                }
+                _ if is_word && starts() => {
+                    "belongs to the program that runs the kernel: take another name"
+                }
+                _ => return None,
+            };
+            Some(Finding::new(
+                Kind::Compile,
+                Some(token.line),
+                format!("`{word}` is refused: it {why}"),
+            ))
+        };
+        tokens(&self.text).iter().find_map(refuses)
+    }
+
+    /// The first line with this word in it.
+    pub fn line_of(&self, word: &str) -> Option<u32> {
+        let all = tokens(&self.text);
+        all.iter()
+            .find(|token| token.text == word)
+            .map(|token| token.line)
+    }
 }
 
-/// Comments within one line as blanks; what begins on the line and goes on is cut off. A directive inside a longer comment is
-/// refused too, which costs nothing.
-fn without_comments(line: &str) -> String {
-    let mut result = String::new();
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("/*") {
-        result += before;
-        result.push(' ');
-        let Some((_, end)) = after.split_once("*/") else {
-            return result;
-        };
-        rest = end;
+const REMEDY: &str =
+    "includes <hip/hip_runtime.h> or nothing, and `#pragma unroll` is the only pragma it needs";
+
+/// Headers of HIP that are there for the sake of other compilers, and empty here.
+pub const HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"];
+
+/// Attributes and functions of the compiler that pass by the calls before each access, or change where a function goes on.
+pub const UNCHECKED_WORDS: [&str; 22] = [
+    "no_sanitize",
+    "__no_sanitize__",
+    "no_sanitize_address",
+    "__no_sanitize_address__",
+    "no_address_safety_analysis",
+    "__no_address_safety_analysis__",
+    "disable_sanitizer_instrumentation",
+    "__disable_sanitizer_instrumentation__",
+    "naked",
+    "__naked__",
+    "address_space",
+    "__address_space__",
+    "__seg_fs",
+    "__seg_gs",
+    "__builtin_return_address",
+    "__builtin_frame_address",
+    "__builtin_extract_return_addr",
+    "__builtin_setjmp",
+    "__builtin_longjmp",
+    "__builtin_eh_return",
+    "__builtin_unwind_init",
+    "__builtin_thread_pointer",
+];
+
+const OF_THE_STAND_IN: [&str; 7] = [
+    "STAND_IN",
+    "stand_in",
+    "hip_stand_in",
+    "__asan",
+    "__ubsan",
+    "__sanitizer",
+    "__builtin_ia32",
+];
+
+/// What a directive does that it may not; `tokens` begin behind its `#`.
+fn refused_directive(tokens: &[Token]) -> Option<String> {
+    let line = tokens.iter().enumerate();
+    let line = line.take_while(|(index, token)| *index == 0 || token.place == LinePlace::Later);
+    let words: Vec<&str> = line.map(|(_, token)| &*token.text).collect();
+    let shown = || format!("`#{} {}`", words[0], words[1..].concat());
+    match *words.first()? {
+        "include" => {
+            let is_known = HEADERS
+                .iter()
+                .any(|header| words[1..].concat() == format!("<hip/{header}>"));
+            (!is_known).then(shown)
+        }
+        "include_next" | "import" | "embed" | "line" | "ident" | "sccs" => Some(shown()),
+        "pragma"
+            if words
+                .get(1)
+                .is_some_and(|word| ["unroll", "nounroll", "once"].contains(word)) =>
+        {
+            None
+        }
+        "pragma" => Some(shown()),
+        number if number.starts_with(|c: char| c.is_ascii_digit()) => Some(shown()),
+        _ => None,
     }
-    result + rest.split("//").next().unwrap_or_default()
 }
 
 #[cfg(test)]

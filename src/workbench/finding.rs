@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::foreign::plain_lines;
 use crate::base::named::named;
 
 named! {
@@ -47,7 +48,8 @@ impl Finding {
             kind,
             line: line.filter(|line| *line > 0),
             other_line: None,
-            message: message.into(),
+            // A kernel's text and what it writes come in here.
+            message: plain_lines(&message.into()),
             waves: vec![],
             case: None,
         }

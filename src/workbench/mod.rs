@@ -8,6 +8,7 @@
 pub mod amd;
 pub mod bench;
 pub mod check;
+mod child;
 mod compile;
 pub mod exercise;
 mod expression;
@@ -15,11 +16,13 @@ pub mod file;
 pub mod finding;
 pub mod gpu;
 pub mod in_model;
+mod object_file;
 pub mod picture;
 pub mod place;
 mod problem;
 mod reference;
 mod stand_in;
+mod tokens;
 mod toolchain;
 pub mod words;
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::file::File;
 use super::finding::verb;
+use crate::base::foreign::plain;
 
 /// Bytes of a cache line, and of the pieces a GPU fetches it in.
 const LINE: u64 = 128;
@@ -68,6 +69,7 @@ impl Picture {
         if said["array"].is_null() {
             said["array"] = "".into();
         }
+        said["array"] = said["array"].as_str().map(plain).into();
         Picture::deserialize(said).ok()
     }
 
@@ -115,8 +117,11 @@ impl Picture {
     pub fn draw(&self, file: Option<&File>, unicode: bool) -> Vec<String> {
         let glyphs = if unicode { &UNICODE } else { &ASCII };
         let mut drawn = vec![format!("{}: {}", self.what(), self.summary())];
-        let source = file.and_then(|file| file.line(self.line)).map(str::trim);
-        drawn.extend(source.map(|text| format!("    {}", crate::base::table::shortened(text, 74))));
+        let source = file
+            .and_then(|file| file.line(self.line))
+            .map(|text| plain(text.trim()));
+        drawn
+            .extend(source.map(|text| format!("    {}", crate::base::table::shortened(&text, 74))));
         if self.local {
             self.draw_banks(glyphs, &mut drawn);
         } else {

@@ -8,13 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use super::exercise::Exercise;
 use crate::run::UsageError;
 
-/// The learner's file: in the current folder where one is there, else in `folder`, the session's.
+/// The learner's file in `folder`, the session's. A file of that name in the current folder may be anybody's.
 pub fn of(exercise: &Exercise, folder: &Path) -> PathBuf {
-    let here = PathBuf::from(exercise.file_name());
-    match here.is_file() {
-        true => here,
-        false => folder.join(exercise.file_name()),
-    }
+    folder.join(exercise.file_name())
 }
 
 /// Writes the starter where no file is yet, and says whether it did.

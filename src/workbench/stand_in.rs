@@ -1,13 +1,15 @@
 //! One case of an exercise on the stand-in: a job for the child, and what it answers.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::child::{self, Ended, Stopped};
 use super::compile::{Module, SOURCE};
 use super::finding::{self, Finding, Kind};
 use super::picture::Picture;
@@ -17,15 +19,18 @@ use super::toolchain::Toolchain;
 /// Computing time of a case, in seconds: a hundred times what the slowest solution takes.
 pub const SECONDS: u32 = 5;
 
-/// The last line before the buffers.
-const END: &[u8] = b"{\"kind\":\"end\"}\n";
+/// Bytes of findings and pictures that are read of a run, beside the outputs.
+const MOST_SAID: u64 = 4 << 20;
+
+/// By the clock on the wall, for machines that are busy: the process ends itself after its computing time.
+const LONGEST: Duration = Duration::from_secs(30 * SECONDS as u64);
 
 /// What a case came to.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub findings: Vec<Finding>,
     pub pictures: Vec<Picture>,
-    /// The outputs by name; none where the kernel did not come to its end.
+    /// The outputs by name; none where the kernel did not come to its end by returning.
     pub outputs: Option<BTreeMap<String, Output>>,
 }
 
@@ -48,44 +53,66 @@ pub fn run(
     problem: &Problem<'_>,
     pictures: bool,
 ) -> Result<Answer> {
-    let job = job(problem, pictures);
-    let mut child = Command::new(toolchain.program())
-        .arg(module.path())
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    let secret = secret();
+    let job = job(problem, pictures, &secret);
+    let mut command = Command::new(toolchain.program());
+    command.arg(module.path()).env_clear().current_dir("/");
+    let outputs = problem.buffers.iter().filter(|one| one.argument.output);
+    let data = outputs
+        .map(|buffer| buffer.elements as u64 * 8)
+        .sum::<u64>();
+    let ended = child::run(&mut command, &job, MOST_SAID + data, LONGEST)
         .with_context(|| format!("{}", toolchain.program().display()))?;
-    let mut input = child.stdin.take().context("the stand-in's input")?;
-    let output = std::thread::scope(|scope| {
-        // A child that ends early does not read everything: its answer says why.
-        scope.spawn(move || input.write_all(&job));
-        child.wait_with_output()
-    })?;
-    let mut answer = read(&output.stdout, problem);
-    if let Some(signal) = output.status.signal() {
-        let (kind, why) = match signal {
-            libc::SIGSYS => (Kind::Crash, "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes".to_owned()),
-            libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM => (Kind::Endless, format!("the kernel did not end within {SECONDS} s of computing, and was ended")),
-            signal => (Kind::Endless, format!("the kernel ended the process that ran it (signal {signal})")),
-        };
-        answer.findings.push(Finding::new(kind, None, why));
-    } else if !output.status.success() && answer.findings.is_empty() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        answer.findings.push(Finding::new(
-            Kind::Crash,
-            None,
-            format!("the stand-in failed: {}", said.trim()),
-        ));
+    let mut answer = read(&ended.stdout, problem, &secret);
+    if !ended.status.success() || ended.stopped.is_some() {
+        answer.outputs = None;
     }
+    let why = early_end(&ended).or_else(|| {
+        let nothing = answer.outputs.is_none() && answer.findings.is_empty();
+        nothing.then(|| crash("the kernel ended the process that ran it before its results were there: a kernel only returns"))
+    });
+    answer.findings.extend(why);
     Ok(answer)
 }
 
-fn job(problem: &Problem<'_>, pictures: bool) -> Vec<u8> {
+/// What the way in which the process ended says of the kernel; none where its own words do.
+fn early_end(ended: &Ended) -> Option<Finding> {
+    let endless = || {
+        let why = format!("the kernel did not end within {SECONDS} s of computing, and was ended");
+        Finding::new(Kind::Endless, None, why)
+    };
+    match (ended.stopped, ended.status.signal()) {
+        (Some(Stopped::TooMuch), _) => Some(crash(&format!(
+            "the kernel wrote more than {} MiB into its results, and was ended: a kernel writes to its arguments",
+            MOST_SAID >> 20
+        ))),
+        (Some(Stopped::TooLong), _) => Some(endless()),
+        (None, None) => None,
+        (None, Some(libc::SIGSYS)) => Some(crash(
+            "the kernel called the system, and was ended: a kernel computes, and has no files, network or processes",
+        )),
+        (None, Some(libc::SIGKILL | libc::SIGXCPU | libc::SIGALRM)) => Some(endless()),
+        (None, Some(signal)) => {
+            let why = format!("the kernel ended the process that ran it (signal {signal})");
+            Some(crash(&why))
+        }
+    }
+}
+
+fn crash(why: &str) -> Finding {
+    Finding::new(Kind::Crash, None, why)
+}
+
+/// What only this process and the one that runs the kernel know, for one run: the standard library's keys are the system's
+/// random numbers.
+fn secret() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
+
+fn job(problem: &Problem<'_>, pictures: bool, secret: &str) -> Vec<u8> {
     let mut head = format!(
-        "job {SOURCE} {} {SECONDS} {}\n",
+        "job {SOURCE} {} {SECONDS} {} {secret}\n",
         problem.wave,
         u8::from(pictures)
     );
@@ -117,10 +144,11 @@ fn job(problem: &Problem<'_>, pictures: bool) -> Vec<u8> {
     job
 }
 
-fn read(said: &[u8], problem: &Problem<'_>) -> Answer {
-    let end = memchr::memmem::find(said, END);
-    let (lines, data) = match end {
-        Some(at) => (&said[..at], Some(&said[at + END.len()..])),
+fn read(said: &[u8], problem: &Problem<'_>, secret: &str) -> Answer {
+    // The last line before the buffers.
+    let end = format!("{{\"kind\":\"end\",\"secret\":\"{secret}\"}}\n");
+    let (lines, data) = match memchr::memmem::find(said, end.as_bytes()) {
+        Some(at) => (&said[..at], Some(&said[at + end.len()..])),
         None => (said, None),
     };
     let mut answer = Answer::default();

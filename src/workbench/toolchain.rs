@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use include_dir::{Dir, include_dir};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+
+use super::file::HEADERS;
 
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/stand-in");
 
@@ -20,8 +22,10 @@ const VERSIONS: [u32; 8] = [19, 20, 21, 22, 23, 24, 18, 17];
 const ROCM_CLANG: &str = "/opt/rocm/llvm/bin/clang";
 
 /// What runs kernels: the workbench's own files, and those it shares with the stand-in for the HIP library.
-const PROGRAM: [&str; 5] = [
+const PROGRAM: [&str; 7] = [
     "workbench/run.cpp",
+    "workbench/confine.cpp",
+    "workbench/loaded.cpp",
     "workbench/module_file.cpp",
     "library/execute.cpp",
     "library/fibers.cpp",
@@ -99,7 +103,7 @@ impl Toolchain {
         SOURCES.extract(folder).with_context(describe)?;
         let hip = folder.join("include/hip");
         fs::create_dir_all(&hip).with_context(describe)?;
-        for header in ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"] {
+        for header in HEADERS {
             fs::write(hip.join(header), "#pragma once\n").with_context(describe)?;
         }
         let partial = folder.join("run.part");
@@ -121,6 +125,15 @@ impl Toolchain {
         }
         fs::rename(&partial, self.program()).with_context(describe)
     }
+}
+
+/// The list of functions that a kernel may call.
+///
+/// # Errors
+/// Where this program was built without it.
+pub fn mathematics() -> Result<&'static include_dir::File<'static>> {
+    let list = SOURCES.get_file("workbench/mathematics.h");
+    list.ok_or_else(|| anyhow!("kernels/stand-in/workbench/mathematics.h is missing"))
 }
 
 /// The first compiler that answers, and where its headers are.

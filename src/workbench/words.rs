@@ -1,5 +1,6 @@
 //! A check in lines of text, the same for the command line, the plain course and the screen.
 
+use crate::base::foreign::plain;
 use crate::base::table::{push_wrapped, shortened};
 
 use super::check::Checked;
@@ -62,7 +63,7 @@ pub fn finding_lines(finding: &Finding, file: &File) -> Vec<String> {
 
 /// `  12 | part[threadIdx.x] = v;`
 fn quoted(file: &File, line: u32) -> Option<String> {
-    let text = file.line(line)?.replace('\t', "    ");
+    let text = plain(&file.line(line)?.replace('\t', "    "));
     Some(format!(
         "  {line:>4} | {}",
         shortened(text.trim_end(), WIDTH - 10)

@@ -26,7 +26,7 @@ use crate::workbench::{Exercise, words};
 pub struct BenchArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the one that `start` wrote
+    /// The file, instead of the session's
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Leave out how near the device's ceilings it comes, which takes some 20 seconds to find out once

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::Exit;
 use super::say::{say, say_text};
 use super::session::InSession;
+use crate::base::foreign::{Terminal, plain};
 use crate::base::locale;
 use crate::base::table::push_wrapped;
 use crate::device::{BackendChoice, DeviceError, open_driver_of};
@@ -69,6 +70,9 @@ pub enum WorkbenchCommand {
     Reset {
         /// Name or number of the exercise
         exercise: String,
+        /// The file, instead of the session's
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
     },
 }
 
@@ -76,7 +80,7 @@ pub enum WorkbenchCommand {
 pub struct CheckArgs {
     /// Name or number of the exercise
     exercise: String,
-    /// The file, instead of the one that `start` wrote
+    /// The file, instead of the session's
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
     /// Only at waves of this many lanes: 64 (CDNA) or 32 (RDNA, NVIDIA)
@@ -153,7 +157,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let is_new = place::start(exercise, &path)?;
             let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
             say(args.json, &document, |out| {
-                print::start(out, exercise, &path, is_new)
+                print::start(out, exercise, &path, is_new, to.is_some())
             })
         }
         WorkbenchCommand::Watch(check) => watch(args, check),
@@ -178,9 +182,10 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let document = json!({ "exercise": exercise.name, "solution": text });
             say(args.json, &document, |out| write!(out, "{text}"))
         }
-        WorkbenchCommand::Reset { exercise } => {
+        WorkbenchCommand::Reset { exercise, file } => {
             let exercise = find(exercise)?;
-            let path = place::of(exercise, &session.workbench());
+            let own = || place::of(exercise, &session.workbench());
+            let path = file.clone().unwrap_or_else(own);
             let kept = place::reset(exercise, &path)?;
             let (file, was) = (path.display(), kept.display());
             let text = format!("{file} begins anew; what it was is {was}");
@@ -197,7 +202,9 @@ impl WorkbenchArgs {
         let path = file.map_or_else(|| place::of(exercise, &folder), Path::to_owned);
         if !path.exists() {
             let (path, name) = (path.display(), &exercise.name);
-            let why = format!("{path} is not there; `workbench start {name}` writes it");
+            let why = format!(
+                "{path} is not there; `workbench start {name}` writes it, and `--file` names another"
+            );
             return Err(UsageError(why).into());
         }
         Ok((exercise, path))
@@ -228,6 +235,7 @@ fn check_once(
     let note = args.record(tried.event(None));
     let document = json!({ "check": checked, "compiled": facts, "note": note });
     say(args.json, &document, |out| {
+        let out = &mut Terminal(out);
         for line in tried.lines() {
             writeln!(out, "{line}")?;
         }
@@ -309,7 +317,8 @@ fn within<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> T {
 /// Checks on every save until it is interrupted.
 fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
-    println!("{}: checked on every save; Ctrl-C ends", path.display());
+    let shown = plain(&path.display().to_string());
+    println!("{shown}: checked on every save; Ctrl-C ends");
     let mut seen: Option<(SystemTime, u64)> = None;
     loop {
         // An editor may put a new file in its place: for a moment there is none.
