@@ -50,7 +50,7 @@ const CHECKED: &str = "\
 /// A kernel for this machine; its file goes with it.
 #[derive(Debug)]
 pub struct Module {
-    folder: TempDir,
+    pub(super) folder: TempDir,
     /// What the compiler warns of.
     pub warnings: Vec<Finding>,
 }

@@ -71,8 +71,8 @@ impl File {
         // Both are read in one way by some compilers and in another by the rest.
         for (part, what) in [
             ("\r", "a carriage return within a line"),
-            ("??/", "`??/`"),
-            ("??=", "`??=`"),
+            ("??/", "a trigraph"),
+            ("??=", "a trigraph"),
         ] {
             let text = self.text.replace("\r\n", "\n");
             if let Some(at) = text.find(part) {
@@ -229,6 +229,8 @@ mod tests {
             "#pragma unroll 4\n",
             "#define A 1\n#if A\n#endif\n",
             "// #include \"/etc/passwd\"\n",
+            "/*\n#include \"/etc/passwd\"\n*/\n",
+            "#if 0\nit's \"\n#endif\r\nfloat x = 1'000.0f;\n",
         ] {
             assert_eq!(refused(text), None, "{text}");
         }
@@ -236,15 +238,59 @@ mod tests {
             "\n#include \"/etc/passwd\"\n",
             "\n # /**/ include </etc/passwd>\n",
             "\n#inc\\\nlude \"/etc/passwd\"\n",
+            "\n#inc\\ \t\nlude \"/etc/passwd\"\n",
+            "\n#\\\r\ninclude \"/etc/passwd\"\n",
+            "/*\n*/ #include \"/etc/passwd\"\n",
+            "/*\n*/ /**/ # /*\n*/ include \"/etc/passwd\"\n",
+            "\nint b;\r#include \"/etc/passwd\"\n",
+            "\n\u{a0}#include \"/etc/passwd\"\n",
             "\n%:include \"/etc/passwd\"\n",
+            "\n??=include \"/etc/passwd\"\n",
+            "// ??/\n??/\n#include \"/etc/passwd\"\n",
             "\n#include <hip/../../etc/passwd>\n",
+            "\n#include <hip/hip_ext.h>\n",
+            "\n#include <hip/hip_runtime.h> <x>\n",
             "\n#define X \"/etc/passwd\"\n#include X\n",
+            "\n#include_next <stdint.h>\n",
+            "\n#import \"/etc/passwd\"\n",
             "\n#embed \"/etc/passwd\"\n",
+            "\n#if __has_include(\"/etc/passwd\")\n#endif\n",
+            "\n#if __has_embed(\"/etc/passwd\")\n#endif\n",
+            "\n#line 7 \"x\"\n",
+            "\n# 7 \"x\"\n",
             "\n#pragma comment(lib, \"x\")\n",
+            "\n#pragma unrolled\n",
+            "\n_Pragma(\"comment(lib)\")\n",
+            "\nauto s = R\"(/*)\";\n#include \"/etc/passwd\"\n",
         ] {
             let (line, message) = refused(text).unwrap_or_else(|| panic!("{text:?} is taken"));
-            assert!(line == 2 || line == 3, "{text:?}: line {line}");
+            assert!((1..=3).contains(&line), "{text:?}: line {line}");
             assert!(message.contains("refused"), "{message}");
+        }
+    }
+
+    #[test]
+    fn words_that_leave_the_checks_are_refused() {
+        let refused = |text: &str| {
+            let file = File {
+                path: "k.hip".into(),
+                text: text.into(),
+            };
+            Some(file.refused_on_stand_in()?.message)
+        };
+        assert_eq!(refused("int section = 1; // asm no_sanitize ##\n"), None);
+        for text in [
+            "asm(\"nop\");",
+            "#define J(a, b) a%:%:b",
+            "[[clang::no_sanitize(\"kernel-address\")]] void f();",
+            "no_sani\\\ntize",
+            "stand_in::hip_stand_in_lane",
+            "__builtin_ia32_maskmovdqu(a, b, c);",
+        ] {
+            assert!(
+                refused(text).is_some_and(|why| why.contains("refused")),
+                "{text}"
+            );
         }
     }
 }

@@ -7,6 +7,8 @@
 
 pub mod amd;
 pub mod bench;
+#[cfg(test)]
+mod cage_tests;
 pub mod check;
 mod child;
 mod compile;
