@@ -4,8 +4,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use super::check;
 use super::compile::{Module, build};
 use super::exercise::find;
+use super::file::File;
 use super::finding::Kind;
 use super::problem::Problem;
 use super::stand_in::{self, Answer};
@@ -182,6 +184,45 @@ fn memory_is_bounded_and_what_runs_by_itself_does_not_run() {
         &run(&toolchain, weak, "_exit(0);"),
         Kind::Crash,
         "calls `_exit`",
+    );
+}
+
+/// A kernel that looks the right results up, for the numbers that every check begins with.
+#[test]
+fn results_from_a_table_do_not_pass() {
+    if toolchain().is_none() {
+        return;
+    }
+    let exercise = find("elementwise").unwrap();
+    let (mut tables, mut uses) = (String::new(), String::new());
+    for sizes in &exercise.cases {
+        let problem = Problem::new(exercise, sizes, 64).unwrap();
+        let (_, values) = problem.expected().unwrap().remove(0);
+        let count = values.len();
+        let values = itertools::join(values.iter().map(|value| format!("{value:e}f")), ",");
+        tables += &format!("static const float t{count}[] = {{{values}}};\n");
+        uses += &format!("    if (n == {count} && i < n) out[i] = t{count}[i];\n");
+    }
+    let head = exercise.signature(&exercise.launches[0]);
+    let text = format!(
+        "{tables}{head} {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n{uses}}}\n"
+    );
+    let file = File {
+        path: "kernel.hip".into(),
+        text,
+    };
+    let check = |waves: &[u32]| check::check(exercise, &file, waves, &mut |_| {}).unwrap();
+    assert!(
+        check(&[64]).passed,
+        "the tables are wrong: {:?}",
+        check(&[64]).findings
+    );
+    let found = check(&check::WAVES).findings;
+    assert!(
+        found
+            .iter()
+            .any(|one| one.kind == Kind::Wrong && one.waves == [32]),
+        "{found:?}"
     );
 }
 

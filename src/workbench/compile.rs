@@ -241,6 +241,12 @@ fn what_is_wrong(exercise: &Exercise, log: &str, errors: Vec<Finding>) -> Vec<Fi
     if !missing.is_empty() {
         return missing;
     }
+    // A linker's words for variables that are further away than an instruction reaches.
+    if log.contains("truncated to fit") || log.contains("relocation R_X86_64_PC32 out of range") {
+        let why =
+            "the file's own variables are too large: use the arguments or `__shared__` memory";
+        return vec![Finding::new(Kind::Compile, None, why)];
+    }
     for launch in &exercise.launches {
         let signature = exercise.signature(launch);
         let entry = &launch.entry;

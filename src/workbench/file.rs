@@ -56,6 +56,15 @@ impl File {
         format!("{:x}", Sha256::digest(self.text.as_bytes()))
     }
 
+    /// A number that depends on every byte of the text.
+    pub fn salt(&self) -> u64 {
+        let digest = Sha256::digest(self.text.as_bytes());
+        digest
+            .iter()
+            .take(8)
+            .fold(0, |salt, byte| salt << 8 | u64::from(*byte))
+    }
+
     pub fn line(&self, number: u32) -> Option<&str> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.text.lines().nth(index)

@@ -62,7 +62,20 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// Where the exercise's formulas do not give what they should.
     pub fn new(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
-        Problem::with(exercise, sizes, wave, true)
+        Problem::with(exercise, sizes, wave, Some(0))
+    }
+
+    /// As [`Problem::new`], with other numbers in the buffers for every `salt`.
+    ///
+    /// # Errors
+    /// As [`Problem::new`].
+    pub fn salted(
+        exercise: &'a Exercise,
+        sizes: &Sizes,
+        wave: u32,
+        salt: u64,
+    ) -> Result<Problem<'a>> {
+        Problem::with(exercise, sizes, wave, Some(salt))
     }
 
     /// As [`Problem::new`], with buffers that nobody fills: for what only asks for shapes.
@@ -70,7 +83,7 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// As [`Problem::new`].
     pub fn shape(exercise: &'a Exercise, sizes: &Sizes, wave: u32) -> Result<Problem<'a>> {
-        Problem::with(exercise, sizes, wave, false)
+        Problem::with(exercise, sizes, wave, None)
     }
 
     fn empty(exercise: &'a Exercise, sizes: Sizes, wave: u32) -> Problem<'a> {
@@ -83,11 +96,16 @@ impl<'a> Problem<'a> {
         }
     }
 
-    fn with(exercise: &'a Exercise, sizes: &Sizes, wave: u32, filled: bool) -> Result<Problem<'a>> {
+    fn with(
+        exercise: &'a Exercise,
+        sizes: &Sizes,
+        wave: u32,
+        salt: Option<u64>,
+    ) -> Result<Problem<'a>> {
         let mut problem = Problem::empty(exercise, sizes.clone(), wave);
-        for (seed, argument) in exercise.arguments.iter().enumerate() {
+        for (index, argument) in exercise.arguments.iter().enumerate() {
             if argument.kind.is_buffer() {
-                let buffer = problem.buffer(argument, filled.then_some(seed as u64))?;
+                let buffer = problem.buffer(argument, salt.map(|salt| salt ^ index as u64))?;
                 problem.buffers.push(buffer);
             }
         }
