@@ -138,6 +138,18 @@ fn no_hostile_file_passes_or_gets_anything_out() {
 }
 
 #[test]
+fn only_a_regular_file_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let output = check(home.path(), &["--file", "/dev/zero"]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("only regular files"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_file_of_the_current_folder_is_not_taken_by_itself() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("elementwise.hip"), "of somebody else\n").unwrap();

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::finding::{Finding, Kind};
 use super::tokens::{LinePlace, Token, TokenKind, tokens};
+use crate::base::foreign;
 
 /// A kernel is far smaller.
 const MOST_BYTES: u64 = 256 << 10;
@@ -35,7 +36,9 @@ impl File {
                 MOST_BYTES >> 10
             ));
         }
-        let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
+        // A pipe or a device has no length.
+        let bytes =
+            foreign::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
         match String::from_utf8(bytes) {
             Ok(text) if text.contains('\0') => {
                 refuse("the file is binary, not the text of a kernel".into())
