@@ -11,6 +11,7 @@ use crate::device::{self, BackendFailure, DeviceError};
 use crate::instructor::ClassError;
 use crate::instructor::scope::ScopeError;
 use crate::model::ConfigError;
+use crate::profiler::commands::line::LacksFlag;
 use crate::profiler::read::ImportError;
 use crate::profiler::run::RunError;
 use crate::recording::RecordingError;
@@ -94,6 +95,7 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
             _ => Exit::Environment,
         },
         NotStarted: |_| Exit::Environment,
+        LacksFlag: |_| Exit::Environment,
         SessionError: of_session,
         ClassError: |error: &_| match error {
             ClassError::Session(error) => of_session(error),

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::finding::{Finding, Status};
 use super::{Backend, DeviceError, driver, kfd, library, vulkan};
-use crate::base::process;
 use crate::base::units::human_bytes;
+use crate::base::{process, rocm};
 
 /// Looks for everything that has to do with devices. Opens none of them.
 pub fn examine() -> Vec<Finding> {
@@ -188,9 +188,9 @@ fn rocm_version(default: &Path) -> Finding {
 /// A command that shows that a tool is there, and what to do where it is not.
 const TOOLS: &str = "\
 hipconfig --version | The rocm backend asks it for its include folder and launches nothing without it: package hipcc or hip-dev, on PATH.
-rocprofv3 --version | Package rocprofiler-sdk, part of ROCm since 6.2.
-rocprof-sys-run --version | Package rocprofiler-systems, part of ROCm since 6.3.
-rocprof-compute --version | Package rocprofiler-compute, part of ROCm since 6.3.
+rocprofv3 --version | Package rocprofiler-sdk, part of ROCm since 6.2, or amdrocm-profiler since 7.13.
+rocprof-sys-run --version | Package rocprofiler-systems, part of ROCm since 6.3, or amdrocm-profiler since 7.13.
+rocprof-compute --version | Package rocprofiler-compute, part of ROCm since 6.3, or amdrocm-profiler since 7.13.
 amd-smi version | Package amd-smi-lib.
 rocm-smi --version | Package rocm-smi-lib; amd-smi replaces it.
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | Comes with the NVIDIA driver.";
@@ -202,24 +202,29 @@ fn tool(line: &str) -> Finding {
     let topic = "tool";
     let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
     let words: Vec<&str> = command.split(' ').collect();
-    match first_line(words[0], &words[1..]) {
-        Ok(said) => Finding::ok(topic, words[0], said),
+    let name = words[0];
+    // The tutor starts profilers where ROCm's packages put them; the others have to be on the PATH.
+    let found = rocm::locate(name).filter(|_| name.starts_with("rocprof"));
+    match first_line(&found.unwrap_or_else(|| name.into()), &words[1..]) {
+        Ok(said) => Finding::ok(topic, name, said),
         Err(detail) if detail.is_empty() => {
-            Finding::ok(topic, words[0], "not on PATH").needs(Status::Absent, remedy)
+            Finding::ok(topic, name, "not on PATH").needs(Status::Absent, remedy)
         }
-        Err(detail) => Finding::ok(topic, words[0], detail).needs(Status::Broken, remedy),
+        Err(detail) => Finding::ok(topic, name, detail).needs(Status::Broken, remedy),
     }
 }
 
-/// First line a command prints; an empty error where it is not installed.
-fn first_line(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let asked = process::ask(Path::new(program), arguments, TIMEOUT);
+/// First line of words a command prints; an empty error where it is not installed.
+fn first_line(program: &Path, arguments: &[&str]) -> Result<String, String> {
+    let asked = process::ask(program, arguments, TIMEOUT);
     let asked = asked.map_err(|error| match error.kind() {
         ErrorKind::NotFound => String::new(),
         _ => error.to_string(),
     })?;
     let (status, text) = asked.ok_or_else(no_answer)?;
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    // rocprof-compute begins with a line of dashes.
+    let says = |line: &&str| line.contains(|c: char| c.is_alphanumeric());
+    let line = text.lines().map(str::trim).find(says);
     match line {
         Some(line) if status.success() => Ok(line.to_string()),
         Some(line) => Err(format!("{status} ({line})")),
@@ -270,9 +275,13 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_is_told_from_one_that_is_missing() {
-        assert_eq!(first_line("no-such-tool-here", &[]), Err(String::new()));
-        assert_eq!(first_line("echo", &["1.2.3"]), Ok("1.2.3".into()));
-        let failed = first_line("sh", &["-c", "echo broken; exit 4"]).unwrap_err();
+        let ask = |program: &str, words: &[&str]| first_line(Path::new(program), words);
+        assert_eq!(ask("no-such-tool-here", &[]), Err(String::new()));
+        assert_eq!(ask("echo", &["1.2.3"]), Ok("1.2.3".into()));
+        let rule = "----\nrocprofiler-compute version: 3.2.0 (release)\n----";
+        let version = "rocprofiler-compute version: 3.2.0 (release)";
+        assert_eq!(ask("echo", &[rule]), Ok(version.into()));
+        let failed = ask("sh", &["-c", "echo broken; exit 4"]).unwrap_err();
         assert!(
             failed.contains("broken") && failed.contains('4'),
             "{failed}"

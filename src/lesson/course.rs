@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub use super::document::{Hint, Level, Session};
 use crate::analysis::Metric;
 use crate::lesson::{Case, Check, Command, Expect, Quantity, Quiz, RunName};
-pub use crate::profiler::commands::Tool;
+pub use crate::profiler::commands::Task;
 
 /// Everything a learner can be taught.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ pub enum StepKind {
         metrics: Vec<Metric>,
     },
     Profile {
-        tool: Tool,
+        task: Task,
         target: String,
         flags: Vec<String>,
     },

@@ -150,6 +150,8 @@ pub struct StepDocument {
     pub metrics: Option<Vec<String>>,
     /// profile: which profiler
     pub tool: Option<Tool>,
+    /// profile: what it is asked for, in the words of `profile TOOL --kind`; the usual if not given
+    pub task: Option<String>,
     /// quiz: the choices; exactly one is correct and every wrong one has a reason
     pub choices: Option<Vec<ChoiceDocument>>,
     /// quiz: a number instead of choices

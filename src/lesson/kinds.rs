@@ -34,7 +34,7 @@ impl Kind {
                 &["flags", "recording", "checks"],
             ),
             Kind::Compare => (&["runs", "metrics"], &["checks"]),
-            Kind::Profile => (&["tool", "target", "golden"], &["flags", "checks"]),
+            Kind::Profile => (&["tool", "target", "golden"], &["task", "flags", "checks"]),
             Kind::Quiz => (&[], &["choices", "number", "of"]),
             Kind::Kernel => (&["exercise"], &[]),
             Kind::Reflect => (&["golden"], &[]),

@@ -139,9 +139,14 @@ impl StepReader<'_> {
             Kind::Investigate => StepKind::Investigate(self.case(step)?),
             Kind::Profile => {
                 let target = step.target.clone()?;
+                let tool = step.tool?;
+                let task = step
+                    .task
+                    .as_deref()
+                    .map_or_else(|| Ok(tool.usual_task().clone()), |kind| tool.task(kind));
                 StepKind::Profile {
                     flags: self.flags("flags", &target, step.flags.as_deref())?,
-                    tool: step.tool?,
+                    task: self.or_refuse("task", task)?,
                     target,
                 }
             }

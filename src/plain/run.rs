@@ -249,7 +249,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let (
             Some(at),
             StepKind::Profile {
-                tool,
+                task,
                 target,
                 flags,
             },
@@ -258,9 +258,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return String::new();
         };
         let folder = folder_for(&self.options.place.folder, at);
-        let prepared = match prepare(&self.options, *tool, target, flags, folder) {
+        let prepared = match prepare(&self.options, task, target, flags, folder) {
             Ok(prepared) => prepared,
-            Err(error) => return error.to_string(),
+            Err(error) => return format!("{error:#}"),
         };
         let tool = prepared.tool;
         let how = match prepared.is_installed {
@@ -270,8 +270,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 tool.how_to_install()
             ),
         };
+        let notes = prepared.line.notes.iter();
+        let notes: String = notes.map(|note| format!("{note}\n")).collect();
         format!(
-            "{}\nIt shows {}.\n{how}, then type `import` with the folder it wrote.",
+            "{}\n{notes}It shows {}.\n{how}, then type `import` with the folder it wrote.",
             prepared.line.shell(),
             prepared.shows
         )

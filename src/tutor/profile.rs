@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::base::inside;
 use crate::profiler::commands::installed::find_or_assume;
 use crate::profiler::commands::line::CommandLine;
-use crate::profiler::commands::{Request, Tool, build};
+use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::Parts;
 use crate::profiler::show::report::{ReportOptions, report};
-use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec, UsageError};
+use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec};
 use crate::session::{Session, SessionError, StepRef};
 use crate::tutor::Options;
 
@@ -34,15 +34,15 @@ pub struct Prepared {
 /// not for a thread that draws.
 ///
 /// # Errors
-/// When `run` does not take the flags.
+/// When `run` does not take the flags, or the installed tool lacks one that the task needs.
 pub fn prepare(
     options: &Options,
-    tool: Tool,
+    task: &Task,
     target: &str,
     flags: &[String],
     folder: PathBuf,
-) -> Result<Prepared, UsageError> {
-    let task = tool.usual_task();
+) -> anyhow::Result<Prepared> {
+    let tool = task.tool();
     let (installed, is_installed) = find_or_assume(tool);
     let spec = RunSpec::parse(target, flags)?.within(&task.run_flags(), &[])?;
     let launcher = &options.launcher;
@@ -55,7 +55,7 @@ pub fn prepare(
         architecture: sysfs::architecture_here(),
     };
     Ok(Prepared {
-        line: build(&request, &installed),
+        line: build(&request, &installed)?,
         tool,
         is_installed,
         shows: task.shows(),

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::outcome::outcome;
 use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
 use crate::base::table::push_wrapped;
-use crate::profiler::commands::installed::find_or_assume;
+use crate::profiler::commands::installed::{Installed, find_or_assume};
 use crate::profiler::commands::line::CommandLine;
+use crate::profiler::commands::version::Version;
 use crate::profiler::commands::{Request, Task, Tool, build};
 use crate::profiler::live::sysfs;
 use crate::profiler::run::{Ending, Output, run};
@@ -20,10 +21,10 @@ use crate::run::{Launcher, UsageError};
 
 pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();
-    let (installed, is_installed) = find_or_assume(tool);
+    let (installed, is_installed) = found_or_asked_for(tool, args.for_rocm);
     let folder = output_folder(args, tool.name())?;
-    let line = build(&request(task.clone(), args, folder)?, &installed);
-    if args.print {
+    let line = build(&request(task.clone(), args, folder)?, &installed)?;
+    if args.prints() {
         return show(&line, &task, args.view.json);
     }
     if !is_installed {
@@ -53,7 +54,7 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
         None if args.list_stats => Task::ListStats,
         None => Task::Analyze,
     };
-    let (installed, is_installed) = find_or_assume(Tool::RocprofCompute);
+    let (installed, is_installed) = found_or_asked_for(Tool::RocprofCompute, args.for_rocm);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
@@ -62,8 +63,8 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
         name: String::new(),
         architecture: None,
     };
-    let line = build(&request, &installed);
-    if args.print {
+    let line = build(&request, &installed)?;
+    if args.print || args.for_rocm.is_some() {
         return show(&line, &task, as_json);
     }
     if !is_installed {
@@ -71,6 +72,20 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     }
     let finished = run(&line, Output::Terminal)?;
     Ok(Exit::of(finished.ending == Ending::Success))
+}
+
+/// The tool as the version of ROCm has it that the user names, else as it is installed; and whether it can be run.
+pub(super) fn found_or_asked_for(tool: Tool, rocm: Option<Version>) -> (Installed, bool) {
+    match rocm {
+        Some(rocm) => (Installed::assumed(tool, rocm), false),
+        None => find_or_assume(tool),
+    }
+}
+
+impl LaunchArgs {
+    pub(super) fn prints(&self) -> bool {
+        self.print || self.for_rocm.is_some()
+    }
 }
 
 pub(super) fn show(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Result<Exit> {
@@ -86,11 +101,12 @@ fn not_installed(line: &CommandLine, task: &Task, as_json: bool) -> anyhow::Resu
     let mut document = line_document(line);
     document["not_installed"] = json!(tool.name());
     document["how_to_install"] = json!(tool.how_to_install());
-    let text = format!(
-        "This would run:\n  {}\n{}",
-        line.shell(),
-        tools::not_installed(tool, task.shows())
-    );
+    let mut text = format!("This would run:\n  {}\n", line.shell());
+    for note in &line.notes {
+        text.push('\n');
+        push_wrapped(&mut text, note, print::width());
+    }
+    text.push_str(&tools::not_installed(tool, task.shows()));
     print::say(as_json, &document, &text)?;
     Ok(Exit::Environment)
 }
@@ -144,7 +160,7 @@ pub(super) fn output_folder(args: &LaunchArgs, what: &str) -> anyhow::Result<Pat
         Ok(mut entries) => entries.next().is_some(),
         Err(_) => folder.exists(),
     };
-    if is_taken && !args.print {
+    if is_taken && !args.prints() {
         let problem = format!(
             "--out {}: is not empty; name another folder or empty it",
             folder.display()

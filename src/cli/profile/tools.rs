@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::{Exit, print};
+use super::{Exit, Ignored, print};
 use crate::base::table::push_wrapped;
 use crate::profiler::commands::Tool;
 use crate::profiler::commands::installed::find;
@@ -58,8 +58,12 @@ pub fn not_installed(tool: Tool, shows: &str) -> String {
     text
 }
 
-pub fn legacy() -> anyhow::Result<Exit> {
+/// The same table, whatever is asked of the old tool.
+pub fn legacy(given: &Ignored) -> anyhow::Result<Exit> {
     let mut text = String::new();
+    if !given.words.is_empty() {
+        text.push_str("No command is filled in for this tool.\n\n");
+    }
     push_wrapped(&mut text, WHY, print::width());
     for step in MOVES.lines() {
         let columns: Vec<&str> = step.split(" | ").collect();

@@ -1,12 +1,11 @@
 //! Which profiler is installed, and which version.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Tool;
 use super::version::{Flag, Version};
-use crate::base::process;
+use crate::base::{process, rocm};
 
 /// A tool found on this machine, or assumed.
 #[derive(Clone, Debug, Default)]
@@ -16,19 +15,32 @@ pub struct Installed {
     pub version: Option<Version>,
     /// What `--help` prints; empty when it could not be asked.
     pub help: String,
+    /// The version of ROCm this is written for, where no tool was asked.
+    pub assumed_rocm: Option<Version>,
 }
 
 /// Oldest version of each tool that is supported: what an unknown version is taken for.
 pub const OLDEST_ROCM: Version = Version(6, 2);
-pub const OLDEST_COMPUTE: Version = Version(3, 0);
+pub const OLDEST_COMPUTE: Version = Version(2, 0);
+
+/// What a command line is written for where the tool is not installed and no version is asked for.
+pub const ASSUMED_ROCM: Version = Version(7, 2);
 
 impl Installed {
-    /// A tool that is not there, for showing what its command line would be.
-    pub fn assumed(tool: Tool) -> Self {
+    /// A tool that is not there, as `rocm` has it, for showing what its command line would be.
+    pub fn assumed(tool: Tool, rocm: Version) -> Self {
+        let about = tool.about();
+        // omnitrace and omniperf, until they got today's names.
+        let old_names = rocm < Version(6, 3);
+        let name = match old_names {
+            true => about.programs.last(),
+            false => about.programs.first(),
+        };
         Installed {
-            program: PathBuf::from(tool.about().programs[0]),
-            version: Some(tool.about().assumed),
+            program: PathBuf::from(name.copied().unwrap_or(about.name)),
+            version: Some((about.version_in)(rocm)),
             help: String::new(),
+            assumed_rocm: Some(rocm),
         }
     }
 
@@ -40,15 +52,27 @@ impl Installed {
         }
     }
 
-    /// Whether the tool takes `flag`: by its own help where it has one, else by the table of versions.
-    pub fn knows(&self, flag: &Flag) -> bool {
+    /// How the tool writes `flag`: by its own help where it has one, else by the table of versions.
+    pub fn spelling(&self, flag: &Flag) -> Option<&'static str> {
+        let mut spellings = flag.spellings.iter();
         if names_flags(&self.help) {
-            return mentions(&self.help, flag.name);
+            let named = spellings.find(|spelling| mentions(&self.help, spelling.word));
+            return named.map(|spelling| spelling.word);
         }
         match self.version {
-            Some(version) => flag.is_in(version),
-            None => flag.until.is_none() && [OLDEST_ROCM, OLDEST_COMPUTE].contains(&flag.since),
+            Some(version) => flag.spelling_in(version),
+            None => {
+                let always = spellings.find(|spelling| {
+                    let oldest = [OLDEST_ROCM, OLDEST_COMPUTE];
+                    spelling.until.is_none() && oldest.contains(&spelling.since)
+                });
+                always.map(|spelling| spelling.word)
+            }
         }
+    }
+
+    pub fn knows(&self, flag: &Flag) -> bool {
+        self.spelling(flag).is_some()
     }
 
     /// Whether the version is known to be at least `version`.
@@ -71,23 +95,24 @@ fn mentions(help: &str, flag: &str) -> bool {
     })
 }
 
-/// The tool as it is installed, on the PATH or in ROCm's folder; `None` when it is not.
+/// The tool as it is installed, on the PATH or in ROCm's folders; `None` when it is not.
 pub fn find(tool: Tool) -> Option<Installed> {
     let about = tool.about();
-    let program = about.programs.iter().find_map(|name| locate(name))?;
-    let help = ask(&program, about.help).unwrap_or_default();
+    let program = about.programs.iter().find_map(|name| rocm::locate(name))?;
+    let help = full_help(&program, about.help);
     let by_help = || match names_flags(&help) {
         true => (about.version_by_help)(&|flag| mentions(&help, flag)),
         false => None,
     };
     let version = ask(&program, &["--version"])
-        .and_then(|text| version_in(tool, &text))
+        .and_then(|(_, text)| version_in(tool, &text))
         .or_else(by_help)
         .or_else(|| version_of_installation(tool, &program));
     Some(Installed {
         program,
         version,
         help,
+        assumed_rocm: None,
     })
 }
 
@@ -95,34 +120,24 @@ pub fn find(tool: Tool) -> Option<Installed> {
 pub fn find_or_assume(tool: Tool) -> (Installed, bool) {
     match find(tool) {
         Some(found) => (found, true),
-        None => (Installed::assumed(tool), false),
+        None => (Installed::assumed(tool, ASSUMED_ROCM), false),
     }
 }
 
-/// Where a program is: on the PATH, in `$ROCM_PATH/bin`, in `/opt/rocm/bin`.
-pub fn locate(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let rocm = env::var_os("ROCM_PATH").map(|path| PathBuf::from(path).join("bin"));
-    env::split_paths(&path)
-        .chain(rocm)
-        .chain([PathBuf::from("/opt/rocm/bin")])
-        .map(|folder| folder.join(name))
-        .find(|candidate| is_executable(candidate))
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path)
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+/// The first answer that names flags. Some versions show everything only when asked for it, and others refuse that question.
+fn full_help(program: &Path, questions: &[&[&str]]) -> String {
+    let mut answers = questions.iter().filter_map(|words| ask(program, words));
+    let full = answers.find(|(succeeded, text)| *succeeded && names_flags(text));
+    full.map(|(_, text)| text).unwrap_or_default()
 }
 
 /// How long a tool may take to tell its version; Python tools on a network file system are slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a program prints; `None` when it cannot be started or does not end.
-fn ask(program: &Path, words: &[&str]) -> Option<String> {
-    let (_, text) = process::ask(program, words, PATIENCE).ok()??;
-    Some(text)
+/// Whether a program succeeds, and what it prints; `None` when it cannot be started or does not end.
+fn ask(program: &Path, words: &[&str]) -> Option<(bool, String)> {
+    let (status, text) = process::ask(program, words, PATIENCE).ok()??;
+    Some((status.success(), text))
 }
 
 /// The version in what `--version` printed.
@@ -146,6 +161,7 @@ fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profiler::commands::version::Spelling;
 
     #[test]
     fn versions_are_found_in_what_tools_print() {
@@ -167,14 +183,17 @@ mod tests {
 
     #[test]
     fn help_decides_over_the_table() {
-        let flag = Flag::new("--pmc", Version(6, 3), "");
+        const FLAG: Flag = Flag {
+            spellings: &[Spelling::new("--pmc", Version(6, 3))],
+            explanation: "",
+        };
         let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
         let installed = Installed {
             version: Some(Version(7, 0)),
             help: help.to_owned(),
             ..Installed::default()
         };
-        assert!(!installed.knows(&flag));
+        assert!(!installed.knows(&FLAG));
         assert!(!mentions("--pmc-groups", "--pmc"));
         assert!(mentions("[--pmc [PMC ...]]", "--pmc"));
     }

@@ -81,11 +81,55 @@ fn quoted(words: &[OsString]) -> String {
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
 
-/// Builds a line part by part, leaving out the flags the installed version does not know.
+/// A task needs a flag that the tool lacks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{tool} has no {flag}, which {does}: {why}")]
+pub struct LacksFlag {
+    tool: String,
+    flag: String,
+    does: &'static str,
+    why: String,
+    program: PathBuf,
+}
+
+impl LacksFlag {
+    fn new(request: &Request, installed: &Installed, flag: &Flag) -> Self {
+        let name = request.task.tool().name();
+        let tool = match installed.version {
+            Some(version) => format!("{name} {version}"),
+            None => format!("{name} of an unknown version"),
+        };
+        let why = match (flag.since(), installed.version) {
+            (Some(since), Some(version)) if version < since => format!("it came with {since}"),
+            _ => "its help does not name it".to_owned(),
+        };
+        LacksFlag {
+            tool,
+            flag: flag.words(),
+            does: flag.explanation,
+            why,
+            program: installed.program.clone(),
+        }
+    }
+
+    pub fn remedy(&self) -> String {
+        format!(
+            "Use a version that has it, or write the command yourself: `{} --help` names what this one has. `--for-rocm X.Y` shows the command for another version.",
+            self.program.display()
+        )
+    }
+}
+
+/// For flags without a value.
+pub const NO_VALUE: [&str; 0] = [];
+
+/// Builds a line part by part. A flag that the installed version lacks is never left out in silence: it ends the line with
+/// an error, or the learner reads what the output is without it.
 pub struct Builder<'a> {
     line: CommandLine,
     request: &'a Request,
     installed: &'a Installed,
+    lacking: Option<LacksFlag>,
 }
 
 impl<'a> Builder<'a> {
@@ -97,12 +141,20 @@ impl<'a> Builder<'a> {
             },
             request,
             installed,
+            lacking: None,
         };
         if !request.launcher.is_empty() {
             let does = "launches the profiler where the GPU is";
             builder.part(request.launcher.clone(), does);
         }
         builder.part(vec![program.into()], does);
+        if let Some(rocm) = installed.assumed_rocm {
+            let tool = request.task.tool();
+            builder.note(format!(
+                "Written for {}, which was not asked here. Add `--for-rocm X.Y` to `tinyllama-tutor profile` for another version; where the tool is installed, the tutor asks it.",
+                tool.release(rocm)
+            ));
+        }
         builder
     }
 
@@ -121,24 +173,54 @@ impl<'a> Builder<'a> {
         self.line.files.push((path, content));
     }
 
-    /// Adds a flag; false when the installed version lacks it.
-    pub fn flag<V: Into<OsString>>(
+    /// Adds a flag without which the command does something else than its task.
+    pub fn need<V: Into<OsString>>(&mut self, flag: &Flag, values: impl IntoIterator<Item = V>) {
+        match self.installed.spelling(flag) {
+            Some(word) => self.flag(word, flag, values),
+            None => {
+                let lacking = LacksFlag::new(self.request, self.installed, flag);
+                self.lacking.get_or_insert(lacking);
+            }
+        }
+    }
+
+    /// Adds a flag that the command can do without. `without` says how its output differs then.
+    pub fn want<V: Into<OsString>>(
         &mut self,
         flag: &Flag,
         values: impl IntoIterator<Item = V>,
-    ) -> bool {
-        if !self.installed.knows(flag) {
-            return false;
+        without: &str,
+    ) {
+        match self.installed.spelling(flag) {
+            Some(word) => self.flag(word, flag, values),
+            None => self.note(format!("There is no {} here: {without}", flag.words())),
         }
-        let mut words = vec![OsString::from(flag.name)];
-        words.extend(values.into_iter().map(Into::into));
-        self.part(words, flag.explanation);
-        true
     }
 
-    /// Adds a flag without a value.
-    pub fn switch(&mut self, flag: &Flag) -> bool {
-        self.flag::<OsString>(flag, [])
+    /// Adds a flag that the versions which have it need, and the others do without.
+    pub fn need_where_it_exists<V: Into<OsString>>(
+        &mut self,
+        flag: &Flag,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        let version = self.installed.version;
+        let exists = version
+            .and_then(|version| flag.spelling_in(version))
+            .is_some();
+        if exists || self.installed.knows(flag) {
+            self.need(flag, values);
+        }
+    }
+
+    fn flag<V: Into<OsString>>(
+        &mut self,
+        word: &str,
+        flag: &Flag,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        let mut words = vec![OsString::from(word)];
+        words.extend(values.into_iter().map(Into::into));
+        self.part(words, flag.explanation);
     }
 
     pub fn target(&mut self) {
@@ -148,8 +230,13 @@ impl<'a> Builder<'a> {
         self.part(self.request.target.clone(), does);
     }
 
-    pub fn finish(self) -> CommandLine {
-        self.line
+    /// # Errors
+    /// When the tool lacks a flag that the task needs.
+    pub fn finish(self) -> Result<CommandLine, LacksFlag> {
+        match self.lacking {
+            Some(lacking) => Err(lacking),
+            None => Ok(self.line),
+        }
     }
 }
 

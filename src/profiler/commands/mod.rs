@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::installed::Installed;
-use self::line::CommandLine;
+use self::line::{CommandLine, LacksFlag};
 use self::version::Version;
 
 /// A profiler
@@ -43,18 +43,18 @@ pub struct About {
     /// Programs that stand for it, today's name first.
     programs: &'static [&'static str],
     how_to_install: &'static str,
-    /// What to ask the program for its flags.
-    help: &'static [&'static str],
+    /// What to ask the program for its flags: each in turn until one is answered with flags.
+    help: &'static [&'static [&'static str]],
     /// What stands before the version in what `--version` prints, in lower case.
     version_labels: &'static [&'static str],
     /// The version where `--version` says none: by what the help offers, and else that of ROCm if it goes by that.
     version_by_help: fn(Offers<'_>) -> Option<Version>,
     has_version_of_rocm: bool,
-    /// The version a command line is shown for where the tool is not installed.
-    assumed: Version,
+    /// The version that comes with a version of ROCm.
+    version_in: fn(Version) -> Version,
     /// What it can be asked for, the usual first.
     pub kinds: &'static [Kind],
-    build: fn(&Request, &Installed) -> CommandLine,
+    build: fn(&Request, &Installed) -> Result<CommandLine, LacksFlag>,
     /// A few lines of published output, with where they come from, for machines that lack the tool.
     pub sample_from: &'static str,
     pub sample: &'static str,
@@ -92,6 +92,31 @@ impl Tool {
         self.about().how_to_install
     }
 
+    /// A version of ROCm, with the tool's own where that differs.
+    pub fn release(self, rocm: Version) -> String {
+        let own = (self.about().version_in)(rocm);
+        match own == rocm {
+            true => format!("ROCm {rocm}"),
+            false => format!("ROCm {rocm} ({self} {own})"),
+        }
+    }
+
+    /// What `--kind` calls one of its tasks.
+    ///
+    /// # Errors
+    /// A sentence that names those there are.
+    pub fn task(self, kind: &str) -> Result<Task, String> {
+        let kinds = self.about().kinds;
+        let found = kinds.iter().find(|known| known.name == kind);
+        found.map(|known| known.task.clone()).ok_or_else(|| {
+            let names: Vec<&str> = kinds.iter().map(|known| known.name).collect();
+            format!(
+                "{self} has no task `{kind}`; there are {}",
+                names.join(", ")
+            )
+        })
+    }
+
     /// What it is asked for where nothing else is said.
     pub fn usual_task(self) -> &'static Task {
         &self.about().kinds[0].task
@@ -113,6 +138,14 @@ pub enum Task {
     Runtime,
     /// Hardware counters; an empty list means those that the tutor's tables need.
     Counters(Vec<String>),
+    /// Which kernels take the time, by the ranges of the program that launched them.
+    Renamed,
+    /// Where in a kernel wavefronts are, at intervals.
+    PcSampling,
+    /// The instructions of a few wavefronts.
+    ThreadTrace,
+    /// Which kernels a running process launches.
+    Attach(u32),
     /// What an input file of the user says.
     InputFile(PathBuf),
     /// Trace and call tree of host and device.
@@ -125,6 +158,10 @@ pub enum Task {
     Profile,
     /// Only what a roofline needs.
     Roofline,
+    /// One set of metrics, in one run.
+    MetricSet,
+    /// All counters in one run, other ones at each launch.
+    Multiplexed,
     /// Tables from a workload folder.
     Analyze,
     /// The kernels of a workload folder with their numbers.
@@ -138,11 +175,16 @@ impl Task {
     /// of counters.
     fn tool_and_steps(&self) -> (Tool, Option<usize>) {
         match self {
-            Task::Hotspots | Task::Runtime | Task::InputFile(_) => (Tool::Rocprofv3, Some(10)),
-            Task::Counters(_) => (Tool::Rocprofv3, Some(2)),
+            Task::Hotspots | Task::Runtime | Task::Renamed | Task::InputFile(_) => {
+                (Tool::Rocprofv3, Some(10))
+            }
+            Task::PcSampling => (Tool::Rocprofv3, Some(20)),
+            Task::Counters(_) | Task::ThreadTrace => (Tool::Rocprofv3, Some(2)),
+            Task::Attach(_) => (Tool::Rocprofv3, None),
             Task::SystemTrace | Task::Sample => (Tool::RocprofSys, Some(10)),
             Task::Configuration => (Tool::RocprofSys, None),
-            Task::Profile | Task::Roofline => (Tool::RocprofCompute, Some(2)),
+            Task::Profile | Task::Roofline | Task::MetricSet => (Tool::RocprofCompute, Some(2)),
+            Task::Multiplexed => (Tool::RocprofCompute, Some(20)),
             Task::Analyze | Task::ListStats | Task::Dispatch(_) => (Tool::RocprofCompute, None),
         }
     }
@@ -163,6 +205,16 @@ impl Task {
             Task::Counters(_) => {
                 "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory"
             }
+            Task::Renamed => {
+                "which phases and parts of the model the device's time goes to, without a table of kernels beside them"
+            }
+            Task::PcSampling => {
+                "at which instructions of a kernel its wavefronts are, and with stochastic sampling why they wait"
+            }
+            Task::ThreadTrace => {
+                "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer"
+            }
+            Task::Attach(_) => "the kernels that a running process launches, for ten seconds",
             Task::InputFile(_) => "what your input file asks for",
             Task::SystemTrace => {
                 "a timeline of host and device, and a call tree with the time in each function"
@@ -173,6 +225,10 @@ impl Task {
             }
             Task::Profile => {
                 "every counter of the device for every kernel, each as a share of its peak"
+            }
+            Task::MetricSet => "how busy the units that compute are, from a single run",
+            Task::Multiplexed => {
+                "every counter of the device for every kernel, from a single run; each launch counted a part of them"
             }
             Task::Roofline => {
                 "kernels under the ceilings of memory and arithmetic that the tool measures on this GPU"
@@ -211,6 +267,9 @@ pub struct Request {
 }
 
 /// The command line for a request and the tool that is installed.
-pub fn build(request: &Request, installed: &Installed) -> CommandLine {
+///
+/// # Errors
+/// When the tool lacks a flag that the task needs.
+pub fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     (request.task.tool().about().build)(request, installed)
 }

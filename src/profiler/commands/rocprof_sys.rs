@@ -4,30 +4,33 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::installed::Installed;
-use super::line::{Builder, CommandLine};
+use super::line::{Builder, CommandLine, LacksFlag, NO_VALUE};
 use super::version::{Version, flags};
 use super::{About, Kind, Request, Task};
 
 const V6_2: Version = Version(6, 2);
+/// From here on a database is written besides.
+const V10_1: Version = Version(10, 1);
 
 flags! {
-    TRACE = "--trace", V6_2: "writes a timeline for ui.perfetto.dev";
-    PROFILE = "--profile", V6_2: "writes a call tree with the time in each function (wall_clock)";
-    PROFILE_FORMAT = "--profile-format", V6_2: "forms of the call tree";
-    OUTPUT = "--output", V6_2: "folder for the output; a folder with date and time is made in it";
-    GENERATE = "-G", V6_2: "writes a file with every setting and its default";
-    ALL = "--all", V6_2: "includes descriptions of each setting";
+    TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
+    PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 there is none unless asked for";
+    PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree";
+    OUTPUT = "--output" V6_2: "folder for the output; a folder with date and time is made in it";
+    GENERATE = "-G" V6_2: "writes a file with every setting and its default";
+    ALL = "--all" V6_2: "includes descriptions of each setting";
 }
 
 pub const ABOUT: About = About {
     name: "rocprof-sys",
     programs: &["rocprof-sys-run", "omnitrace-run"],
-    how_to_install: "Install the package `rocprofiler-systems` (ROCm 6.3 and later) from AMD's repository, then put /opt/rocm/bin on the PATH. In ROCm 6.2 it was called omnitrace.",
-    help: &["--help"],
+    how_to_install: "Install the package `rocprofiler-systems` (ROCm 6.3 to 7.12) or `amdrocm-profiler` (7.13 and later) from AMD's repository, then put /opt/rocm/bin (/opt/rocm/core/bin since 7.13) on the PATH. In ROCm 6.2 it was called omnitrace.",
+    // Since ROCm 7.13 the plain question is answered with a summary.
+    help: &[&["--help=all"], &["--help"]],
     version_labels: &["rocm:", "rocm version"],
     version_by_help: |_| None,
     has_version_of_rocm: true,
-    assumed: Version(7, 0),
+    version_in: |rocm| rocm,
     kinds: &[
         Kind::new("run", "Timeline and call tree", Task::SystemTrace),
         Kind::new("sample", "Call stacks at intervals", Task::Sample),
@@ -42,7 +45,7 @@ pub const ABOUT: About = About {
                    conj_grad                         0     76  10.641 s    1.0%\n",
 };
 
-fn build(request: &Request, installed: &Installed) -> CommandLine {
+fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     let (program, does) = match request.task {
         Task::Configuration => return configuration(request, installed),
         Task::Sample => (
@@ -53,24 +56,32 @@ fn build(request: &Request, installed: &Installed) -> CommandLine {
     };
     let program = sibling(&installed.program, program);
     let mut line = Builder::new(request, installed, &program, does);
-    line.switch(&TRACE);
-    line.switch(&PROFILE);
-    line.flag(&PROFILE_FORMAT, ["text", "json"]);
-    line.flag(&OUTPUT, [&request.folder]);
+    line.need(&TRACE, NO_VALUE);
+    line.need(&PROFILE, NO_VALUE);
+    let without = "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
+    line.want(&PROFILE_FORMAT, ["text", "json"], without);
+    line.need(&OUTPUT, [&request.folder]);
     line.target();
+    if installed.is_at_least(V10_1) {
+        line.note("A database, rocpd.db, is written besides: since ROCm 10.1 it is the tool's usual output. --output-format would replace --trace and --profile and cannot be combined with them.");
+    }
     line.note("Device metrics are sampled along with it; a trace of many steps grows to gigabytes, so keep them few.");
     line.finish()
 }
 
-fn configuration(request: &Request, installed: &Installed) -> CommandLine {
+fn configuration(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     let program = sibling(&installed.program, "avail");
     // The help at hand is that of the run program, not of this one.
     let installed = installed.without_help();
     let does = "lists settings and counters";
     let mut line = Builder::new(request, &installed, &program, does);
     let path = request.folder.join("rocprof-sys.cfg");
-    line.flag(&GENERATE, [&path]);
-    line.switch(&ALL);
+    line.need(&GENERATE, [&path]);
+    line.want(
+        &ALL,
+        NO_VALUE,
+        "the file has no descriptions of the settings.",
+    );
     line.note(format!(
         "Edit the file, then say `export ROCPROFSYS_CONFIG_FILE={}` before a run.",
         path.display()

@@ -25,24 +25,21 @@ impl FromStr for Version {
     }
 }
 
-/// A flag with the versions that know it.
+/// One way to write a flag, with the versions that take it.
 #[derive(Clone, Copy, Debug)]
-pub struct Flag {
-    pub name: &'static str,
+pub struct Spelling {
+    pub word: &'static str,
     pub since: Version,
     /// The first version without it.
     pub until: Option<Version>,
-    /// One line for a learner.
-    pub explanation: &'static str,
 }
 
-impl Flag {
-    pub const fn new(name: &'static str, since: Version, explanation: &'static str) -> Self {
-        Flag {
-            name,
+impl Spelling {
+    pub const fn new(word: &'static str, since: Version) -> Self {
+        Spelling {
+            word,
             since,
             until: None,
-            explanation,
         }
     }
 
@@ -56,11 +53,45 @@ impl Flag {
     }
 }
 
-/// Flags: the constant, the word, the version it came with, the one that took it away, and what it does.
+/// What a flag asks for, however the installed version writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// The newest spelling first.
+    pub spellings: &'static [Spelling],
+    /// One line for a learner.
+    pub explanation: &'static str,
+}
+
+impl Flag {
+    pub fn words(&self) -> String {
+        let words: Vec<&str> = self
+            .spellings
+            .iter()
+            .map(|spelling| spelling.word)
+            .collect();
+        words.join(" or ")
+    }
+
+    /// How `version` writes it.
+    pub fn spelling_in(&self, version: Version) -> Option<&'static str> {
+        let spelling = self.spellings.iter().find(|one| one.is_in(version))?;
+        Some(spelling.word)
+    }
+
+    /// The first version that had it, under any name.
+    pub fn since(&self) -> Option<Version> {
+        self.spellings.iter().map(|spelling| spelling.since).min()
+    }
+}
+
+/// Flags: the constant, how it is written since which version and up to which, the newest spelling first, and what it does.
 macro_rules! flags {
-    ($($(#[$about:meta])* $name:ident = $word:literal, $since:ident $(until $until:ident)?: $does:literal;)+) => {
+    ($($(#[$about:meta])* $name:ident = $($word:literal $since:ident $(until $until:ident)?),+: $does:literal;)+) => {
         $($(#[$about])* const $name: $crate::profiler::commands::version::Flag =
-            $crate::profiler::commands::version::Flag::new($word, $since, $does)$(.until($until))?;)+
+            $crate::profiler::commands::version::Flag {
+                spellings: &[$($crate::profiler::commands::version::Spelling::new($word, $since)$(.until($until))?),+],
+                explanation: $does,
+            };)+
     };
 }
 
@@ -80,9 +111,17 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_there_from_its_first_version_up_to_its_last() {
-        let flag = Flag::new("--kernel-names", Version(3, 0), "").until(Version(3, 5));
-        let is_in = [(2, 0), (3, 0), (3, 4), (3, 5)].map(|(a, b)| flag.is_in(Version(a, b)));
-        assert_eq!(is_in, [false, true, true, false]);
+    fn a_flag_is_written_as_its_version_writes_it() {
+        const FLAG: Flag = Flag {
+            spellings: &[
+                Spelling::new("--roofline", Version(3, 10)),
+                Spelling::new("--roof-only", Version(2, 0)).until(Version(3, 10)),
+            ],
+            explanation: "",
+        };
+        let written =
+            [(1, 9), (2, 0), (3, 9), (3, 10)].map(|(a, b)| FLAG.spelling_in(Version(a, b)));
+        let old = Some("--roof-only");
+        assert_eq!(written, [None, old, old, Some("--roofline")]);
     }
 }

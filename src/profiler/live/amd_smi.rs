@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{GpuStatus, Source};
-use crate::profiler::commands::installed::locate;
+use crate::base::rocm::locate;
 
 pub struct AmdSmi {
     program: PathBuf,

@@ -124,12 +124,12 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
     }
     match &step.kind {
         StepKind::Profile {
-            tool,
+            task,
             target,
             flags,
         } => {
             let (target, flags) = (target.clone(), flags.clone());
-            effects.push(profiler::prepare(at, *tool, target, flags));
+            effects.push(profiler::prepare(at, task.clone(), target, flags));
         }
         StepKind::Run { target, .. } if model.run_at(&at).is_none() => {
             effects.extend(runs::read_last(model, &at, target));

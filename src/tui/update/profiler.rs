@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::lesson::course::Tool;
+use crate::profiler::commands::Task;
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::{Import, import};
 use crate::profiler::run::{Ending, Finished, Output, RunError, run as run_profiler};
@@ -14,11 +14,11 @@ use crate::tutor::folder_for;
 use crate::tutor::profile::{parts_of, prepare as prepare_command};
 
 /// Fills the command in for this machine.
-pub fn prepare(at: StepRef, tool: Tool, target: String, flags: Vec<String>) -> Effect {
+pub fn prepare(at: StepRef, task: Task, target: String, flags: Vec<String>) -> Effect {
     Effect::work("", move |desk| {
         let folder = folder_for(desk.root(), &at);
-        let prepared = prepare_command(&desk.options, tool, &target, &flags, folder)
-            .map_err(|error| error.to_string());
+        let prepared = prepare_command(&desk.options, &task, &target, &flags, folder)
+            .map_err(|error| format!("{error:#}"));
         Message::Profile(at, ProfileMessage::Prepared(prepared))
     })
 }
