@@ -70,6 +70,10 @@ pub mod inside {
         pub use crate::model::{Preset, Recipe};
     }
     pub mod profiler {
+        pub use crate::profiler::commands::installed::Installed;
+        pub use crate::profiler::commands::line::{CommandLine, LacksFlag};
+        pub use crate::profiler::commands::version::Version;
+        pub use crate::profiler::commands::{Request, Task, Tool, build};
         pub use crate::profiler::export;
         pub use crate::profiler::live::{Source, sysfs::Sysfs};
         pub use crate::profiler::model::{

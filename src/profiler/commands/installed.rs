@@ -15,13 +15,12 @@ pub struct Installed {
     pub version: Option<Version>,
     /// What `--help` prints; empty when it could not be asked.
     pub help: String,
-    /// The version of ROCm this is written for, where no tool was asked.
+    /// The version of ROCm that is taken for granted, where no tool said its own.
     pub assumed_rocm: Option<Version>,
 }
 
-/// Oldest version of each tool that is supported: what an unknown version is taken for.
+/// The oldest version whose commands are known.
 pub const OLDEST_ROCM: Version = Version(6, 2);
-pub const OLDEST_COMPUTE: Version = Version(2, 0);
 
 /// What a command line is written for where the tool is not installed and no version is asked for.
 pub const ASSUMED_ROCM: Version = Version(7, 2);
@@ -62,11 +61,8 @@ impl Installed {
         match self.version {
             Some(version) => flag.spelling_in(version),
             None => {
-                let always = spellings.find(|spelling| {
-                    let oldest = [OLDEST_ROCM, OLDEST_COMPUTE];
-                    spelling.until.is_none() && oldest.contains(&spelling.since)
-                });
-                always.map(|spelling| spelling.word)
+                let of_today = spellings.find(|spelling| spelling.until.is_none());
+                of_today.map(|spelling| spelling.word)
             }
         }
     }
@@ -108,11 +104,15 @@ pub fn find(tool: Tool) -> Option<Installed> {
         .and_then(|(_, text)| version_in(tool, &text))
         .or_else(by_help)
         .or_else(|| version_of_installation(tool, &program));
+    let says_nothing = version.is_none() && help.is_empty();
     Some(Installed {
+        version: match says_nothing {
+            true => Some((about.version_in)(ASSUMED_ROCM)),
+            false => version,
+        },
         program,
-        version,
         help,
-        assumed_rocm: None,
+        assumed_rocm: says_nothing.then_some(ASSUMED_ROCM),
     })
 }
 
@@ -149,13 +149,12 @@ fn version_in(tool: Tool, text: &str) -> Option<Version> {
     })
 }
 
-/// ROCm notes its version in `.info/version` beside `bin`.
+/// What came with the ROCm around the program, which notes its version in `.info/version` beside `bin` and `libexec`.
 fn version_of_installation(tool: Tool, program: &Path) -> Option<Version> {
     let real = std::fs::canonicalize(program).ok()?;
-    let root = real.parent()?.parent()?;
-    let text = std::fs::read_to_string(root.join(".info/version")).ok()?;
-    let version = text.parse().ok();
-    version.filter(|_| tool.about().has_version_of_rocm)
+    let read = |root: &Path| std::fs::read_to_string(root.join(".info/version")).ok();
+    let text = real.ancestors().skip(1).find_map(read)?;
+    Some((tool.about().version_in)(text.parse().ok()?))
 }
 
 #[cfg(test)]

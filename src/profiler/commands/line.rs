@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
         if let Some(rocm) = installed.assumed_rocm {
             let tool = request.task.tool();
             builder.note(format!(
-                "Written for {}, which was not asked here. Add `--for-rocm X.Y` to `tinyllama-tutor profile` for another version; where the tool is installed, the tutor asks it.",
+                "Written for {}, because no installed tool said its version. Add `--for-rocm X.Y` to `tinyllama-tutor profile` for another version.",
                 tool.release(rocm)
             ));
         }

@@ -47,9 +47,8 @@ pub struct About {
     help: &'static [&'static [&'static str]],
     /// What stands before the version in what `--version` prints, in lower case.
     version_labels: &'static [&'static str],
-    /// The version where `--version` says none: by what the help offers, and else that of ROCm if it goes by that.
+    /// The version where `--version` says none, by what the help offers.
     version_by_help: fn(Offers<'_>) -> Option<Version>,
-    has_version_of_rocm: bool,
     /// The version that comes with a version of ROCm.
     version_in: fn(Version) -> Version,
     /// What it can be asked for, the usual first.

@@ -50,7 +50,6 @@ pub const ABOUT: About = About {
     help: &[&["profile", "--help"]],
     version_labels: &["compute version", "omniperf version"],
     version_by_help: |_| None,
-    has_version_of_rocm: false,
     version_in,
     kinds: &[
         Kind::new("profile", "Every counter", Task::Profile),

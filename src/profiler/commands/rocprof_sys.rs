@@ -29,7 +29,6 @@ pub const ABOUT: About = About {
     help: &[&["--help=all"], &["--help"]],
     version_labels: &["rocm:", "rocm version"],
     version_by_help: |_| None,
-    has_version_of_rocm: true,
     version_in: |rocm| rocm,
     kinds: &[
         Kind::new("run", "Timeline and call tree", Task::SystemTrace),

@@ -30,7 +30,7 @@ flags! {
     INPUT = "-i" V6_2: "reads counters and options from a file, one run of the program for each set";
     SELECTED_REGIONS = "--selected-regions" V7_0:
         "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats";
-    KERNEL_RENAME = "--kernel-rename" V6_4: "calls each kernel by the range of the program that launched it: a phase of the step, a part of the model";
+    KERNEL_RENAME = "--kernel-rename" V6_3: "calls each kernel by the range of the program that launched it: a phase of the step, a part of the model";
     THREAD_TRACE = "--att" V7_0: "follows the instructions of a few wavefronts, one by one";
     THREAD_TRACE_UNIT = "--att-target-cu" V7_0: "the compute unit whose wavefronts are followed";
     SAMPLING = "--pc-sampling-beta-enabled" V6_4: "agrees to sampling, which AMD calls a beta";
@@ -52,7 +52,6 @@ pub const ABOUT: About = About {
     help: &[&["--help"]],
     version_labels: &["rocm_version"],
     version_by_help,
-    has_version_of_rocm: true,
     version_in: |rocm| rocm,
     kinds: &[
         Kind::new("hotspots", "Which kernels take the time", Task::Hotspots),
