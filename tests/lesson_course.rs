@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use tinyllama_tutor::inside::lesson::{
     Answer, Course, Lesson, Quiz, Source, Step, StepKind, Verdict, live, schema,
 };
+use tinyllama_tutor::inside::profiler::Task;
 use tinyllama_tutor::inside::recording::{Library, Source as Recorded};
 use tinyllama_tutor::inside::session::progress::{self, Access};
 use tinyllama_tutor::inside::session::{Place, RunExit, Session, Status, StepRef};
@@ -331,4 +332,26 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
         }
     }
     assert!(named >= 30, "{named}");
+}
+
+#[test]
+fn the_roofline_by_counters_asks_for_a_roofline() {
+    let course = course();
+    let step = course.step("roofline", "by-counters").unwrap();
+    let StepKind::Profile { task, .. } = &step.kind else {
+        panic!("{step:?}")
+    };
+    assert_eq!(*task, Task::Roofline);
+    // The others take what their tool is usually asked for.
+    let tasks = course.lessons().flat_map(|lesson| &lesson.steps);
+    let tasks: Vec<&Task> = tasks
+        .filter_map(|step| match &step.kind {
+            StepKind::Profile { task, .. } => Some(task),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        tasks.contains(&&Task::Hotspots) && tasks.contains(&&Task::SystemTrace),
+        "{tasks:?}"
+    );
 }

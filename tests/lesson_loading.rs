@@ -384,6 +384,16 @@ fn the_flags_of_a_run_are_put_to_the_run_command() {
 }
 
 #[test]
+fn a_profile_step_names_a_task_its_tool_has() {
+    let files = Files::new();
+    let step = "  - id: profiled\n    kind: profile\n    title: Profile it\n    text: Look.\n    tool: rocprof-compute\n    task: rooflines\n    target: v1\n    golden:\n      import: none.csv\n\n  - id: seen";
+    files.edit("first/one.yaml", "  - id: seen", step);
+    let problems = files.load().map(|_| ()).unwrap_err().to_string();
+    let expected = "rocprof-compute has no task `rooflines`; there are profile, roofline";
+    assert!(problems.contains(expected), "{problems}");
+}
+
+#[test]
 fn the_schema_files_are_those_of_the_program() {
     for (name, schema) in [
         ("lesson", schema::lesson()),

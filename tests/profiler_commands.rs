@@ -15,7 +15,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn data(tool: Tool) -> Value {
+fn data(tool: &str) -> Value {
     let path = root().join(format!("tests/stand_ins/tools/{tool}.json"));
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -27,7 +27,7 @@ fn version(text: &str) -> Version {
 /// Every version of ROCm that the data of any tool tells apart.
 fn versions() -> Vec<Version> {
     let all = Tool::ALL.into_iter().flat_map(|tool| {
-        let versions = data(tool)["versions"].as_array().unwrap().clone();
+        let versions = data(tool.name())["versions"].as_array().unwrap().clone();
         versions
             .into_iter()
             .map(|text| version(text.as_str().unwrap()))
@@ -43,6 +43,15 @@ fn tasks() -> Vec<(Tool, &'static str, Task)> {
     });
     let compute = Tool::RocprofCompute;
     let mut tasks: Vec<_> = kinds.collect();
+    let database = PathBuf::from("v1_results.db");
+    let question = "SELECT * FROM top_kernels".to_owned();
+    let trace = Tool::Rocprofv3;
+    tasks.push((trace, "analyze FILE", Task::Summary(database.clone())));
+    tasks.push((
+        trace,
+        "analyze FILE --query SQL",
+        Task::Query(database, question),
+    ));
     tasks.push((compute, "analyze", Task::Analyze));
     tasks.push((compute, "analyze --list-stats", Task::ListStats));
     tasks.push((compute, "analyze --dispatch 3", Task::Dispatch(3)));
@@ -152,6 +161,8 @@ fn only_what_came_later_cannot_be_asked_for() {
         ("pc-sampling", "6.4"),
         ("thread-trace", "7.0"),
         ("attach", "7.1"),
+        ("analyze FILE", "7.1"),
+        ("analyze FILE --query SQL", "7.1"),
         ("set", "7.1"),
         ("multiplexed", "7.12"),
     ];
@@ -312,7 +323,7 @@ fn table() -> String {
         }
     }
     text.push_str("\n| options of | version | read in |\n|---|---|---|\n");
-    for tool in Tool::ALL {
+    for tool in Tool::ALL.map(Tool::name).into_iter().chain(["rocpd"]) {
         for (version, source) in data(tool)["read"].as_object().unwrap() {
             text.push_str(&format!(
                 "| {tool} | {version} | {} |\n",

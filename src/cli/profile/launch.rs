@@ -39,27 +39,16 @@ pub fn profile(task: Task, args: &LaunchArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(outcome.succeeded()))
 }
 
-/// Tables of a workload that is already there.
+/// Tables of a workload or database that is already there.
 pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
-    let (workload, as_json) = (&args.workload, args.json);
-    if !workload.is_dir() {
-        let problem = format!(
-            "{} is no folder; name the workload that `profile rocprof-compute` made",
-            workload.display()
-        );
-        return Err(UsageError(problem).into());
-    }
-    let task = match args.dispatch {
-        Some(number) => Task::Dispatch(number),
-        None if args.list_stats => Task::ListStats,
-        None => Task::Analyze,
-    };
-    let (installed, is_installed) = found_or_asked_for(Tool::RocprofCompute, args.for_rocm);
+    let as_json = args.json;
+    let (task, folder) = analysis(args)?;
+    let (installed, is_installed) = found_or_asked_for(task.tool(), args.for_rocm);
     let request = Request {
         task: task.clone(),
         target: Vec::new(),
         launcher: Vec::new(),
-        folder: workload.clone(),
+        folder,
         name: String::new(),
         architecture: None,
     };
@@ -72,6 +61,32 @@ pub fn analyze(args: &AnalyzeArgs) -> anyhow::Result<Exit> {
     }
     let finished = run(&line, Output::Terminal)?;
     Ok(Exit::of(finished.ending == Ending::Success))
+}
+
+/// What the arguments ask for, and the folder it is done in.
+fn analysis(args: &AnalyzeArgs) -> Result<(Task, PathBuf), UsageError> {
+    let path = &args.workload;
+    let asks_workload = args.list_stats || args.dispatch.is_some();
+    if path.is_file() && !asks_workload {
+        let task = match &args.query {
+            Some(question) => Task::Query(path.clone(), question.clone()),
+            None => Task::Summary(path.clone()),
+        };
+        return Ok((task, path.parent().unwrap_or(Path::new("")).to_owned()));
+    }
+    if !path.is_dir() || args.query.is_some() {
+        let expected = match args.query {
+            Some(_) => "no database; name the .db file that rocprofv3 wrote",
+            None => "no folder; name the workload that `profile rocprof-compute` made",
+        };
+        return Err(UsageError(format!("{} is {expected}", path.display())));
+    }
+    let task = match args.dispatch {
+        Some(number) => Task::Dispatch(number),
+        None if args.list_stats => Task::ListStats,
+        None => Task::Analyze,
+    };
+    Ok((task, path.clone()))
 }
 
 /// The tool as the version of ROCm has it that the user names, else as it is installed; and whether it can be run.

@@ -54,7 +54,7 @@ pub enum ProfileCommand {
         #[command(flatten)]
         launch: LaunchArgs,
     },
-    /// Tables of a workload folder that rocprof-compute made.
+    /// Tables of a workload folder that rocprof-compute made, or of a database that rocprofv3 wrote.
     Analyze(AnalyzeArgs),
     /// Why rocprof is gone, and what to say instead.
     Rocprof(Ignored),
@@ -82,7 +82,11 @@ pub struct Ignored {
 
 #[derive(Debug, Args)]
 pub struct AnalyzeArgs {
+    /// A folder for rocprof-compute analyze, or a file for rocpd.
     workload: PathBuf,
+    /// Asks a database this question in SQL, such as "SELECT * FROM top_kernels".
+    #[arg(long, value_name = "SQL", conflicts_with_all = ["list_stats", "dispatch"])]
+    query: Option<String>,
     /// Only the kernels with their numbers.
     #[arg(long)]
     list_stats: bool,

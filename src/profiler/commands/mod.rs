@@ -145,6 +145,10 @@ pub enum Task {
     ThreadTrace,
     /// Which kernels a running process launches.
     Attach(u32),
+    /// Sums over a database of rocprofv3.
+    Summary(PathBuf),
+    /// What a question in SQL is answered with by a database of rocprofv3.
+    Query(PathBuf, String),
     /// What an input file of the user says.
     InputFile(PathBuf),
     /// Trace and call tree of host and device.
@@ -179,7 +183,7 @@ impl Task {
             }
             Task::PcSampling => (Tool::Rocprofv3, Some(20)),
             Task::Counters(_) | Task::ThreadTrace => (Tool::Rocprofv3, Some(2)),
-            Task::Attach(_) => (Tool::Rocprofv3, None),
+            Task::Attach(_) | Task::Summary(_) | Task::Query(..) => (Tool::Rocprofv3, None),
             Task::SystemTrace | Task::Sample => (Tool::RocprofSys, Some(10)),
             Task::Configuration => (Tool::RocprofSys, None),
             Task::Profile | Task::Roofline | Task::MetricSet => (Tool::RocprofCompute, Some(2)),
@@ -214,6 +218,8 @@ impl Task {
                 "every instruction of a few wavefronts with its cycles, in ROCprof Compute Viewer"
             }
             Task::Attach(_) => "the kernels that a running process launches, for ten seconds",
+            Task::Summary(_) => "calls and times of kernels, copies and API calls in the database",
+            Task::Query(..) => "the rows that your question selects from the database",
             Task::InputFile(_) => "what your input file asks for",
             Task::SystemTrace => {
                 "a timeline of host and device, and a call tree with the time in each function"

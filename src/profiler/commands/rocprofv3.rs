@@ -1,6 +1,6 @@
 //! rocprofv3: traces and hardware counters. Versions are those of ROCm.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::counters::{default_counters, passes};
 use super::installed::Installed;
@@ -37,6 +37,10 @@ flags! {
     SAMPLING_METHOD = "--pc-sampling-method" V6_4: "how samples are taken; `stochastic`, by the hardware, needs an MI300 or later and ROCm 7.0";
     SAMPLING_UNIT = "--pc-sampling-unit" V6_4: "what the interval counts";
     SAMPLING_INTERVAL = "--pc-sampling-interval" V6_4: "how far samples lie apart";
+    SUMMARY = "summary" V7_1: "adds up calls and times";
+    QUERY = "query" V7_1: "asks the database in SQL; `top_kernels`, `kernels` and `regions` are views of it";
+    DATABASE = "--input" V7_1: "the database that rocprofv3 wrote";
+    SQL = "--query" V7_1: "the question";
     ATTACH = "--attach" V7_1: "the running process to follow, by its number";
     ATTACH_DURATION = "--attach-duration-msec" V7_1: "how long it is followed";
     OUTPUT_FORMAT = "--output-format" V6_2:
@@ -111,6 +115,9 @@ fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<Version> {
 }
 
 fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksFlag> {
+    if let Task::Summary(path) | Task::Query(path, _) = &request.task {
+        return database(request, installed, path);
+    }
     let does = "ROCm's tracer: follows the program and writes down what it does on the GPU";
     let mut line = Builder::new(request, installed, &installed.program, does);
     let mut form = "csv";
@@ -177,6 +184,33 @@ fn build(request: &Request, installed: &Installed) -> Result<CommandLine, LacksF
     if !matches!(request.task, Task::Attach(_)) {
         line.target();
     }
+    line.finish()
+}
+
+/// rocpd, which reads the databases and lies beside rocprofv3.
+fn database(
+    request: &Request,
+    installed: &Installed,
+    path: &Path,
+) -> Result<CommandLine, LacksFlag> {
+    // The help at hand is that of rocprofv3.
+    let installed = installed.without_help();
+    let program = installed.program.with_file_name("rocpd");
+    let mut line = Builder::new(request, &installed, &program, "ROCm's reader of databases");
+    match &request.task {
+        Task::Query(_, question) => {
+            line.need(&QUERY, NO_VALUE);
+            line.need(&DATABASE, [path]);
+            line.need(&SQL, [question]);
+        }
+        _ => {
+            line.need(&SUMMARY, NO_VALUE);
+            line.need(&DATABASE, [path]);
+        }
+    }
+    line.note(
+        "rocpd needs Python's pandas. The tutor reads databases without it: `profile import`.",
+    );
     line.finish()
 }
 
