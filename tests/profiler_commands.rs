@@ -1,6 +1,6 @@
 //! Command lines of the profilers, for every version, held against the options that each version takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -324,11 +324,15 @@ fn table() -> String {
     }
     text.push_str("\n| options of | version | read in |\n|---|---|---|\n");
     for tool in Tool::ALL.map(Tool::name).into_iter().chain(["rocpd"]) {
-        for (version, source) in data(tool)["read"].as_object().unwrap() {
-            text.push_str(&format!(
-                "| {tool} | {version} | {} |\n",
-                source.as_str().unwrap()
-            ));
+        let data = data(tool);
+        let sources = data["read"].as_object().unwrap();
+        let sources: BTreeMap<Version, &Value> = sources
+            .iter()
+            .map(|(known, source)| (version(known), source))
+            .collect();
+        for (version, source) in sources {
+            let source = source.as_str().unwrap();
+            text.push_str(&format!("| {tool} | {version} | {source} |\n"));
         }
     }
     text
