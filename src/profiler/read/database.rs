@@ -1,57 +1,24 @@
 //! SQLite databases: opened without the right to change them, their views read row by row.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, ffi};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
 use super::Reading;
+use super::budget::{Budget, TOO_MUCH};
 use super::damage::{Damage, Place};
 use super::fields::{self, Columns, Field};
 use super::records::Records;
 
 /// A database; what it reads carries the name of the file.
 pub struct Database<'a> {
-    /// Closed before what it counts with goes.
+    // Closed before its budget is dropped: fields are dropped in their order.
     pub connection: Connection,
     path: &'a Path,
-    _calls: Box<u64>,
-}
-
-/// Steps of SQLite's machine after which it calls [`count`].
-const STEPS: i32 = 100_000;
-
-/// Calls for any file, and bytes that allow for one more: ten steps a byte would do for the views of rocpd.
-const LEAST: u64 = 2_000;
-const BYTES: u64 = 400;
-
-/// Longest text or blob.
-const LONGEST: i32 = 8 << 20;
-
-/// Bounds what SQLite may compute: views come with the file, and one of a hundred bytes can count for ever. Returns the
-/// calls that are left, each after [`STEPS`] steps.
-fn bound(connection: &Connection, bytes: u64) -> Box<u64> {
-    let mut calls = Box::new(LEAST + bytes / BYTES);
-    let counter: *mut u64 = &raw mut *calls;
-    // SAFETY: the handle is that of an open connection, which is closed before the counter goes: fields are dropped in
-    // their order. The callback runs on the thread that uses the connection.
-    unsafe {
-        let handle = connection.handle();
-        ffi::sqlite3_limit(handle, ffi::SQLITE_LIMIT_LENGTH, LONGEST);
-        ffi::sqlite3_progress_handler(handle, STEPS, Some(count), counter.cast());
-    }
-    calls
-}
-
-/// Counts work; other than 0 interrupts it.
-unsafe extern "C" fn count(calls: *mut c_void) -> c_int {
-    // SAFETY: the pointer that was registered with it, to a counter that outlives the connection.
-    let calls = unsafe { &mut *calls.cast::<u64>() };
-    *calls = calls.saturating_sub(1);
-    c_int::from(*calls == 0)
+    budget: Budget,
 }
 
 impl<'a> Database<'a> {
@@ -63,11 +30,11 @@ impl<'a> Database<'a> {
         let trust = connection.pragma_update(None, "trusted_schema", false);
         trust.map_err(sql)?;
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-        let calls = bound(&connection, bytes);
+        let budget = Budget::limit(&connection, bytes).map_err(sql)?;
         Ok(Database {
             connection,
             path,
-            _calls: calls,
+            budget,
         })
     }
 
@@ -108,13 +75,20 @@ impl<'a> Database<'a> {
         let (mut good, mut number) = (0, 0u64);
         while let Some(row) = rows.next().map_err(sql)? {
             number += 1;
+            if !self.budget.take_row() {
+                return Err(Damage::new(place(String::new()), TOO_MUCH));
+            }
             let row = Row {
                 row,
                 columns: &columns,
                 names: &names,
+                budget: &self.budget,
             };
             match add(&mut records, &row) {
                 Ok(()) => good += 1,
+                Err(problem) if problem == TOO_MUCH => {
+                    return Err(Damage::new(place(String::new()), problem));
+                }
                 Err(problem) => {
                     let place = place(format!(", row {number}"));
                     reading.log.add(Damage::new(place, problem))?;
@@ -144,6 +118,9 @@ impl<'a> Database<'a> {
                 ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
                 ValueRef::Null | ValueRef::Blob(_) => continue,
             };
+            if !self.budget.take_text(&text) {
+                return Err(Damage::new(Place::file(self.path), TOO_MUCH));
+            }
             match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
                 // Facts of a version that keeps them as a document.
                 Ok(facts) => {
@@ -173,14 +150,14 @@ pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
 }
 
 fn explain(error: &rusqlite::Error) -> String {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, OperationInterrupted, TooBig};
+    use rusqlite::ErrorCode::{
+        DatabaseCorrupt, NotADatabase, OperationInterrupted, OutOfMemory, TooBig,
+    };
     match error.sqlite_error_code() {
         Some(DatabaseCorrupt | NotADatabase) => format!(
             "the database is damaged ({error}); it was probably cut off: profile again, and let the program end by itself"
         ),
-        Some(OperationInterrupted | TooBig) => {
-            "its views compute more than any profile needs: this is no file of a profiler".into()
-        }
+        Some(OperationInterrupted | OutOfMemory | TooBig) => TOO_MUCH.to_owned(),
         _ => format!("cannot be read: {error}"),
     }
 }
@@ -190,6 +167,7 @@ pub struct Row<'a, 'stmt> {
     row: &'a rusqlite::Row<'stmt>,
     columns: &'a Columns,
     names: &'a [String],
+    budget: &'a Budget,
 }
 
 impl Row<'_, '_> {
@@ -214,9 +192,14 @@ impl fields::Row for Row<'_, '_> {
     fn text(&self, field: Field) -> Result<Option<&str>, String> {
         match self.value(field)? {
             ValueRef::Null => Ok(None),
-            ValueRef::Text(text) => std::str::from_utf8(text)
-                .map(Some)
-                .map_err(|_| self.problem(field, "is not UTF-8 text".to_owned())),
+            ValueRef::Text(text) => {
+                let text = std::str::from_utf8(text)
+                    .map_err(|_| self.problem(field, "is not UTF-8 text".to_owned()))?;
+                let is_affordable = self.budget.take_text(text);
+                is_affordable
+                    .then_some(Some(text))
+                    .ok_or_else(|| TOO_MUCH.to_owned())
+            }
             _ => Err(self.problem(field, "is no text".to_owned())),
         }
     }

@@ -3,6 +3,7 @@
 //! A format is one file in [`formats`] and a line in its list.
 
 mod bounded;
+mod budget;
 mod damage;
 mod database;
 mod fields;
