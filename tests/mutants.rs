@@ -165,6 +165,7 @@ fn profiles() {
         "rocpd",
         "rocprof-compute",
         "rocprof-sys",
+        "rocm_2026",
     ];
     for kind in kinds {
         let files = fixtures(kind);

@@ -1,9 +1,22 @@
 //! Kernel names as people read them.
 
+use itertools::Itertools;
+
 /// The bare function name of a demangled kernel: no return type, namespaces, template or call arguments.
 ///
 /// `void at::native::fill<4, float>(int, float*)` becomes `fill`. A name that is no C++ signature stays as it is.
 pub fn short(name: &str) -> &str {
+    let base = with_template(name);
+    let function = base.split('<').next().unwrap_or(base).trim();
+    if function.is_empty() {
+        strip_suffix(name)
+    } else {
+        function
+    }
+}
+
+/// The function name with its template arguments, which tell instances apart: `fill<4, float>`.
+pub fn with_template(name: &str) -> &str {
     let name = strip_suffix(name);
     let signature = &name[..arguments_start(name)];
     let signature = match (
@@ -17,8 +30,19 @@ pub fn short(name: &str) -> &str {
         Some(colon) => &signature[colon + 1..],
         None => signature,
     };
-    let base = base.split('<').next().unwrap_or(base).trim();
-    if base.is_empty() { name } else { base }
+    base.trim()
+}
+
+/// The shortest form of each name that no other has: the function, with its template arguments, or the whole.
+pub fn apart<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let forms = [short, with_template, strip_suffix];
+    let counts = forms.map(|form| names.iter().copied().map(form).counts());
+    let shortest = |name: &'a str| {
+        let mut forms = forms.iter().zip(&counts);
+        let alone = forms.find_map(|(form, counts)| Some(form(name)).filter(|it| counts[it] == 1));
+        alone.unwrap_or(name)
+    };
+    names.iter().copied().map(shortest).collect()
 }
 
 /// The name without what tools append to it: `.kd`, ` (.kd)`, ` [clone .kd]`.
@@ -74,7 +98,26 @@ fn is_return_type_ahead(signature: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{apart, short};
+
+    #[test]
+    fn instances_of_a_template_are_told_apart_by_what_differs() {
+        let names = [
+            "void norm(float*)",
+            "void mul<(type)2, true>(float*)",
+            "void mul<(type)8, true>(float*)",
+            "add<1>(int)",
+            "add<1>(float)",
+        ];
+        let told = [
+            "norm",
+            "mul<(type)2, true>",
+            "mul<(type)8, true>",
+            "add<1>(int)",
+            "add<1>(float)",
+        ];
+        assert_eq!(apart(&names), told);
+    }
 
     #[test]
     fn signatures_become_function_names() {

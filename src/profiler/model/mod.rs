@@ -13,7 +13,7 @@ use std::sync::Arc;
 use self::interned::Interned;
 pub use self::records::{
     Agent, Allocation, ApiCall, CounterSample, Dispatch, InstructionSamples, Interval, Lane,
-    MeasuredCeiling, MemoryCopy, Metric, Process, Region, Statistic, StatisticKind, Variant,
+    MeasuredCeiling, MemoryCopy, Metric, Pass, Process, Region, Statistic, StatisticKind, Variant,
 };
 
 /// A string of [`Profile::names`].
@@ -82,7 +82,7 @@ impl Profile {
         LaneId(self.lanes.number_of(&lane, Lane::clone))
     }
 
-    pub fn process_id(&mut self, label: &str, pass: Option<u32>) -> ProcessId {
+    pub fn process_id(&mut self, label: &str, pass: Option<Pass>) -> ProcessId {
         let process = Process {
             label: label.to_owned(),
             pass,
@@ -120,6 +120,19 @@ impl Profile {
 
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.processes.values[id.0 as usize]
+    }
+
+    pub fn lane_ids(&self) -> impl Iterator<Item = LaneId> {
+        (0..self.lanes.values.len() as u32).map(LaneId)
+    }
+
+    /// What tells the launch of a sample from others. Within a replay the number of the dispatch does; a table of several
+    /// replays has it once for each, with another time.
+    pub fn launch_of(&self, sample: &CounterSample) -> (ProcessId, Option<u64>, Option<i64>) {
+        let process = self.lane(sample.lane).process;
+        let is_numbered = self.process(process).pass.is_some() && sample.dispatch.is_some();
+        let start = sample.time.map(|time| time.start);
+        (process, sample.dispatch, start.filter(|_| !is_numbered))
     }
 
     pub fn processes(&self) -> &[Process] {

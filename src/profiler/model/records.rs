@@ -76,7 +76,16 @@ pub struct Process {
     /// What the profiler named its files after, usually host and process id.
     pub label: String,
     /// Which replay of the program, where the profiler made several.
-    pub pass: Option<u32>,
+    pub pass: Option<Pass>,
+}
+
+/// One of several replays of a program, each with other counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pass {
+    /// The folder that all replays of the program are in.
+    pub workload: String,
+    /// `pass_1`, `pmc_perf_0`: what the profiler called the replay.
+    pub name: String,
 }
 
 #[derive(Clone, Copy, Debug)]

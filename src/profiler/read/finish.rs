@@ -1,14 +1,77 @@
 //! What is left to do when every file has been read.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use crate::profiler::model::{Dispatch, Profile};
+use crate::profiler::model::{CounterSample, Dispatch, ProcessId, Profile};
 
 pub fn finish(profile: &mut Profile) {
+    keep_one_replay(profile);
     dispatches_from_counters(profile);
     explain_zero_counters(profile);
     profile.commands.dedup();
     profile.dispatches.shrink_to_fit();
+}
+
+/// The replays of each program among `candidates` that stand for all: the first by name.
+fn first_replays(
+    profile: &Profile,
+    candidates: impl Iterator<Item = ProcessId>,
+) -> BTreeMap<String, String> {
+    let mut first: BTreeMap<String, String> = BTreeMap::new();
+    for pass in candidates.filter_map(|process| profile.process(process).pass.as_ref()) {
+        let name = first.entry(pass.workload.clone());
+        let name = name.or_insert_with(|| pass.name.clone());
+        if pass.name < *name {
+            pass.name.clone_into(name);
+        }
+    }
+    first
+}
+
+/// Whether a process is no replay, or the one that stands for all.
+fn counts(profile: &Profile, first: &BTreeMap<String, String>, process: ProcessId) -> bool {
+    let pass = profile.process(process).pass.as_ref();
+    pass.is_none_or(|pass| first.get(&pass.workload) == Some(&pass.name))
+}
+
+/// A program that was replayed for its counters did everything once a replay: one replay stands for all, and none where a
+/// run without counters was timed.
+fn keep_one_replay(profile: &mut Profile) {
+    let process = |lane| profile.lane(lane).process;
+    let is_replay = |id| profile.process(id).pass.is_some();
+    let launched = profile.dispatches.iter().map(|launch| process(launch.lane));
+    let called = profile.calls.iter().map(|call| process(call.lane));
+    let summed = profile.statistics.iter().filter_map(|row| row.process);
+    let candidates: HashSet<ProcessId> = launched.chain(called).chain(summed).collect();
+    let mut first = first_replays(profile, candidates.iter().copied());
+    if profile
+        .timed()
+        .any(|(launch, _)| !is_replay(process(launch.lane)))
+    {
+        first.clear();
+    }
+    let dropped: HashSet<ProcessId> = candidates
+        .into_iter()
+        .filter(|id| !counts(profile, &first, *id))
+        .collect();
+    if dropped.is_empty() {
+        return;
+    }
+    let is_dropped = |lane| dropped.contains(&process(lane));
+    let lanes = profile.lane_ids().filter(|lane| is_dropped(*lane));
+    let lanes: HashSet<_> = lanes.collect();
+    profile.dispatches.retain(|it| !lanes.contains(&it.lane));
+    profile.calls.retain(|it| !lanes.contains(&it.lane));
+    profile.copies.retain(|it| !lanes.contains(&it.lane));
+    profile.allocations.retain(|it| !lanes.contains(&it.lane));
+    let is_kept = |process| !dropped.contains(&process);
+    profile
+        .statistics
+        .retain(|row| row.process.is_none_or(is_kept));
+    profile.notes.push(
+        "The program was replayed to collect all counters; calls and times are those of one run"
+            .to_owned(),
+    );
 }
 
 /// Where only counters were collected, their rows still say which kernels ran and when.
@@ -20,19 +83,13 @@ fn dispatches_from_counters(profile: &mut Profile) {
     {
         return;
     }
-    // A program that was replayed runs every kernel once a pass; the first pass stands for all.
-    let first_pass = profile
-        .counters
-        .iter()
-        .filter_map(|sample| profile.process(profile.lane(sample.lane).process).pass)
-        .min();
+    let process = |sample: &CounterSample| profile.lane(sample.lane).process;
+    let first = first_replays(profile, profile.counters.iter().map(process));
     let mut seen = HashSet::new();
     let mut dispatches = Vec::new();
     for sample in &profile.counters {
-        let process = profile.lane(sample.lane).process;
-        let is_first_pass = profile.process(process).pass == first_pass;
-        let start = sample.time.map(|time| time.start);
-        if is_first_pass && seen.insert((process, sample.dispatch, sample.variant, start)) {
+        let key = (profile.launch_of(sample), sample.variant);
+        if counts(profile, &first, process(sample)) && seen.insert(key) {
             dispatches.push(Dispatch {
                 variant: sample.variant,
                 lane: sample.lane,

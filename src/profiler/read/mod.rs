@@ -224,6 +224,8 @@ impl<'a> Reading<'a> {
         let mut table = self.table()?;
         let process = self.process();
         let mut records = Records::new(self.profile, process);
-        Ok(table.each(self.log, |row| add(&mut records, row))?)
+        let rows = table.each(self.log, |row| add(&mut records, row))?;
+        self.profile.notes.extend(table.shortened());
+        Ok(rows)
     }
 }

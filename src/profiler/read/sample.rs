@@ -15,7 +15,7 @@ const HEAD: u64 = 1 << 16;
 const BINARIES: &[(&[u8], &str)] = &[
     (
         b"\x1f\x8b",
-        "compressed with gzip: unpack it with gunzip and import the result",
+        "compressed with gzip twice: unpack it with gunzip and import the result",
     ),
     (b"%PDF", "a PDF"),
     (b"\xff\xfe", UTF_16),
@@ -29,6 +29,12 @@ const BINARIES: &[(&[u8], &str)] = &[
         "a zip archive: unpack it and import the result",
     ),
 ];
+
+const PACKED_DATABASE: &str =
+    "an SQLite database compressed with gzip: unpack it with gunzip and import the result";
+
+/// Where an archive of tar says that it is one.
+const TAR: (usize, &[u8]) = (257, b"ustar");
 
 const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
 
@@ -55,14 +61,16 @@ pub enum Content {
 impl<'a> Sample<'a> {
     pub fn of(path: &'a Path) -> Result<Self, Damage> {
         let mut head = Vec::new();
-        bounded::open(path)?
+        let input = bounded::open(path)?;
+        let is_packed = input.is_packed();
+        input
             .take(HEAD)
             .read_to_end(&mut head)
             .map_err(|error| Damage::io(path, &error))?;
-        let content = if head.starts_with(b"SQLite format 3\0") {
-            Content::Database(database::tables(path)?)
-        } else {
-            content(&head)
+        let content = match head.starts_with(b"SQLite format 3\0") {
+            true if is_packed => Content::Binary(PACKED_DATABASE),
+            true => Content::Database(database::tables(path)?),
+            false => content(&head),
         };
         Ok(Sample {
             path,
@@ -135,6 +143,12 @@ impl<'a> Sample<'a> {
 fn content(head: &[u8]) -> Content {
     if let Some((_, what)) = BINARIES.iter().find(|(start, _)| head.starts_with(start)) {
         return Content::Binary(what);
+    }
+    if head
+        .get(TAR.0..)
+        .is_some_and(|head| head.starts_with(TAR.1))
+    {
+        return Content::Binary("an archive of tar: unpack it and import the folder");
     }
     if head.contains(&0) {
         return Content::Binary(

@@ -1,10 +1,9 @@
 //! CSV as profilers write it: columns by name, rows streamed, memory bounded, every error with its place.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::bounded;
+use super::bounded::{self, Input};
 use super::damage::{Damage, DamageLog, Place};
 use super::fields::{self, Columns, Field};
 use crate::profiler::model::Interval;
@@ -16,7 +15,7 @@ const MOST_COLUMNS: usize = 1 << 16;
 /// A CSV file with a header.
 pub struct Table {
     path: PathBuf,
-    input: BufReader<File>,
+    input: BufReader<Input>,
     parser: csv_core::Reader,
     /// Fields of the current row, one after the other, and where each ends.
     bytes: Vec<u8>,
@@ -27,6 +26,8 @@ pub struct Table {
     fields: Columns,
     /// Line the next byte of `input` stands in.
     line: u64,
+    /// Whether a line says that rows were left out.
+    is_shortened: bool,
 }
 
 impl Table {
@@ -41,6 +42,7 @@ impl Table {
             headers: Vec::new(),
             fields: Columns::default(),
             line: 1,
+            is_shortened: false,
         };
         let headers: Vec<String> = match table.next_row()? {
             Some(row) => (0..row.ends.len())
@@ -64,6 +66,14 @@ impl Table {
         self.columns.iter().position(|column| column == name)
     }
 
+    /// What to say of a table in which `...` stands for rows.
+    pub fn shortened(&self) -> Option<String> {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let note =
+            || format!("{file} has lines of `...`: rows are left out, and sums are too small");
+        self.is_shortened.then(note)
+    }
+
     /// Gives every row as wide as the header to `add`; the number of those it took. The others are damage.
     pub fn each(
         &mut self,
@@ -72,6 +82,10 @@ impl Table {
     ) -> Result<u64, Damage> {
         let mut rows = 0;
         while let Some(row) = self.next_row()? {
+            if row.stands_for_others() {
+                self.is_shortened = true;
+                continue;
+            }
             match row.check_width().and_then(|()| add(&row)) {
                 Ok(()) => rows += 1,
                 Err(damage) => log.add(damage)?,
@@ -157,6 +171,12 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// Whether somebody who printed the table left rows out here.
+    fn stands_for_others(&self) -> bool {
+        let is_dots = |text: &str| matches!(text.trim(), "..." | "\u{2026}");
+        self.ends.len() == 1 && std::str::from_utf8(self.bytes(0)).is_ok_and(is_dots)
+    }
+
     /// An error unless the row has as many fields as the header.
     fn check_width(&self) -> Result<(), Damage> {
         if self.ends.len() == self.columns.len() {

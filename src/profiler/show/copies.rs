@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::table::{Columns, TextTable};
 use crate::base::units::{bytes, or_not_reported, time};
-use crate::profiler::model::Profile;
+use crate::profiler::model::{Profile, Statistic, StatisticKind};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Copies {
@@ -25,12 +25,10 @@ impl Copies {
 
 /// Longest total first.
 pub fn copies(profile: &Profile) -> Vec<Copies> {
-    let mut by_direction: BTreeMap<&str, Copies> = BTreeMap::new();
+    let mut by_direction: BTreeMap<String, Copies> = BTreeMap::new();
     for copy in &profile.copies {
-        let name = profile.name(copy.direction);
-        let direction = name.strip_prefix("MEMORY_COPY_").unwrap_or(name);
-        let sums = by_direction.entry(direction).or_insert_with(|| Copies {
-            direction: direction.to_lowercase().replace('_', " "),
+        let sums = by_direction.entry(direction(profile.name(copy.direction)));
+        let sums = sums.or_insert_with(|| Copies {
             bytes: Some(0),
             ..Copies::default()
         });
@@ -39,9 +37,49 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
         let both = sums.bytes.zip(copy.bytes);
         sums.bytes = both.map(|(sum, bytes)| sum.saturating_add(bytes));
     }
-    let mut copies: Vec<Copies> = by_direction.into_values().collect();
+    for row in summarised(profile) {
+        let sums = by_direction.entry(direction(profile.name(row.name)));
+        let sums = sums.or_default();
+        sums.count += row.calls;
+        sums.total_ns += row.total_ns as u64;
+        sums.bytes = None;
+    }
+    let named = by_direction.into_iter();
+    let named = named.map(|(direction, copies)| Copies {
+        direction,
+        ..copies
+    });
+    let mut copies: Vec<Copies> = named.collect();
     copies.sort_by_key(|copies| std::cmp::Reverse(copies.total_ns));
     copies
+}
+
+/// Rows of the profilers' own sums that no single copies stand for.
+fn summarised(profile: &Profile) -> Vec<&Statistic> {
+    let kind = StatisticKind::MemoryCopy;
+    let lanes = profile.copies.iter().map(|copy| copy.lane);
+    match profile.copies.is_empty() {
+        true => profile.summary(kind).collect(),
+        false => profile
+            .only_summarised(kind, lanes)
+            .map(|(row, _)| row)
+            .collect(),
+    }
+}
+
+/// `host to device` of `MEMORY_COPY_HOST_TO_DEVICE` and of the first rocprof's `CopyHostToDevice`.
+fn direction(name: &str) -> String {
+    if let Some(name) = name.strip_prefix("MEMORY_COPY_") {
+        return name.to_lowercase().replace('_', " ");
+    }
+    let mut direction = String::new();
+    for letter in name.strip_prefix("Copy").unwrap_or(name).chars() {
+        if letter.is_ascii_uppercase() && !direction.is_empty() {
+            direction.push(' ');
+        }
+        direction.push(letter.to_ascii_lowercase());
+    }
+    direction
 }
 
 pub fn table(profile: &Profile) -> TextTable {
@@ -60,6 +98,9 @@ pub fn table(profile: &Profile) -> TextTable {
     let mut table = TextTable::from(columns);
     if profile.copies.iter().any(|copy| copy.bytes.is_none()) {
         table.note("rocprofv3 writes sizes of copies only to rocpd and JSON, not to CSV");
+    }
+    if !copies.is_empty() && profile.copies.is_empty() {
+        table.note("from the profiler's own summary; the file has no single copies");
     }
     table
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::derived::{DERIVED, Derived, Good};
-use crate::base::table::{Columns, TextTable};
+use crate::base::table::{Columns, TextTable, shortened};
 use crate::base::units::figure;
-use crate::profiler::model::Profile;
+use crate::profiler::model::{Pass, Profile};
 use crate::profiler::name;
 
 /// A counter over the launches of a kernel.
@@ -48,16 +48,18 @@ impl KernelCounters {
 /// Kernels with counters, the one with the most time first.
 pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
     let mut kernels: BTreeMap<&str, KernelCounters> = BTreeMap::new();
-    let mut launches: HashSet<(&str, _, _, _)> = HashSet::new();
+    let mut seen = HashSet::new();
+    let mut launches: BTreeMap<(&str, Option<&Pass>), u64> = BTreeMap::new();
     for sample in &profile.counters {
         let kernel = profile.kernel_name(sample.variant);
         let entry = kernels.entry(kernel).or_insert_with(|| KernelCounters {
             kernel: kernel.to_owned(),
             ..KernelCounters::default()
         });
-        let start = sample.time.map(|time| time.start);
-        if launches.insert((kernel, sample.lane, sample.dispatch, start)) {
-            entry.launches += 1;
+        let launch = profile.launch_of(sample);
+        if seen.insert((kernel, launch)) {
+            let pass = profile.process(launch.0).pass.as_ref();
+            *launches.entry((kernel, pass)).or_default() += 1;
         }
         let counter = profile.name(sample.counter);
         match entry.counters.get_mut(counter) {
@@ -73,10 +75,25 @@ pub fn counters(profile: &Profile) -> Vec<KernelCounters> {
     for kernel in &mut kernels {
         let times = times.get(kernel.kernel.as_str());
         kernel.mean_ns = times.map(|(sum, count)| sum / *count as f64);
+        let of_kernel = launches
+            .iter()
+            .filter(|((name, _), _)| *name == kernel.kernel);
+        kernel.launches = launched(of_kernel.map(|((_, pass), count)| (*pass, *count)));
     }
     let total = |kernel: &KernelCounters| kernel.mean_ns.unwrap_or(0.0) * kernel.launches as f64;
     kernels.sort_by(|a, b| total(b).total_cmp(&total(a)));
     kernels
+}
+
+/// Launches of a kernel from those of each replay: every replay of a program makes all of them.
+fn launched<'a>(passes: impl Iterator<Item = (Option<&'a Pass>, u64)>) -> u64 {
+    let mut workloads: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+    for (pass, count) in passes {
+        let workload = workloads.entry(pass.map(|pass| pass.workload.as_str()));
+        let most = workload.or_default();
+        *most = count.max(*most);
+    }
+    workloads.into_values().sum()
 }
 
 impl CounterSummary {
@@ -109,7 +126,9 @@ fn mean_times(profile: &Profile) -> BTreeMap<&str, (f64, u64)> {
 /// A table for each of the first `limit` kernels: what is derived first, then the counters.
 pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
     let kernels = counters(profile);
-    let mut tables: Vec<TextTable> = kernels.iter().take(limit).map(table).collect();
+    let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
+    let named = kernels.iter().zip(name::apart(&names)).take(limit);
+    let mut tables: Vec<TextTable> = named.map(|(kernel, name)| table(kernel, name)).collect();
     if let (Some(last), true) = (tables.last_mut(), kernels.len() > limit) {
         let more = kernels.len() - limit;
         last.note(format!("{more} more kernels have counters"));
@@ -120,13 +139,16 @@ pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
 /// Counters shown for a kernel; rocprof-compute collects thousands, most of them per channel.
 const COUNTERS_SHOWN: usize = 24;
 
-fn table(kernel: &KernelCounters) -> TextTable {
+/// Characters of a kernel's name in the title of its table.
+const NAME_SHOWN: usize = 48;
+
+fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     let derived: Vec<_> = DERIVED
         .iter()
         .filter_map(|metric| Some((metric, kernel.derived(metric)?)))
         .collect();
-    let name = name::short(&kernel.kernel);
-    let title = format!("Counters of {name} ({} launches)", kernel.launches);
+    let shown = shortened(name, NAME_SHOWN);
+    let title = format!("Counters of {shown} ({} launches)", kernel.launches);
     let columns = Columns::of(title, &derived)
         .left("metric", |(metric, _)| metric.name.to_owned())
         .right("mean a launch", |(metric, value)| {
@@ -135,6 +157,9 @@ fn table(kernel: &KernelCounters) -> TextTable {
         })
         .left("good", |(metric, value)| verdict(metric.good, *value));
     let mut table = TextTable::from(columns);
+    if shown != name {
+        table.note(format!("the kernel is {name}"));
+    }
     let bad = |(metric, value): &&(&Derived, f64)| metric.good.holds(*value) == Some(false);
     for (metric, _) in derived.iter().filter(bad) {
         table.note(format!("{}: {}", metric.name, metric.meaning));

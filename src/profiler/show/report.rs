@@ -26,6 +26,7 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
     let rows = options.rows;
     let mut tables = vec![
         hotspots(profile, options.group, parts).table(rows),
+        untimed(profile, rows),
         timeline::table(profile, rows.min(3)),
     ];
     if launches::is_told(profile) {
@@ -48,6 +49,36 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
+
+/// Launches of which nothing says how long they took: kernels with the numbers of their launches, by which
+/// `profile analyze --dispatch` asks for one.
+pub fn untimed(profile: &Profile, limit: usize) -> TextTable {
+    let is_told = profile.is_timed() || profile.summary(StatisticKind::Kernel).next().is_some();
+    let mut kernels: BTreeMap<&str, Vec<Option<u64>>> = BTreeMap::new();
+    for launch in profile.dispatches.iter().filter(|_| !is_told) {
+        let kernel = name::short(profile.kernel_name(launch.variant));
+        kernels.entry(kernel).or_default().push(launch.id);
+    }
+    let mut kernels: Vec<_> = kernels.into_iter().collect();
+    kernels.sort_by_key(|(_, launches)| std::cmp::Reverse(launches.len()));
+    let numbers = |launches: &[Option<u64>]| {
+        let first = launches.iter().flatten().take(NUMBERS_SHOWN);
+        let more = if launches.len() > NUMBERS_SHOWN {
+            ", ..."
+        } else {
+            ""
+        };
+        itertools::join(first, ", ") + more
+    };
+    let columns = Columns::of("Launches without times", &kernels)
+        .left("kernel", |(kernel, _)| (*kernel).to_owned())
+        .right("launches", |(_, launches)| launches.len().to_string())
+        .left("numbers", move |(_, launches)| numbers(launches));
+    with_rest(columns, limit)
+}
+
+/// Numbers of launches shown for a kernel.
+const NUMBERS_SHOWN: usize = 5;
 
 /// Name, calls and nanoseconds of what the host did.
 pub type Called<'a> = (&'a str, (u64, f64));

@@ -10,10 +10,15 @@ use crate::profiler::name;
 
 /// Launches of kernels whose counters tell operations and bytes, and whose time is known.
 pub fn points(profile: &Profile) -> Vec<Point> {
-    counters(profile).iter().filter_map(point).collect()
+    let kernels = counters(profile);
+    let names: Vec<&str> = kernels.iter().map(|it| it.kernel.as_str()).collect();
+    let named = kernels.iter().zip(name::apart(&names));
+    named
+        .filter_map(|(kernel, name)| point(kernel, name))
+        .collect()
 }
 
-fn point(kernel: &KernelCounters) -> Option<Point> {
+fn point(kernel: &KernelCounters, name: &str) -> Option<Point> {
     let mean = |counter: &str| kernel.mean(counter);
     let bytes = memory_bytes(&mean).filter(|bytes| *bytes > 0.0)?;
     let on_matrix_units = kernel.counters.iter().any(|(counter, summary)| {
@@ -22,7 +27,7 @@ fn point(kernel: &KernelCounters) -> Option<Point> {
     Some(Point {
         kernels: vec![kernel.kernel.clone()],
         ..Point::new(
-            name::short(&kernel.kernel),
+            name,
             Grain::Kernel,
             on_matrix_units,
             (operations(&mean)?, bytes),

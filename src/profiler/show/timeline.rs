@@ -178,8 +178,8 @@ pub fn device_label(profile: &Profile, process: ProcessId, agent: Option<u64>) -
     if profile.processes().len() > 1 {
         let process = profile.process(process);
         label.push_str(&format!(", {}", process.label));
-        if let Some(pass) = process.pass {
-            label.push_str(&format!(" pass {pass}"));
+        if let Some(pass) = &process.pass {
+            label.push_str(&format!(" {}", pass.name));
         }
     }
     label

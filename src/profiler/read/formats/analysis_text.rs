@@ -1,7 +1,9 @@
 //! What `rocprof-compute analyze` prints: numbered tables drawn with boxes.
 
 use super::Format;
-use crate::profiler::model::{Metric, Profile, Statistic, StatisticKind};
+use crate::profiler::model::{
+    Dispatch, Lane, Metric, ProcessId, Profile, Statistic, StatisticKind, Variant,
+};
 use crate::profiler::name;
 use crate::profiler::read::table::shown;
 use crate::profiler::read::text_table::cells;
@@ -11,12 +13,18 @@ pub const FORMAT: Format = Format {
     name: "rocprof-compute analysis (text)",
     recognises: |file| {
         let is_drawn = ["│", "┃", "| "].iter().any(|bar| file.says(&[bar]));
-        is_drawn && (file.says(&["Metric_ID"]) || file.says(&["0.1 Top Kernels"]))
+        let titles = [
+            "Metric_ID",
+            "0.1 Top Kernels",
+            "Detected Kernels",
+            "Dispatch list",
+        ];
+        is_drawn && titles.iter().any(|title| file.says(&[title]))
     },
     read,
 };
 
-/// Reads the top kernels and every table of metrics.
+/// Reads the top kernels and every table of metrics, and of `--list-stats` the launches.
 fn read(reading: &mut Reading<'_>) -> Rows {
     let mut tables = Tables::default();
     for line in reading.lines()? {
@@ -26,9 +34,12 @@ fn read(reading: &mut Reading<'_>) -> Rows {
             None => tables.other_line(&line),
         }
     }
+    // Beside kernels with their times a list of launches adds nothing.
+    let has_times = tables.rows.iter().any(TableRow::has_times);
+    let process = (!has_times).then(|| reading.process());
     let mut rows = 0;
     for row in tables.rows {
-        match row.add(reading.profile) {
+        match row.add(reading.profile, process) {
             Ok(added) => rows += u64::from(added),
             Err(problem) => reading.damaged_line(row.line, None, problem)?,
         }
@@ -101,6 +112,10 @@ impl TableRow {
         self.cells.get(column).map(String::as_str)
     }
 
+    fn has_times(&self) -> bool {
+        self.cell(&["Sum(ns)"]).is_some()
+    }
+
     /// A figure; `None` for `N/A` and for an empty cell.
     fn number(&self, names: &[&str]) -> Result<Option<f64>, String> {
         let text = self.cell(names).unwrap_or_default();
@@ -116,7 +131,7 @@ impl TableRow {
     }
 
     /// Whether the row is of a kind that is kept.
-    fn add(&self, profile: &mut Profile) -> Result<bool, String> {
+    fn add(&self, profile: &mut Profile, process: Option<ProcessId>) -> Result<bool, String> {
         if self.cells.len() != self.header.len() {
             let (cells, columns) = (self.cells.len(), self.header.len());
             return Err(format!(
@@ -125,7 +140,8 @@ impl TableRow {
         }
         if let Some(kernel) = self.cell(&["Kernel_Name"]) {
             let Some(total_ns) = self.number(&["Sum(ns)"])? else {
-                return Ok(false);
+                let add = |process| self.add_launch(kernel, profile, process);
+                return process.map_or(Ok(false), add);
             };
             let statistic = Statistic {
                 kind: StatisticKind::Kernel,
@@ -155,6 +171,32 @@ impl TableRow {
             kernel: None,
         };
         profile.metrics.push(metric);
+        Ok(true)
+    }
+    /// A line of the list of launches, which has no times.
+    fn add_launch(
+        &self,
+        kernel: &str,
+        profile: &mut Profile,
+        process: ProcessId,
+    ) -> Result<bool, String> {
+        let Some(id) = self.number(&["Dispatch_ID"])? else {
+            return Ok(false);
+        };
+        let kernel = profile.name_id(name::strip_suffix(kernel));
+        let lane = Lane {
+            process,
+            agent: self.number(&["GPU_ID"])?.map(|agent| agent as u64),
+            ..Lane::default()
+        };
+        let launch = Dispatch {
+            variant: profile.variant_id(Variant::unknown(kernel)),
+            lane: profile.lane_id(lane),
+            id: Some(id as u64),
+            correlation: None,
+            time: None,
+        };
+        profile.dispatches.push(launch);
         Ok(true)
     }
 }

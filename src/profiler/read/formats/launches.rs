@@ -57,6 +57,7 @@ pub(super) fn read(reading: &mut Reading<'_>, has_counters: bool) -> Rows {
         rounded += u64::from(is_timed && launch.time.is_none());
         Ok(())
     })?;
+    reading.profile.notes.extend(table.shortened());
     if rounded > 0 {
         reading.profile.notes.push(format!(
             "{rounded} launches have time stamps that a spreadsheet rounded (like 8.1E+14): their durations are lost and not reported"

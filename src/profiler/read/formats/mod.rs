@@ -8,11 +8,11 @@ mod api_trace;
 mod compute_ceilings;
 mod compute_system;
 mod counters;
-mod dispatch_list;
 mod instructions;
 pub mod kernel_trace;
 mod launches;
 mod memory_copies;
+mod refused;
 pub mod rocpd;
 mod rocprofv3_json;
 mod statistics;
@@ -44,7 +44,9 @@ pub static FORMATS: &[Format] = &[
     counters::FORMAT,
     kernel_trace::FORMAT,
     launches::FORMAT,
-    dispatch_list::FORMAT,
+    refused::DISPATCH_LIST,
+    refused::NATIVE_COUNTERS,
+    refused::STREAMING_COUNTERS,
     api_trace::FORMAT,
     memory_copies::FORMAT,
     allocations::FORMAT,
@@ -53,9 +55,15 @@ pub static FORMATS: &[Format] = &[
     instructions::FORMAT,
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
+    refused::PACKAGE,
+    refused::FIRST_ROCPROF_JSON,
+    refused::FIRST_ROCPROF_DATABASE,
 ];
 
 /// Those that tell all of a run, so that other files of the run need not be read.
 pub const TELL_ALL: [Format; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
+
+/// Tables of launches with their counters.
+pub const HAVE_COUNTERS: [Format; 2] = [counters::FORMAT, launches::FORMAT];
 
 known_by_name!(Format);

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::Format;
 use crate::profiler::model::StatisticKind;
+use crate::profiler::read::damage::Damage;
 use crate::profiler::read::fields::{Field, Row};
-use crate::profiler::read::selection::names_process;
+use crate::profiler::read::selection::{names_process, unpacked};
+use crate::profiler::read::table;
 
 pub const FORMAT: Format = Format {
     name: "summary statistics (CSV)",
@@ -15,7 +17,7 @@ pub const FORMAT: Format = Format {
         let process = names_process(reading.path).then(|| reading.process());
         let mut shares = 0.0;
         let rows = reading.rows(|records, row| {
-            shares += row.number(Field::Share)?.unwrap_or_default();
+            shares += share(row)?;
             records.statistic(row, process, |name| {
                 (kind.unwrap_or_else(|| kind_from_name(name)), name)
             })
@@ -34,11 +36,23 @@ pub const FORMAT: Format = Format {
     },
 };
 
+/// The percentage of a row, which tables in documents have with its sign.
+fn share(row: &table::Row<'_>) -> Result<f64, Damage> {
+    let text = row.text(Field::Share)?.unwrap_or_default();
+    match text
+        .strip_suffix('%')
+        .map(|number| number.trim().parse::<f64>())
+    {
+        Some(Ok(share)) if share.is_finite() => Ok(share),
+        _ => Ok(row.number(Field::Share)?.unwrap_or_default()),
+    }
+}
+
 /// Percentages that were rounded still make this much of a whole.
 const WHOLE: f64 = 99.0;
 
 fn kind_from_file_name(path: &Path) -> Option<StatisticKind> {
-    let name = path.file_name()?.to_str()?.to_lowercase();
+    let name = unpacked(path).file_name()?.to_str()?.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     match name.as_str() {
         "results.stats.csv" => Some(StatisticKind::Kernel),

@@ -1,4 +1,6 @@
-//! What `rocprofv3 --summary` prints: `ROCPROFV3 … SUMMARY:` above a table drawn with bars.
+//! What `rocprofv3 --summary` prints: `ROCPROFV3 … SUMMARY:` above a table drawn with bars, or the table alone.
+
+use std::collections::HashSet;
 
 use super::Format;
 use super::statistics::kind_from_name;
@@ -9,38 +11,52 @@ use crate::profiler::read::{Reading, Rows};
 
 pub const FORMAT: Format = Format {
     name: "rocprofv3 summary (text)",
-    recognises: |file| file.says(&["ROCPROFV3 ", "SUMMARY:"]),
+    recognises: |file| {
+        let has_columns = file.says(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
+        has_columns || file.says(&["ROCPROFV3 ", "SUMMARY:"])
+    },
     read,
 };
 
 /// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.
 const COLUMNS: usize = 9;
 
-/// Reads the tables of single domains, or the overall one where it is all there is.
+/// Reads the tables of single domains, or the overall one where it is all there is, or those without a caption.
 fn read(reading: &mut Reading<'_>) -> Rows {
-    let (mut overall, mut domains) = (Vec::new(), Vec::new());
+    const DOMAINS: usize = 0;
+    const OVERALL: usize = 1;
+    const WITHOUT_CAPTION: usize = 2;
+    let mut tables = [const { Vec::new() }; 3];
     let mut table = None;
     for line in reading.lines()? {
         let (number, line) = line?;
         if let Some(title) = line.trim().strip_prefix("ROCPROFV3 ") {
             table = Some(match title.starts_with("SUMMARY") {
-                true => &mut overall,
-                false => &mut domains,
+                true => OVERALL,
+                false => DOMAINS,
             });
             continue;
         }
-        let (Some(table), Some(cells)) = (&mut table, cells(&line)) else {
+        let Some(cells) = cells(&line) else {
             continue;
         };
         if cells.first() == Some(&"NAME") {
+            table.get_or_insert(WITHOUT_CAPTION);
             continue;
         }
+        let Some(table) = table else {
+            continue;
+        };
         match statistic(&cells, reading.profile) {
-            Ok(statistic) => table.push(statistic),
+            Ok(statistic) => tables[table].push(statistic),
             Err(problem) => reading.damaged_line(number, None, problem)?,
         }
     }
-    let rows = if domains.is_empty() { overall } else { domains };
+    let told = tables.into_iter().find(|rows| !rows.is_empty());
+    let mut rows = told.unwrap_or_default();
+    // Without captions, tables of single domains repeat what the overall one has.
+    let mut seen = HashSet::new();
+    rows.retain(|row| seen.insert((row.kind, row.name)));
     let count = rows.len() as u64;
     reading.profile.statistics.extend(rows);
     Ok(count)
