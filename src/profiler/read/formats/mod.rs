@@ -17,6 +17,7 @@ pub mod rocpd;
 mod rocprofv3_json;
 mod statistics;
 mod summary_text;
+mod torch_trace;
 mod wall_clock;
 
 use super::sample::Sample;
@@ -37,6 +38,7 @@ pub static FORMATS: &[Format] = &[
     rocpd::FORMAT,
     analysis_database::FORMAT,
     rocprofv3_json::FORMAT,
+    torch_trace::FORMAT,
     wall_clock::JSON,
     wall_clock::TEXT,
     summary_text::FORMAT,
