@@ -276,7 +276,7 @@ fn a_run_in_several_formats_counts_once() {
 /// Events as PyTorch's sources write them: times since 1970 that a float would round to a quarter of a microsecond.
 const TORCH_TRACE: &str = r#"{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"AMD Instinct MI300X","warpSize":64,"numSms":304}],
   "traceEvents":[
-    {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1763999999000000.001,"dur":80.5,"args":{"External id":1}},
+    {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1763999999000000.001,"dur":80.5,"args":{"External id":1,"stream":-1,"device":"cpu"}},
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#3","pid":9,"tid":9,"ts":1763999999000000,"dur":200,"args":{}},
     {"ph":"X","cat":"cuda_runtime","name":"hipLaunchKernel","pid":9,"tid":9,"ts":1763999999000010.000,"dur":5.250,"args":{"correlation":12}},
     {"ph":"X","cat":"kernel","name":"void mm<64>(float*) [clone .kd]","pid":0,"tid":7,"ts":1763999999000100.123,"dur":12.377,

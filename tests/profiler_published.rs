@@ -343,13 +343,27 @@ fn sums_of_copies_are_shown() {
     );
 }
 
+/// Domains and allocations were read and shown nowhere, as sums of copies were.
+#[test]
+fn no_rows_that_were_read_are_left_out_of_what_is_shown() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprofv3");
+    for (file, told) in [
+        ("hip_domain_stats.csv", "HIP_API"),
+        ("memory_allocation_trace.csv", "MEMORY_ALLOCATION_ALLOCATE"),
+        ("scratch_memory_trace.csv", "SCRATCH_MEMORY_ALLOC"),
+    ] {
+        let text = shown(&read(&fixtures.join(file)).profile);
+        assert!(text.contains(told), "{file}: {text}");
+    }
+}
+
 #[test]
 fn sums_that_were_printed_with_signs_and_dots_are_read() {
     let name = "inference_benchmark_kernel_stats_L2222.csv";
     let text = text_of(name);
     let total = |line: &str| -> u64 {
-        let numbers = line.rsplit(',').map(|field| field.trim_matches('"'));
-        numbers.skip(2).next().unwrap().parse().unwrap()
+        let mut numbers = line.rsplit(',').map(|field| field.trim_matches('"'));
+        numbers.nth(2).unwrap().parse().unwrap()
     };
     let rows = text.lines().skip(1).filter(|line| line.contains(','));
     let expected: u64 = rows.map(total).sum();

@@ -54,7 +54,7 @@ const MOST_UNPACKED: u64 = 1 << 30;
 /// The content of a file, unpacked where it is compressed with gzip.
 pub enum Input {
     Plain(File),
-    Packed(Unpacked),
+    Packed(Box<Unpacked>),
 }
 
 impl Input {
@@ -104,10 +104,10 @@ fn input(path: &Path, most_unpacked: u64) -> io::Result<Input> {
     file.by_ref().take(2).read_to_end(&mut start)?;
     file.rewind()?;
     Ok(match start.as_slice() {
-        b"\x1f\x8b" => Input::Packed(Unpacked {
+        b"\x1f\x8b" => Input::Packed(Box::new(Unpacked {
             decoder: MultiGzDecoder::new(BufReader::new(file)),
             left: most_unpacked,
-        }),
+        })),
         _ => Input::Plain(file),
     })
 }

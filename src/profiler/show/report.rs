@@ -36,6 +36,8 @@ pub fn report(profile: &Profile, parts: &Parts, options: ReportOptions) -> Vec<T
         calls(profile, rows),
         markers(profile, rows),
         copies::table(profile),
+        allocations(profile, rows),
+        domains(profile, rows),
     ]);
     tables.extend(counters::tables(profile, rows.min(5)));
     tables.extend([
@@ -133,6 +135,36 @@ pub fn calls(profile: &Profile, limit: usize) -> TextTable {
 pub fn markers(profile: &Profile, limit: usize) -> TextTable {
     let title = "Ranges that the program marked";
     called(title, "range", &marked(profile), limit)
+}
+
+/// Allocations and releases of memory, from single ones or from the profiler's summary.
+pub fn allocations(profile: &Profile, limit: usize) -> TextTable {
+    let mut sums = match profile.allocations.is_empty() {
+        true => summed(profile, StatisticKind::Allocation),
+        false => BTreeMap::new(),
+    };
+    for allocation in &profile.allocations {
+        let entry: &mut (u64, f64) = sums.entry(profile.name(allocation.operation)).or_default();
+        entry.0 += 1;
+        entry.1 += allocation.time.duration() as f64;
+    }
+    called("Allocations", "operation", &longest_first(sums), limit)
+}
+
+/// What the profiler summed up by domain.
+pub fn domains(profile: &Profile, limit: usize) -> TextTable {
+    let sums = longest_first(summed(profile, StatisticKind::Domain));
+    called("The profiler's sums by domain", "domain", &sums, limit)
+}
+
+fn summed(profile: &Profile, kind: StatisticKind) -> BTreeMap<&str, (u64, f64)> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for row in profile.summary(kind) {
+        let entry = sums.entry(profile.name(row.name)).or_default();
+        entry.0 += row.calls;
+        entry.1 += row.total_ns;
+    }
+    sums
 }
 
 fn called(title: &str, what: &'static str, calls: &[Called], limit: usize) -> TextTable {

@@ -3,6 +3,7 @@
 //! PyTorch names categories after CUDA on AMD's GPUs too; the functions in them are HIP's.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Format;
@@ -58,21 +59,22 @@ struct Event {
     args: Details,
 }
 
+/// Every kind of event has others, under names that several kinds use for different things: none of them is taken at its word.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Details {
-    device: Option<u64>,
-    stream: Option<u64>,
-    correlation: Option<u64>,
+    device: Value,
+    stream: Value,
+    correlation: Value,
     /// Workgroups of the launch.
-    grid: Option<[u64; 3]>,
+    grid: Value,
     /// Work-items of a workgroup.
-    block: Option<[u32; 3]>,
+    block: Value,
     #[serde(rename = "registers per thread")]
-    registers: Option<u32>,
+    registers: Value,
     #[serde(rename = "shared memory")]
-    shared_memory: Option<u32>,
-    bytes: Option<u64>,
+    shared_memory: Value,
+    bytes: Value,
 }
 
 fn read(reading: &mut Reading<'_>) -> Rows {
@@ -104,8 +106,8 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
     let details = &event.args;
     let lane = Lane {
         process,
-        agent: details.device,
-        stream: details.stream,
+        agent: details.device.as_u64(),
+        stream: details.stream.as_u64(),
         ..Lane::default()
     };
     match event.cat.as_str() {
@@ -116,7 +118,7 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
                 variant: profile.variant_id(details.variant(Variant::unknown(kernel))),
                 lane: profile.lane_id(lane),
                 id: None,
-                correlation: details.correlation,
+                correlation: details.correlation.as_u64(),
                 time: Some(time),
             };
             profile.dispatches.push(launch);
@@ -128,8 +130,8 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
                 direction: profile.name_id(&event.name),
                 source: None,
                 destination: None,
-                bytes: details.bytes,
-                correlation: details.correlation,
+                bytes: details.bytes.as_u64(),
+                correlation: details.correlation.as_u64(),
             };
             profile.copies.push(copy);
         }
@@ -148,7 +150,7 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
                     thread,
                     ..Lane::default()
                 }),
-                correlation: details.correlation,
+                correlation: details.correlation.as_u64(),
             };
             profile.calls.push(call);
         }
@@ -158,15 +160,18 @@ fn add(event: Event, process: ProcessId, profile: &mut Profile) -> Result<bool, 
 
 impl Details {
     fn variant(&self, kernel: Variant) -> Variant {
-        let items = self.grid.zip(self.block).map(|(grid, block)| {
+        let block: Option<[u32; 3]> = Deserialize::deserialize(&self.block).ok();
+        let grid: Option<[u64; 3]> = Deserialize::deserialize(&self.grid).ok();
+        let items = grid.zip(block).map(|(grid, block)| {
             let axis = |at: usize| grid[at].saturating_mul(u64::from(block[at]));
             [axis(0), axis(1), axis(2)]
         });
+        let small = |value: &Value| value.as_u64().and_then(|value| value.try_into().ok());
         Variant {
-            workgroup: self.block,
+            workgroup: block,
             grid: items,
-            lds: self.shared_memory,
-            vgpr: self.registers.filter(|&registers| registers > 0),
+            lds: small(&self.shared_memory),
+            vgpr: small(&self.registers).filter(|&registers| registers > 0),
             ..kernel
         }
     }
