@@ -247,9 +247,15 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
         let waiting = in_turns || base.synchronize == hello.synchronize;
         let block_sizes =
             in_turns || base.target != hello.target || base.block_sizes == hello.block_sizes;
+        if base.device != hello.device || base.backend != hello.backend {
+            let place = |hello: &Hello| format!("{} ({})", hello.device, hello.backend);
+            warnings.push(format!(
+                "{name} ran on {}, {first} on {}: how long they took says nothing about the targets.",
+                place(hello),
+                place(base)
+            ));
+        }
         let facts = [
-            ("device", base.device == hello.device),
-            ("backend", base.backend == hello.backend),
             ("driver", base.driver == hello.driver),
             ("model or batch", base.config == hello.config),
             ("seed", base.seed == hello.seed),

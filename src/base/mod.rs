@@ -8,6 +8,7 @@ pub mod locale;
 pub mod matrix;
 pub mod named;
 pub mod process;
+pub mod rocm;
 pub mod roofline;
 pub mod statistics;
 pub mod table;

@@ -17,7 +17,7 @@ use super::own_kernels;
 use super::ranks::{self, Task};
 use super::signals;
 use crate::device::driver::{DriverError, Refusal};
-use crate::device::{BackendFailure, DeviceError};
+use crate::device::{self, BackendFailure, DeviceError};
 use crate::model::{ConfigError, Weights};
 use crate::panics::{self, Panicked};
 use crate::run::UsageError;
@@ -161,26 +161,28 @@ fn train_target(
     }
     let sizes = &args.switches.block_size;
     block_sizes::check(sizes, target, options)?;
-    let (options, device) = &open(target, options)?;
-    let facts = device.facts();
+    let (options, engine) = &open(target, options)?;
+    let facts = engine.facts();
     if let Some(memory) = facts.memory {
         let rank = options.ranks.as_ref();
         let config = rank.map_or(options.config, |rank| rank.share_of(&options.config));
         config.validate_memory(memory, &facts.device)?;
     }
-    let mut hello = train::hello(options, facts, &data, device.matrix_products(options));
+    let mut hello = train::hello(options, facts, &data, engine.matrix_products(options));
     let note = block_sizes::settle(sizes, target, &mut hello)?;
     reporter.emit(Body::Hello(Box::new(hello)));
-    if let Some(message) = note {
+    let (choice, wanted) = (options.backend, options.device.as_deref());
+    let passed_over = device::passed_over(choice, wanted, engine.backend());
+    for message in note.into_iter().chain(passed_over) {
         reporter.note(message);
     }
     reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
     let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
     if !options.kernels.is_empty() {
-        let message = own_kernels::check(options, device.as_ref(), &weights)?;
+        let message = own_kernels::check(options, engine.as_ref(), &weights)?;
         reporter.note(message);
     }
-    train::train(options, device.as_ref(), &weights, data, reporter, stop)
+    train::train(options, engine.as_ref(), &weights, data, reporter, stop)
 }
 
 /// The device, and the options as it can carry them out.

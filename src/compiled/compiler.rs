@@ -8,11 +8,10 @@ use std::process::Command;
 use tempfile::TempDir;
 use thiserror::Error;
 
+use crate::base::rocm;
+
 /// Names the compiler to use, before any that is found.
 const VARIABLE: &str = "TINYLLAMA_CLANG";
-
-/// Where ROCm keeps its clang.
-const ROCM_CLANG: &str = "/opt/rocm/llvm/bin/clang";
 
 /// The oldest version that knows gfx942 and the builtins of `device.h`.
 const OLDEST: u32 = 17;
@@ -70,12 +69,8 @@ impl Compiler {
             return Compiler::new(path, version);
         }
         let numbered = VERSIONS.rev().map(|version| format!("clang-{version}"));
-        let names = numbered.chain([
-            "clang".to_owned(),
-            "amdclang".to_owned(),
-            ROCM_CLANG.to_owned(),
-        ]);
-        for path in names.map(PathBuf::from) {
+        let names = numbered.chain(["clang".to_owned(), "amdclang".to_owned()]);
+        for path in names.map(PathBuf::from).chain(rocm::clangs()) {
             if let Some(version) = version_of(&path) {
                 return Compiler::new(path, version);
             }

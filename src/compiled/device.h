@@ -39,7 +39,12 @@ TUTOR_COORDINATES(TutorBlockDim, blockDim, __builtin_amdgcn_workgroup_size_x(), 
 TUTOR_COORDINATES(TutorGridDim, gridDim, __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(),
                   __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y(),
                   __builtin_amdgcn_grid_size_z() / __builtin_amdgcn_workgroup_size_z())
-#define warpSize ((int)__builtin_amdgcn_wavefrontsize())
+// A constant, as AMD's own compiler has it: clang's builtin becomes one only after loops over it were to be unrolled.
+#ifdef __GFX9__
+#define warpSize 64
+#else
+#define warpSize 32
+#endif
 
 TUTOR_DEVICE void __syncthreads() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");

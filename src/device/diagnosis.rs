@@ -7,10 +7,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use super::driver::Vendor;
 use super::finding::{Finding, Status};
-use super::{Backend, DeviceError, driver, kfd, library, vulkan};
-use crate::base::process;
+use super::{Backend, DeviceError, driver, kfd, library, unserved, vulkan};
 use crate::base::units::human_bytes;
+use crate::base::{process, rocm};
 
 /// Looks for everything that has to do with devices. Opens none of them.
 pub fn examine() -> Vec<Finding> {
@@ -20,7 +21,10 @@ pub fn examine() -> Vec<Finding> {
     }
     findings.extend(in_time("adapter", "vulkan", adapters));
     findings.extend(kfd_devices(Path::new("/dev"), Path::new(kfd::TOPOLOGY)));
-    findings.push(rocm_version(Path::new("/opt/rocm")));
+    findings.push(rocm_version(
+        &rocm::roots(),
+        driver::loaded_from(Vendor::Amd),
+    ));
     findings.extend(TOOLS.lines().map(tool));
     findings
 }
@@ -73,8 +77,9 @@ fn devices(backend: Backend) -> Result<String, DeviceError> {
     let Some(known) = known else {
         return if built { Ok(found) } else { Err(other) };
     };
+    known.devices.iter().try_for_each(unserved::check)?;
     let version = known.driver.unwrap_or(found);
-    match itertools::join(known.devices.iter().map(|(name, _)| name), ", ") {
+    match itertools::join(known.devices.iter().map(|device| &device.name), ", ") {
         none if none.is_empty() && built => Err(DeviceError::NoDevice {
             backend,
             detail: Some(version),
@@ -164,23 +169,39 @@ fn access(topic: &'static str, path: &Path) -> Finding {
     Finding::ok(topic, name, detail).needs(status, remedy)
 }
 
-fn rocm_version(default: &Path) -> Finding {
-    let root = std::env::var_os("ROCM_PATH").map_or_else(|| default.to_path_buf(), PathBuf::from);
-    let file = root.join(".info").join("version");
-    match std::fs::read_to_string(&file) {
-        Ok(version) => Finding::ok(
-            "rocm",
-            "ROCm",
-            format!("{} in {}", version.trim(), root.display()),
-        ),
-        Err(_) => Finding::ok(
-            "rocm",
-            "ROCm",
-            format!("no installation at {}", root.display()),
-        )
-        .needs(
-            Status::Absent,
-            "For AMD GPUs install ROCm, or set ROCM_PATH to where it is; on a cluster try `module load rocm`.",
+/// The installation, or where a distribution's library is, which comes without one.
+fn rocm_version(roots: &[PathBuf], loaded: Option<PathBuf>) -> Finding {
+    let installed = roots.iter().find_map(|root| {
+        let version = std::fs::read_to_string(root.join(".info").join("version"));
+        Some(format!("{} in {}", version.ok()?.trim(), root.display()))
+    });
+    let packaged = || {
+        let file = loaded?;
+        Some(format!("a distribution's: {}", file.display()))
+    };
+    if let Some(detail) = installed.or_else(packaged) {
+        return Finding::ok("rocm", "ROCm", detail);
+    }
+    let looked = itertools::join(roots.iter().map(|root| root.display()), ", ");
+    Finding::ok("rocm", "ROCm", format!("no installation in {looked}")).needs(
+        Status::Absent,
+        "For AMD GPUs install ROCm, or set ROCM_PATH to where it is; on a cluster try `module load rocm`.",
+    )
+}
+
+/// Patch numbers of HIP that the bindings of a build with the feature `rocm` know.
+const BINDINGS: [&str; 11] = [
+    "41134", "42131", "42133", "42134", "43482", "43483", "43484", "51831", "52802", "53211",
+    "60850",
+];
+
+/// Adds to what `hipconfig` said that a build which asks it would fail.
+fn with_bindings(said: String) -> String {
+    let patch = said.split(['.', '-']).nth(2).unwrap_or_default();
+    match BINDINGS.contains(&patch) {
+        true => said,
+        false => format!(
+            "{said}; a build with --features rocm has no bindings of that number: put .ci/hipconfig in front of PATH"
         ),
     }
 }
@@ -203,6 +224,7 @@ fn tool(line: &str) -> Finding {
     let (command, remedy) = line.split_once(" | ").unwrap_or((line, ""));
     let words: Vec<&str> = command.split(' ').collect();
     match first_line(words[0], &words[1..]) {
+        Ok(said) if words[0] == "hipconfig" => Finding::ok(topic, words[0], with_bindings(said)),
         Ok(said) => Finding::ok(topic, words[0], said),
         Err(detail) if detail.is_empty() => {
             Finding::ok(topic, words[0], "not on PATH").needs(Status::Absent, remedy)
@@ -266,6 +288,32 @@ mod tests {
                 .as_ref()
                 .is_some_and(|text| text.contains("/dev/kfd"))
         );
+    }
+
+    #[test]
+    fn rocm_of_a_distribution_is_not_absent() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = [root.path().join("opt"), root.path().join("opt/core")];
+        let library = PathBuf::from("/usr/lib/libamdhip64.so.6");
+        let packaged = rocm_version(&roots, Some(library.clone()));
+        assert_eq!(packaged.status, Status::Ok);
+        assert!(packaged.detail.contains("/usr/lib/libamdhip64.so.6"));
+        let absent = rocm_version(&roots, None);
+        assert_eq!(absent.status, Status::Absent);
+        std::fs::create_dir_all(roots[1].join(".info")).unwrap();
+        std::fs::write(roots[1].join(".info/version"), "10.2.0\n").unwrap();
+        let installed = rocm_version(&roots, Some(library));
+        assert!(installed.detail.starts_with("10.2.0 in "), "{installed:?}");
+    }
+
+    #[test]
+    fn a_hip_without_bindings_says_how_to_build() {
+        let known = "6.4.43484-0123456".to_owned();
+        assert_eq!(with_bindings(known.clone()), known);
+        for unknown in ["6.2.41133-0", "7.2.26015-0", "7.15.26333-0"] {
+            let said = with_bindings(unknown.into());
+            assert!(said.starts_with(unknown) && said.contains("PATH"), "{said}");
+        }
     }
 
     #[test]

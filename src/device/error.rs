@@ -41,6 +41,8 @@ pub enum DeviceError {
         index: usize,
         detail: String,
     },
+    #[error("burn cannot use {device} ({arch}): its table of wave sizes does not have {arch}")]
+    UnknownArchitecture { device: String, arch: String },
     #[error("{device} cannot compute in {dtype}")]
     UnsupportedType { device: String, dtype: String },
     #[error(
@@ -70,6 +72,9 @@ impl DeviceError {
     /// What the user can do, as one or two sentences.
     pub fn remedy(&self) -> String {
         match self {
+            DeviceError::NotCompiledIn {
+                backend: Backend::Rocm,
+            } => "Build with `PATH=\"$PWD/.ci/hipconfig:$PATH\" cargo build --release --features rocm`, or choose another with --backend.".into(),
             DeviceError::NotCompiledIn { backend } => format!(
                 "Build with `cargo build --release --features {}`, or choose another with --backend.",
                 backend.name()
@@ -98,6 +103,9 @@ impl DeviceError {
             DeviceError::NoSuchDevice { .. } => "Name one of those with --device.".into(),
             DeviceError::CannotOpen { .. } => {
                 "Another process may hold it, or driver and library disagree; `tinyllama-tutor doctor` shows both.".into()
+            }
+            DeviceError::UnknownArchitecture { .. } => {
+                "`tinyllama-tutor run v4` reaches this GPU through its driver and needs nothing of burn. V1 to V3 and the stages need another GPU, or --backend cpu; docs/rocm.md says more.".into()
             }
             DeviceError::UnsupportedType { dtype, .. } if dtype == "bf16" => {
                 "Take --dtype f32, or f16 with v1 to v3.".into()

@@ -28,7 +28,8 @@ pub struct KfdGpu {
     pub lds_bytes: u32,
     /// `/dev/dri/renderD<minor>`.
     pub render_minor: u32,
-    /// Bytes of video memory, from the render node; `None` where sysfs does not say.
+    /// Bytes of memory that it can use, from the render node: its own, or of a processor's GPU what it may have of the
+    /// machine's, where that is more. `None` where sysfs does not say.
     pub vram: Option<u64>,
 }
 
@@ -152,16 +153,18 @@ fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
     }
     let simds_per_compute_unit = get("simd_per_cu")?;
     let render_minor = get("drm_render_minor")?;
+    let arch = architecture(get("gfx_target_version")?);
+    let device = format!("/sys/class/drm/renderD{render_minor}/device");
     Ok(Some(KfdGpu {
         node,
-        arch: architecture(get("gfx_target_version")?),
+        vram: memory(&arch, Path::new(&device)),
+        arch,
         compute_units: get("simd_count")? / simds_per_compute_unit.max(1),
         wave_size: get("wave_front_size")?,
         waves_per_simd: get("max_waves_per_simd")?,
         simds_per_compute_unit,
         lds_bytes: get("lds_size_in_kb")? * 1024,
         render_minor,
-        vram: vram(render_minor),
     }))
 }
 
@@ -171,9 +174,24 @@ fn architecture(version: u32) -> String {
     format!("gfx{major}{minor:x}{stepping:x}")
 }
 
-fn vram(render_minor: u32) -> Option<u64> {
-    let path = format!("/sys/class/drm/renderD{render_minor}/device/mem_info_vram_total");
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+/// GPUs that are part of a processor and share its memory, as LLVM's guide to AMD GPUs lists them. What they call their own is what
+/// the firmware set aside; the kernel driver takes the machine's where that is more. MI300A has no other memory than its own.
+const IN_PROCESSORS: [&str; 12] = [
+    "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150",
+    "gfx1151", "gfx1152", "gfx1153",
+];
+
+/// Bytes that the GPU behind the folder of a render node can use.
+fn memory(arch: &str, device: &Path) -> Option<u64> {
+    let read = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(device.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let own = read("mem_info_vram_total");
+    match IN_PROCESSORS.contains(&arch) {
+        true => own.max(read("mem_info_gtt_total")),
+        false => own,
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +276,18 @@ mod tests {
         });
         assert!(closed.is_some_and(|group| !group.is_empty()));
         assert_eq!(none, None);
+    }
+
+    #[test]
+    fn a_processors_gpu_has_the_machines_memory_and_a_card_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in [("vram", 512 << 20), ("gtt", 15_u64 << 30)] {
+            let file = folder.path().join(format!("mem_info_{name}_total"));
+            std::fs::write(file, format!("{bytes}\n")).unwrap();
+        }
+        assert_eq!(memory("gfx1151", folder.path()), Some(15 << 30));
+        assert_eq!(memory("gfx1100", folder.path()), Some(512 << 20));
+        assert_eq!(memory("gfx1151", Path::new("/none")), None);
     }
 
     #[test]

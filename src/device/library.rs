@@ -62,6 +62,7 @@ fn rocm_candidates(library: &'static str) -> Vec<PathBuf> {
     // The same three suffixes as the bindings: a versioned name such as .so.6 alone is not found by them.
     let names = ["", ".1", ".0"].map(|suffix| format!("{library}{suffix}"));
     let mut candidates: Vec<PathBuf> = toolkits_named(Vendor::Amd)
+        .into_iter()
         .flat_map(|folder| [folder.join("lib"), folder])
         .flat_map(|folder| names.clone().map(|name| folder.join(name)))
         .collect();

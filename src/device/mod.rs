@@ -16,6 +16,7 @@ pub mod ranges;
 mod select;
 pub mod selftest;
 mod tuning;
+mod unserved;
 pub mod vulkan;
 
 pub use cache::{CacheSettings, FORGET_TUNING, Tuning, configure_runtime};
@@ -25,3 +26,4 @@ pub use select::{
     Backend, BackendChoice, OpenDevice, check_cpu, cpu_facts, open, open_driver, open_driver_of,
 };
 pub use tuning::{forget_decisions, tuned_operations};
+pub use unserved::passed_over;

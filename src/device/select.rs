@@ -3,8 +3,8 @@
 use burn::tensor::{Device, FloatDType};
 use clap::ValueEnum;
 
-use super::driver::{self, Driver, DriverError, Inventory, Properties, Vendor};
-use super::{DeviceError, cpu, kfd, library, vulkan};
+use super::driver::{self, Driver, DriverError, Properties, Vendor};
+use super::{DeviceError, cpu, kfd, library, unserved, vulkan};
 use crate::base::device_facts::DeviceFacts;
 use crate::base::named::named;
 
@@ -128,7 +128,10 @@ pub fn open(choice: BackendChoice, wanted: Option<&str>) -> Result<OpenDevice, D
     }
 }
 
-fn open_backend(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, DeviceError> {
+pub(super) fn open_backend(
+    backend: Backend,
+    wanted: Option<&str>,
+) -> Result<OpenDevice, DeviceError> {
     if !backend.compiled_in() {
         return Err(DeviceError::NotCompiledIn { backend });
     }
@@ -214,6 +217,11 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
         Some(text) => (text.parse().ok().filter(|index| *index < count))
             .ok_or_else(|| DeviceError::no_such_device(backend, text, count))?,
     };
+    let known = backend
+        .vendor()
+        .and_then(|vendor| driver::inventory(vendor).ok());
+    let listed = known.as_ref().and_then(|known| known.devices.get(index));
+    listed.map_or(Ok(()), unserved::check)?;
     // A driver and a library that disagree panic inside the client: that is an answer, not a crash.
     let opened = std::panic::catch_unwind(|| {
         let device = indexed_device(backend, index);
@@ -226,15 +234,11 @@ fn open_indexed(backend: Backend, wanted: Option<&str>) -> Result<OpenDevice, De
         detail: crate::panics::message(panic.as_ref()),
     })?;
     let identity = identity.unwrap_or_default();
-    let known = backend
-        .vendor()
-        .and_then(|vendor| driver::inventory(vendor).ok());
-    let memory = |known: &Inventory| known.devices.get(index).map(|(_, memory)| *memory);
     let facts = DeviceFacts {
         backend: backend.to_string(),
         device: identity.name,
         arch: architecture(&identity.fingerprint),
-        memory: known.as_ref().and_then(memory),
+        memory: listed.map(|device| device.memory),
         driver: known.and_then(|known| known.driver),
     };
     Ok(OpenDevice {

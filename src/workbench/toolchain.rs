@@ -9,6 +9,8 @@ use include_dir::{Dir, include_dir};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
+use crate::base::rocm;
+
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/stand-in");
 
 /// Names the compiler to use, before any that is found.
@@ -16,8 +18,6 @@ const VARIABLE: &str = "TINYLLAMA_CLANG";
 
 /// Versions whose checks have the form that the stand-in reads.
 const VERSIONS: [u32; 8] = [19, 20, 21, 22, 23, 24, 18, 17];
-
-const ROCM_CLANG: &str = "/opt/rocm/llvm/bin/clang";
 
 /// What runs kernels: the workbench's own files, and those it shares with the stand-in for the HIP library.
 const PROGRAM: [&str; 5] = [
@@ -139,8 +139,9 @@ fn find() -> Option<(PathBuf, PathBuf)> {
         return headers(&path).map(|headers| (path, headers));
     }
     let numbered = VERSIONS.iter().map(|version| format!("clang-{version}"));
-    let mut names = numbered.chain(["clang".to_owned(), ROCM_CLANG.to_owned()]);
-    names.find_map(|name| Some((PathBuf::from(&name), headers(Path::new(&name))?)))
+    let names = numbered.chain(["clang".to_owned()]).map(PathBuf::from);
+    let mut paths = names.chain(rocm::clangs());
+    paths.find_map(|path| headers(&path).map(|headers| (path, headers)))
 }
 
 /// A folder for each content of the sources and each compiler.

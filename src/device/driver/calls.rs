@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::ptr;
 
 use super::interface::{CudaInterface, DriverInterface, ExtendedLaunch, GraphClock, HipInterface};
@@ -47,14 +48,28 @@ fn cuda_statuses(library: &SharedLibrary) -> Result<Statuses> {
     }
 }
 
+fn library(vendor: Vendor) -> Result<SharedLibrary> {
+    let names: &[&str] = match vendor {
+        Vendor::Nvidia => &["libcuda.so.1", "libcuda.so"],
+        Vendor::Amd => &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
+    };
+    SharedLibrary::load(vendor, names)
+}
+
+/// The file that the driver of `vendor` is loaded from; `None` where there is none.
+pub fn loaded_from(vendor: Vendor) -> Option<PathBuf> {
+    type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let library = library(vendor).ok()?;
+    // SAFETY: as both headers have it; it is not called.
+    let function: Function<Count> =
+        unsafe { library.function(&["cuDeviceGetCount", "hipGetDeviceCount"]) }.ok()?;
+    library.file(function)
+}
+
 impl Calls {
     /// Loads the driver of `vendor` and asks for its devices.
     pub fn load(vendor: Vendor) -> Result<Self> {
-        let names: &[&str] = match vendor {
-            Vendor::Nvidia => &["libcuda.so.1", "libcuda.so"],
-            Vendor::Amd => &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"],
-        };
-        let library = SharedLibrary::load(vendor, names)?;
+        let library = library(vendor)?;
         let statuses = match vendor {
             Vendor::Nvidia => cuda_statuses(&library)?,
             Vendor::Amd => Statuses::by(&library, &["hipGetErrorName"])?,

@@ -1,7 +1,7 @@
 //! NCCL and RCCL, which have one interface and the same names: sums over the GPUs of several processes.
 
 use std::ffi::{c_int, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::rc::Rc;
 
@@ -70,8 +70,11 @@ fn load(vendor: Vendor) -> Result<CollectiveInterface> {
 /// managers put it.
 fn folders(vendor: Vendor) -> Vec<PathBuf> {
     let (variable, packages): (_, &[&str]) = match vendor {
-        Vendor::Nvidia => ("NCCL_PATH", &["nvidia/nccl/lib"]),
-        Vendor::Amd => ("RCCL_PATH", &["torch/lib", "_rocm_sdk_core/lib"]),
+        Vendor::Nvidia => ("NCCL_PATH", &["nvidia/nccl"]),
+        Vendor::Amd => (
+            "RCCL_PATH",
+            &["torch", "_rocm_sdk_libraries", "_rocm_sdk_core"],
+        ),
     };
     let named = std::env::var_os(variable).map(PathBuf::from);
     let named = named
@@ -95,9 +98,33 @@ fn folders(vendor: Vendor) -> Vec<PathBuf> {
     pythons.dedup();
     let packages = pythons
         .iter()
-        .flat_map(|python| packages.iter().map(|package| python.join(package)))
+        .flat_map(|python| {
+            packages
+                .iter()
+                .flat_map(|package| folders_named(&python.join(package)))
+        })
+        .map(|folder| folder.join("lib"))
         .filter(|folder| folder.is_dir());
     named.chain(packages).collect()
+}
+
+/// `path`, and those beside it whose names go on with what GPUs they are for: `_rocm_sdk_libraries_gfx94X_dcgpu`.
+fn folders_named(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(wanted)) = (path.parent(), path.file_name()) else {
+        return vec![];
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let wanted = wanted.to_string_lossy();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let rest = name.to_str().and_then(|name| name.strip_prefix(&*wanted));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        })
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
 }
 
 impl Driver {
@@ -148,7 +175,7 @@ impl Communicator {
             library.start_group()?;
             let summed = parts.iter().try_for_each(|part| {
                 let (place, count) = (part.address().0 as *mut c_void, part.bytes() / size);
-                let (comm, stream) = (self.handle, stream.handle);
+                let (comm, stream) = (self.handle, stream.handle());
                 library.all_reduce(place, place, count, kind, SUM, comm, stream)
             });
             summed.and(library.end_group())
@@ -194,5 +221,23 @@ mod tests {
         let id = UniqueId(std::array::from_fn(|at| at as u8));
         assert_eq!(UniqueId::from_bytes(id.bytes()), Some(id));
         assert_eq!(UniqueId::from_bytes(&id.bytes()[1..]), None);
+    }
+
+    #[test]
+    fn wheels_for_some_gpus_are_found_by_the_start_of_their_names() {
+        let python = tempfile::tempdir().unwrap();
+        for name in [
+            "_rocm_sdk_libraries_gfx94X_dcgpu",
+            "_rocm_sdk_core",
+            "torchvision",
+        ] {
+            std::fs::create_dir(python.path().join(name)).unwrap();
+        }
+        let found = |package| folders_named(&python.path().join(package));
+        assert_eq!(
+            found("_rocm_sdk_libraries"),
+            [python.path().join("_rocm_sdk_libraries_gfx94X_dcgpu")]
+        );
+        assert_eq!(found("torch"), Vec::<PathBuf>::new());
     }
 }

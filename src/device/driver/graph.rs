@@ -3,6 +3,7 @@
 use std::ptr;
 use std::rc::Rc;
 
+use super::capture::Capture;
 use super::handle::{Shared, Work};
 use super::interface::{CAPTURE_THIS_THREAD, Opaque, node_type};
 use super::{DriverError, Result, Stream};
@@ -41,7 +42,8 @@ impl Stream {
     /// Captures everything `work` puts into this stream, and into streams that wait for its events and are joined again,
     /// instead of executing it.
     ///
-    /// If `work` or the capture fails, the capture is ended, nothing is left behind, and the stream can be used as before.
+    /// If `work` or the capture fails, the capture is ended and nothing is left behind. Where the driver ends it with an error,
+    /// this stream and those that joined it go on under new handles, because HIP never frees the old ones.
     ///
     /// # Safety
     /// Every buffer, pinned buffer, kernel, plan and workspace used in `work` outlives the graph.
@@ -52,13 +54,13 @@ impl Stream {
         self.refuse_while_capturing("a capture")?;
         let calls = &self.shared.calls;
         // SAFETY: the handle is ours.
-        unsafe { calls.begin_capture(self.handle, CAPTURE_THIS_THREAD)? };
+        unsafe { calls.begin_capture(self.handle(), CAPTURE_THIS_THREAD)? };
+        self.capture.replace(Some(Capture::of(&self.handle)));
         // Ends the capture on every way out, a panic in `work` included.
         let mut capture = Capturing {
             stream: self,
             running: true,
         };
-        self.capturing.set(true);
         let done = work();
         let captured = capture.end();
         // The reason `work` gives is the better one: ending a broken capture only says that it was broken.
@@ -76,10 +78,14 @@ impl Capturing<'_> {
     fn end(&mut self) -> Result<Captured> {
         self.running = false;
         let (stream, shared) = (self.stream, &self.stream.shared);
-        stream.capturing.set(false);
         let mut handle: Opaque = ptr::null_mut();
         // SAFETY: this stream is being captured.
-        unsafe { shared.calls.end_capture(stream.handle, &mut handle)? };
+        let ended = unsafe { shared.calls.end_capture(stream.handle(), &mut handle) };
+        let failed = ended.is_err() || handle.is_null();
+        if let Some(capture) = stream.capture.take() {
+            capture.end(failed);
+        }
+        ended?;
         if handle.is_null() {
             return Err(DriverError::Invalid("a capture that gave no graph".into()));
         }
@@ -154,7 +160,7 @@ impl Graph {
     /// Everything its work uses is still alive.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<()> {
         stream.refuse_while_capturing("a graph within a graph")?;
-        let (calls, handle) = (&self.shared.calls, stream.handle);
+        let (calls, handle) = (&self.shared.calls, stream.handle());
         // SAFETY: the handles are ours; what the work uses is the caller's promise.
         let launched = unsafe { calls.launch_graph(self.executable, handle) };
         stream.counted(Work::Graph, launched)

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use libloading::Library;
 
 use super::{DriverError, Result, Vendor};
+use crate::base::rocm;
 
 /// A loaded library, and the name it was found under.
 ///
@@ -114,10 +115,12 @@ pub(in crate::device) fn explain(error: &libloading::Error) -> String {
 pub(in crate::device) fn candidates(vendor: Vendor, names: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: PathBuf| names.iter().map(move |name| folder.join(name));
     let named = toolkits_named(vendor)
+        .into_iter()
         .flat_map(|toolkit| library_folders(&toolkit))
         .flat_map(in_folder);
-    let usual = library_folders(Path::new(usual_toolkit(vendor)))
-        .into_iter()
+    let usual = usual_toolkits(vendor).into_iter();
+    let usual = usual
+        .flat_map(|toolkit| library_folders(&toolkit))
         .flat_map(in_folder);
     named
         .chain(names.iter().map(PathBuf::from))
@@ -130,22 +133,22 @@ fn library_folders(toolkit: &Path) -> [PathBuf; 2] {
 }
 
 /// The toolkits the environment names.
-pub(in crate::device) fn toolkits_named(vendor: Vendor) -> impl Iterator<Item = PathBuf> {
-    let variables = match vendor {
-        Vendor::Nvidia => ["CUDA_HOME", "CUDA_PATH"],
-        Vendor::Amd => ["ROCM_PATH", "HIP_PATH"],
-    };
-    variables
-        .into_iter()
-        .filter_map(std::env::var_os)
-        .map(PathBuf::from)
+pub(in crate::device) fn toolkits_named(vendor: Vendor) -> Vec<PathBuf> {
+    match vendor {
+        Vendor::Nvidia => ["CUDA_HOME", "CUDA_PATH"]
+            .into_iter()
+            .filter_map(std::env::var_os)
+            .map(PathBuf::from)
+            .collect(),
+        Vendor::Amd => rocm::named().collect(),
+    }
 }
 
-/// Where the vendor's installer puts the toolkit.
-pub(super) fn usual_toolkit(vendor: Vendor) -> &'static str {
+/// Where installers put the toolkit.
+pub(super) fn usual_toolkits(vendor: Vendor) -> Vec<PathBuf> {
     match vendor {
-        Vendor::Nvidia => "/usr/local/cuda",
-        Vendor::Amd => "/opt/rocm",
+        Vendor::Nvidia => vec![PathBuf::from("/usr/local/cuda")],
+        Vendor::Amd => rocm::usual(Path::new("/")),
     }
 }
 

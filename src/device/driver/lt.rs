@@ -56,6 +56,8 @@ pub(super) struct LtLibrary {
     interface: LtInterface,
     numbers: &'static Numbers,
     name: String,
+    /// Whether the device multiplies f32 rounded to fewer digits: hipBLASLt offers that on GPUs that have no such thing.
+    has_tf32: bool,
     /// For asking, and on CUDA for everything.
     handle: Option<LtHandle>,
 }
@@ -124,12 +126,30 @@ impl LtLibrary {
             interface: LtInterface::load(&library, &statuses)?,
             numbers,
             name: String::new(),
+            has_tf32: vendor == Vendor::Nvidia || properties.arch.starts_with("gfx94"),
             handle: None,
         };
         let handle = loaded.handle()?;
         loaded.name = loaded.read_name(&library, &handle)?;
         loaded.handle = Some(handle);
         Ok(loaded)
+    }
+
+    /// This library, where it has kernels for the device.
+    ///
+    /// # Errors
+    /// [`DriverError::NoAlgorithm`] where it has not even one for a small product.
+    pub fn with_kernels(self) -> Result<Self> {
+        const SIDE: usize = 32;
+        const WORKSPACE: usize = 32 << 20;
+        let product = GemmSpec::new(SIDE, SIDE, SIDE, Precision::F32);
+        match self.candidates(&product, WORKSPACE, 1)?.is_empty() {
+            true => Err(DriverError::NoAlgorithm {
+                library: self.name,
+                gemm: product.to_string(),
+            }),
+            false => Ok(self),
+        }
     }
 
     /// `cuBLASLt 13.10.0`.
@@ -182,6 +202,9 @@ impl LtLibrary {
         workspace: usize,
         limit: usize,
     ) -> Result<Vec<LtProduct>> {
+        if spec.precision == Precision::Tf32 && !self.has_tf32 {
+            return Ok(vec![]);
+        }
         let description = Rc::new(self.describe(spec)?);
         let preference = self.preference(workspace)?;
         let mut results = vec![0_u64; limit * self.numbers.result_bytes / 8];
@@ -269,7 +292,7 @@ impl LtLibrary {
                 product.algorithm.as_ptr().cast(),
                 workspace,
                 bytes,
-                stream.handle,
+                stream.handle(),
             )
         }
     }

@@ -24,15 +24,22 @@ pub(super) enum Product {
 }
 
 impl MatrixLibrary {
-    /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. cuBLAS needs cuBLASLt itself, so there is nothing to fall
-    /// back to on CUDA.
+    /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. A hipBLASLt that was built for other GPUs loads like any other
+    /// and offers nothing. cuBLAS needs cuBLASLt itself, so there is nothing to fall back to on CUDA.
     pub fn load(properties: &Properties) -> Result<Self> {
-        match LtLibrary::load(properties) {
-            Ok(library) => Ok(MatrixLibrary::Lt(Box::new(library))),
-            Err(_) if properties.vendor == Vendor::Amd && RocBlas::load().is_ok() => {
-                Ok(MatrixLibrary::RocBlas)
-            }
-            Err(error) => Err(error),
+        let loaded = LtLibrary::load(properties).and_then(|library| match properties.vendor {
+            Vendor::Amd => library.with_kernels(),
+            Vendor::Nvidia => Ok(library),
+        });
+        let error = match loaded {
+            Ok(library) => return Ok(MatrixLibrary::Lt(Box::new(library))),
+            Err(error) if properties.vendor == Vendor::Nvidia => return Err(error),
+            Err(error) => error,
+        };
+        match (RocBlas::load(), error) {
+            (Ok(_), _) => Ok(MatrixLibrary::RocBlas),
+            (Err(missing), DriverError::NoAlgorithm { .. }) => Err(missing),
+            (Err(_), error) => Err(error),
         }
     }
 

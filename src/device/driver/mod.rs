@@ -20,6 +20,7 @@
 
 mod cache;
 mod calls;
+mod capture;
 mod collective;
 mod compile;
 mod error;
@@ -42,6 +43,7 @@ pub mod tests;
 mod tuning;
 
 pub use cache::ModuleCache;
+pub use calls::loaded_from;
 pub use collective::{Communicator, UniqueId};
 pub use compile::{CompileRequest, Source};
 pub use error::{DriverError, Refusal, Result};
@@ -51,7 +53,7 @@ pub use handle::Driver;
 pub(super) use loader::{candidates, explain, toolkits_named};
 pub use memory::{Address, Buffer, Pinned, Plain, Slice};
 pub use module::{Argument, Kernel, Launch, LaunchMode, Module};
-pub use properties::{Inventory, Properties, Vendor, inventory};
+pub use properties::{ListedDevice, Properties, Vendor, inventory};
 pub use stream::{Event, Stream};
 
 #[cfg(test)]

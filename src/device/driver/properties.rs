@@ -138,8 +138,17 @@ impl Properties {
 pub struct Inventory {
     /// `CUDA 13.0` or `HIP 7.1.52802`.
     pub driver: Option<String>,
-    /// Name and bytes of memory.
-    pub devices: Vec<(String, u64)>,
+    pub devices: Vec<ListedDevice>,
+}
+
+/// A device that is there, as its driver lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedDevice {
+    pub name: String,
+    /// `gfx942`; `None` on CUDA.
+    pub arch: Option<String>,
+    /// Bytes.
+    pub memory: u64,
 }
 
 /// Asks the driver of `vendor`.
@@ -150,7 +159,11 @@ pub fn inventory(vendor: Vendor) -> Result<Inventory> {
     let calls = Calls::load(vendor)?;
     let devices = (0..calls.count).map(|index| {
         let device = calls.device(index)?;
-        Ok((name(&calls, device)?, total_memory(&calls, device)?))
+        Ok(ListedDevice {
+            name: name(&calls, device)?,
+            arch: hip_arch(&calls, device).ok(),
+            memory: total_memory(&calls, device)?,
+        })
     });
     Ok(Inventory {
         devices: devices.collect::<Result<_>>()?,

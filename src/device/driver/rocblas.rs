@@ -84,7 +84,7 @@ impl RocBlas {
         let handle = self.handle;
         // SAFETY: the handle is ours; the operands are the caller's promise, exchanged as `gemm` says.
         unsafe {
-            self.interface.set_stream(handle, stream.handle)?;
+            self.interface.set_stream(handle, stream.handle())?;
             self.interface.set_workspace(handle, workspace, bytes)?;
             self.interface.multiply(
                 handle,

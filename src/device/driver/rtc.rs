@@ -40,6 +40,8 @@ type Code = unsafe extern "C" fn(Opaque, *mut c_char) -> c_int;
 /// The run-time compiler of one vendor.
 pub struct Compiler {
     vendor: Vendor,
+    /// The driver's version: hiprtc's own says nothing.
+    driver: String,
     interface: CompilerInterface,
     cuda: Option<CudaCompiler>,
     include_folders: Vec<PathBuf>,
@@ -68,6 +70,7 @@ impl Compiler {
         Ok(Compiler {
             vendor,
             interface,
+            driver: properties.driver.clone(),
             cuda: match vendor {
                 Vendor::Nvidia => Some(CudaCompiler::load(&library, &statuses)?),
                 Vendor::Amd => None,
@@ -76,16 +79,15 @@ impl Compiler {
         })
     }
 
-    /// `nvrtc 13.5`.
+    /// `nvrtc 13.5`; `hiprtc of HIP 7.1.52802`, whose own number is 9.0 with every HIP.
     pub fn version(&self) -> Result<String> {
+        if self.vendor == Vendor::Amd {
+            return Ok(format!("hiprtc of {}", self.driver));
+        }
         let (mut major, mut minor) = (0, 0);
         // SAFETY: two places for two numbers.
         unsafe { self.interface.version(&mut major, &mut minor)? };
-        let name = match self.vendor {
-            Vendor::Nvidia => "nvrtc",
-            Vendor::Amd => "hiprtc",
-        };
-        Ok(format!("{name} {major}.{minor}"))
+        Ok(format!("nvrtc {major}.{minor}"))
     }
 
     /// Code for the request's device: a cubin or an AMD code object; PTX where this compiler is older than the device.
@@ -226,8 +228,9 @@ fn include_folders(vendor: Vendor, library: Option<&Path>) -> Vec<PathBuf> {
         .and_then(|file| file.canonicalize().ok())
         .and_then(|file| Some(file.parent()?.parent()?.to_path_buf()));
     loader::toolkits_named(vendor)
+        .into_iter()
         .chain(beside_library)
-        .chain([PathBuf::from(loader::usual_toolkit(vendor))])
+        .chain(loader::usual_toolkits(vendor))
         .map(|toolkit| toolkit.join("include"))
         .filter(|folder| folder.join("cuda_bf16.h").exists())
         .collect()

@@ -1,12 +1,12 @@
 //! Streams, events, and everything that is put into a stream.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_uint, c_void};
-use std::ptr;
 use std::rc::Rc;
 
+use super::capture::{Capture, HandleKind, Renewable};
 use super::handle::{Shared, Work};
-use super::interface::{EACH_REPLAY, MOST_URGENT, NON_BLOCKING, Opaque, WITHOUT_TIMING};
+use super::interface::{EACH_REPLAY, Opaque, WITHOUT_TIMING};
 use super::matrices::StreamState;
 use super::memory::{Plain, bytes_of, bytes_of_mut};
 use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Result, Slice};
@@ -16,21 +16,20 @@ use super::{Argument, Buffer, Driver, DriverError, Kernel, Launch, Pinned, Resul
 /// It owns the scratch memory of the matrix library, because two multiplications at once must not share any.
 /// Dropping it waits for its work.
 pub struct Stream {
-    pub(super) handle: Opaque,
+    pub(super) handle: Rc<Renewable>,
     workspace: Option<Buffer>,
     /// The matrix library's own for this stream, where it keeps one.
     pub(super) matrices: Option<StreamState>,
-    /// Whether work is captured instead of executed. A stream joins a capture by waiting for an event of one.
-    pub(super) capturing: Rc<Cell<bool>>,
-    joined: RefCell<Option<Rc<Cell<bool>>>>,
+    /// The last capture it was part of. A stream joins a capture by waiting for an event of one.
+    pub(super) capture: RefCell<Option<Rc<Capture>>>,
     pub(super) shared: Rc<Shared>,
 }
 
 /// A point in a stream: to measure between, or to make one stream wait for another.
 pub struct Event {
-    handle: Opaque,
+    handle: Rc<Renewable>,
     /// The capture it was recorded in.
-    capture: RefCell<Option<Rc<Cell<bool>>>>,
+    capture: RefCell<Option<Rc<Capture>>>,
     shared: Rc<Shared>,
 }
 
@@ -38,27 +37,20 @@ impl Driver {
     /// Opens a stream with `workspace` bytes for the matrix library (32 MiB serve it best on large devices; 0 for a
     /// stream without multiplications).
     pub fn stream(&self, workspace: usize) -> Result<Stream> {
-        let mut handle: Opaque = ptr::null_mut();
-        // SAFETY: a place for the handle.
-        unsafe { self.shared.calls.create_stream(&mut handle, NON_BLOCKING)? };
-        self.stream_of(handle, workspace)
+        self.stream_of(HandleKind::Stream, workspace)
     }
 
     /// Opens a stream whose kernels take their place before those of others that wait.
     pub fn urgent_stream(&self) -> Result<Stream> {
-        let (calls, mut handle) = (&self.shared.calls, ptr::null_mut());
-        // SAFETY: a place for the handle.
-        unsafe { calls.create_urgent_stream(&mut handle, NON_BLOCKING, MOST_URGENT)? };
-        self.stream_of(handle, 0)
+        self.stream_of(HandleKind::UrgentStream, 0)
     }
 
-    fn stream_of(&self, handle: Opaque, workspace: usize) -> Result<Stream> {
+    fn stream_of(&self, kind: HandleKind, workspace: usize) -> Result<Stream> {
         let mut stream = Stream {
-            handle,
+            handle: Renewable::create(kind, &self.shared)?,
             workspace: None,
             matrices: None,
-            capturing: Rc::default(),
-            joined: Default::default(),
+            capture: RefCell::default(),
             shared: Rc::clone(&self.shared),
         };
         // From here on the stream is given back, also where there is no room.
@@ -85,12 +77,9 @@ impl Driver {
     }
 
     fn event(&self, flags: c_uint) -> Result<Event> {
-        let mut handle: Opaque = ptr::null_mut();
-        // SAFETY: a place for the handle.
-        unsafe { self.shared.calls.create_event(&mut handle, flags)? };
         Ok(Event {
-            handle,
-            capture: Default::default(),
+            handle: Renewable::create(HandleKind::Event(flags), &self.shared)?,
+            capture: RefCell::default(),
             shared: Rc::clone(&self.shared),
         })
     }
@@ -104,7 +93,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         self.refuse_while_capturing("waiting for a stream")?;
         // SAFETY: the handle is ours.
-        unsafe { self.shared.calls.synchronize(self.handle) }
+        unsafe { self.shared.calls.synchronize(self.handle()) }
     }
 
     /// Puts a kernel into the stream.
@@ -126,7 +115,7 @@ impl Stream {
             )));
         }
         // SAFETY: the kernel's module lives while it does; the arguments are the caller's promise.
-        let launched = unsafe { kernel.launch(launch, self.handle, arguments) };
+        let launched = unsafe { kernel.launch(launch, self.handle(), arguments) };
         let launched = launched
             .map_err(|error| error.during(|| format!("kernel {}, {launch:?}", kernel.name())));
         self.counted(Work::Kernel, launched)
@@ -178,7 +167,7 @@ impl Stream {
     /// They are there, and stay until the stream has passed.
     unsafe fn put(&self, to: Slice, from: *const c_void, bytes: usize) -> Result<()> {
         let to = to.slice(0, bytes)?.address().0;
-        let (calls, stream) = (&self.shared.calls, self.handle);
+        let (calls, stream) = (&self.shared.calls, self.handle());
         // SAFETY: the range is as long as said; the host's is the caller's promise.
         let put = unsafe { calls.copy_to_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, put)
@@ -190,7 +179,7 @@ impl Stream {
     /// As for [`put`](Self::put).
     unsafe fn get(&self, to: *mut c_void, from: Slice, bytes: usize) -> Result<()> {
         let from = from.slice(0, bytes)?.address().0;
-        let (calls, stream) = (&self.shared.calls, self.handle);
+        let (calls, stream) = (&self.shared.calls, self.handle());
         // SAFETY: as above.
         let got = unsafe { calls.copy_to_host(to, from, bytes, stream) };
         self.counted(Work::Transfer, got)
@@ -202,7 +191,7 @@ impl Stream {
     /// Both stay until the stream has passed (or, captured, while the graph is used) and do not overlap.
     pub unsafe fn copy(&self, to: Slice, from: Slice) -> Result<()> {
         let (to, bytes) = (to.slice(0, from.bytes())?.address().0, from.bytes());
-        let (calls, stream, from) = (&self.shared.calls, self.handle, from.address().0);
+        let (calls, stream, from) = (&self.shared.calls, self.handle(), from.address().0);
         // SAFETY: both ranges are as long as said; the rest is the caller's promise.
         let copied = unsafe { calls.copy_on_device(to, from, bytes, stream) };
         self.counted(Work::Transfer, copied)
@@ -213,7 +202,7 @@ impl Stream {
     /// # Safety
     /// `to` stays until the stream has passed (or, captured, while the graph is used).
     pub unsafe fn clear(&self, to: Slice) -> Result<()> {
-        let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
+        let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
         // SAFETY: the range is as long as said; its life is the caller's promise.
         let cleared = unsafe { calls.fill_bytes(place, 0, to.bytes(), stream) };
         self.counted(Work::Transfer, cleared)
@@ -228,7 +217,7 @@ impl Stream {
             let what = format!("{} bytes filled with words", to.bytes());
             return Err(DriverError::Invalid(what));
         }
-        let (calls, stream, place) = (&self.shared.calls, self.handle, to.address().0);
+        let (calls, stream, place) = (&self.shared.calls, self.handle(), to.address().0);
         let (bits, words) = (value.to_bits(), to.bytes() / 4);
         // SAFETY: as for `clear`.
         let filled = unsafe { calls.fill_words(place, bits, words, stream) };
@@ -238,8 +227,16 @@ impl Stream {
     /// Marks this point of the stream.
     pub fn record(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { self.shared.calls.record(event.handle, self.handle)? };
-        event.capture.replace(self.capture_token());
+        unsafe {
+            self.shared
+                .calls
+                .record(event.handle.get(), self.handle())?
+        };
+        let capture = self.running_capture();
+        if let Some(capture) = &capture {
+            capture.takes_part(&event.handle);
+        }
+        event.capture.replace(capture);
         Ok(())
     }
 
@@ -255,31 +252,39 @@ impl Stream {
             return Ok(false);
         };
         // SAFETY: both handles are ours.
-        unsafe { clock.record(event.handle, self.handle, EACH_REPLAY)? };
+        unsafe { clock.record(event.handle.get(), self.handle(), EACH_REPLAY)? };
         Ok(true)
     }
 
     /// Lets everything put into this stream from now on wait for `event`. In a capture this forks and joins branches.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are ours.
-        unsafe { self.shared.calls.wait(self.handle, event.handle, 0)? };
-        if !self.capturing.get()
+        unsafe {
+            self.shared
+                .calls
+                .wait(self.handle(), event.handle.get(), 0)?
+        };
+        if !self.is_capturing()
             && let Some(capture) = event.capture.borrow().as_ref()
         {
-            self.joined.replace(Some(Rc::clone(capture)));
+            capture.takes_part(&self.handle);
+            self.capture.replace(Some(Rc::clone(capture)));
         }
         Ok(())
     }
 
     /// Whether work put into the stream is captured and not executed.
     pub fn is_capturing(&self) -> bool {
-        self.capture_token().is_some()
+        self.running_capture().is_some()
     }
 
-    /// The flag of the running capture this stream is part of.
-    fn capture_token(&self) -> Option<Rc<Cell<bool>>> {
-        let own = self.capturing.get().then(|| Rc::clone(&self.capturing));
-        own.or_else(|| self.joined.borrow().clone().filter(|capture| capture.get()))
+    fn running_capture(&self) -> Option<Rc<Capture>> {
+        let capture = self.capture.borrow().clone();
+        capture.filter(|capture| capture.is_running())
+    }
+
+    pub(super) fn handle(&self) -> Opaque {
+        self.handle.get()
     }
 
     /// Address and bytes of what the matrix library may use in this stream.
@@ -306,36 +311,25 @@ impl Event {
     /// Waits until the stream has reached this point.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is ours.
-        unsafe { self.shared.calls.synchronize_event(self.handle) }
+        unsafe { self.shared.calls.synchronize_event(self.handle.get()) }
     }
 
     /// Milliseconds from `earlier` to this event; both timed, recorded and reached.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
         let mut milliseconds = 0.0;
-        let (from, to) = (earlier.handle, self.handle);
+        let (from, to) = (earlier.handle.get(), self.handle.get());
         // SAFETY: a place for the answer; both handles are ours.
         unsafe { self.shared.calls.elapsed(&mut milliseconds, from, to)? };
         Ok(milliseconds)
     }
 }
 
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: created by this driver and destroyed only here.
-        let destroyed = unsafe { self.shared.calls.destroy_event(self.handle) };
-        self.shared.note(destroyed);
-    }
-}
-
 impl Drop for Stream {
     fn drop(&mut self) {
-        let calls = &self.shared.calls;
         // The buffers its work uses may be dropped next, the workspace is.
-        // SAFETY: created by this driver and destroyed only here.
-        unsafe {
-            self.shared.note(calls.synchronize(self.handle));
-            drop(self.matrices.take());
-            self.shared.note(calls.destroy_stream(self.handle));
-        }
+        // SAFETY: the handle is ours, and goes after the matrix library's state.
+        let waited = unsafe { self.shared.calls.synchronize(self.handle()) };
+        self.shared.note(waited);
+        drop(self.matrices.take());
     }
 }

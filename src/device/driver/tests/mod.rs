@@ -126,6 +126,68 @@ fn a_capture_refuses_what_cannot_be_captured() {
     });
 }
 
+/// HIP answers with errors on a stream of a failed capture until that stream is destroyed.
+#[test]
+fn streams_and_events_go_on_after_a_capture_that_failed() {
+    on("gfx90a", &[], |stand_in| {
+        let driver = stand_in.open();
+        let [stream, branch] = [driver.stream(0).unwrap(), driver.urgent_stream().unwrap()];
+        let fork = driver.ordering_event().unwrap();
+        let x = driver.allocate(64).unwrap();
+        // SAFETY: no graph comes of the first, whose branch is not joined; the memory outlives the second.
+        let captured = |joined: bool| unsafe {
+            stream.capture(|| {
+                stream.record(&fork)?;
+                branch.wait(&fork)?;
+                branch.fill(x.whole(), 1.0)?;
+                if joined {
+                    branch.record(&fork)?;
+                    stream.wait(&fork)?;
+                }
+                Ok::<_, DriverError>(())
+            })
+        };
+        let error = captured(false).err().unwrap();
+        assert_eq!(error.refusal(), Refusal::Capture, "{error}");
+        for stream in [&stream, &branch] {
+            assert!(!stream.is_capturing());
+            stream.upload(x.whole(), &[2.0_f32; 16]).unwrap();
+        }
+        stream.record(&fork).unwrap();
+        branch.wait(&fork).unwrap();
+        let graph = captured(true).unwrap();
+        unsafe { graph.launch(&stream).unwrap() };
+        assert_eq!(stream.download::<f32>(x.whole(), 16).unwrap(), [1.0; 16]);
+        assert_eq!(driver.take_failures(), []);
+    });
+}
+
+#[test]
+fn a_matrix_library_without_kernels_for_the_gpu_gives_way_to_rocblas() {
+    on("gfx942", &[("HIP_STAND_IN_LT", "empty")], |stand_in| {
+        let driver = stand_in.open();
+        assert_eq!(driver.gemm_library().unwrap(), "rocBLAS");
+        let stream = driver.stream(1024).unwrap();
+        let spec = GemmSpec::new(4, 4, 4, Precision::F32);
+        driver
+            .plan_gemm(&stream, spec, Selection::Heuristic)
+            .unwrap();
+    });
+}
+
+/// hipBLASLt offers it on RDNA 3 too.
+#[test]
+fn products_in_tf32_are_taken_only_where_the_gpu_has_them() {
+    for (arch, has) in [("gfx942", true), ("gfx1100", false)] {
+        on(arch, &[], |stand_in| {
+            let driver = stand_in.open();
+            let _stream = driver.stream(0).unwrap();
+            let rounded = GemmSpec::new(32, 32, 32, Precision::Tf32);
+            assert_eq!(driver.multiplies(&rounded).unwrap(), has);
+        });
+    }
+}
+
 #[test]
 fn a_panic_while_capturing_ends_the_capture() {
     on("gfx90a", &[], |stand_in| {
@@ -271,8 +333,11 @@ fn a_module_is_compiled_once_for_its_text_options_and_compiler() {
         }
         let driver = stand_in.open();
         let request = compile::CompileRequest::new(&first, driver.properties());
-        assert_ne!(request.key("hiprtc 6.3"), request.key("hiprtc 6.4"));
-        let damaged = folder.path().join(request.key("hiprtc 6.4"));
+        assert_ne!(
+            request.key("hiprtc of HIP 6.3.0"),
+            request.key("hiprtc of HIP 6.4.0")
+        );
+        let damaged = folder.path().join(request.key("hiprtc of HIP 6.4.0"));
         assert!(damaged.exists());
         std::fs::write(damaged, b"not code").unwrap();
         assert_eq!(compiled(&first), 1, "a damaged file is compiled anew");

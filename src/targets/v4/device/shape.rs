@@ -50,7 +50,9 @@ impl MatrixCores {
             (Vendor::Nvidia, "sm_90") if bf16 && matches!(config.head_dim(), 64 | 128) => {
                 MatrixCores::Warpgroups
             }
-            (Vendor::Amd, "gfx90a" | "gfx942") => MatrixCores::Mfma,
+            (Vendor::Amd, "gfx90a" | "gfx942" | "gfx950") => MatrixCores::Mfma,
+            // Its instruction for bf16 is another.
+            (Vendor::Amd, "gfx908") if !bf16 => MatrixCores::Mfma,
             (Vendor::Amd, arch) if arch.starts_with("gfx11") && bf16 && narrow => MatrixCores::Wmma,
             _ => MatrixCores::None,
         }

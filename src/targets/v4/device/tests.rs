@@ -1,8 +1,5 @@
 //! V4 on the stand-in for HIP: its kernels' own source, executed with every access checked.
 
-use tinyllama_kernels::source::Target;
-
-use super::compiled::offline;
 use super::shape::MatrixCores;
 use super::*;
 use crate::base::statistics::relative_difference as difference;
@@ -170,6 +167,15 @@ fn device_gradients_are_those_of_the_oracle() {
         gradients_are_right(stand_in, &wide(), &[Precision::F32]);
         gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
     });
+    // The instructions of gfx942 without tf32.
+    on("gfx950", &[ROOM], |stand_in| {
+        let [_, awkward, _] = shapes();
+        gradients_are_right(stand_in, &awkward, &[Precision::F32, Precision::Bf16]);
+    });
+    on("gfx908", &[ROOM], |stand_in| {
+        let [_, _, tiny] = shapes();
+        gradients_are_right(stand_in, &tiny, &[Precision::F32]);
+    });
     // Waves of 32.
     on("gfx1100", &[ROOM], |stand_in| {
         let [_, awkward, _] = shapes();
@@ -262,13 +268,17 @@ fn attention_takes_the_matrix_cores_there_are() {
         ("gfx90a", Precision::F32, 64, MatrixCores::Mfma),
         ("gfx90a", Precision::Bf16, 256, MatrixCores::Mfma),
         ("gfx942", Precision::Tf32, 64, MatrixCores::Mfma),
+        ("gfx950", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx950", Precision::Bf16, 64, MatrixCores::Mfma),
+        ("gfx908", Precision::F32, 64, MatrixCores::Mfma),
+        ("gfx908", Precision::Bf16, 64, MatrixCores::None),
         ("gfx1100", Precision::Bf16, 64, MatrixCores::Wmma),
         ("gfx1100", Precision::Bf16, 256, MatrixCores::None),
         ("gfx1100", Precision::F32, 64, MatrixCores::None),
         ("gfx1030", Precision::Bf16, 64, MatrixCores::None),
     ] {
         let config = config([5, head_dim, 1, 1, 1, 8, 4, 1]);
-        let properties = offline(&Target::hip(architecture).unwrap());
+        let properties = Properties::offline(architecture, 64, 1);
         let found = MatrixCores::of(&config, precision, &properties);
         assert_eq!(found, cores, "{architecture} {precision} {head_dim}");
     }

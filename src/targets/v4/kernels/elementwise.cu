@@ -176,7 +176,8 @@ KERNEL adamw_factors(float* factors, double rate, double beta1, double beta2, do
     factors[7] = (float)epsilon;
 }
 
-// AdamW for four parameters, with their moments.
+// AdamW for four parameters, with their moments. Products and sums are joined by hand: compilers for AMD GPUs join others in one
+// kernel than in the next, and runs with and without halves would part in the last digit.
 INLINE void update_four(float (&weights)[4], const Operand* gradients, float* first, float* second, const float* factors) {
     float f[8], g[4];
     load(factors, f);
@@ -184,10 +185,10 @@ INLINE void update_four(float (&weights)[4], const Operand* gradients, float* fi
     load(gradients, g);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const float mean = f[0] * float_of(m.word[i]) + f[1] * g[i];
-        const float square = f[2] * float_of(v.word[i]) + f[3] * g[i] * g[i];
+        const float mean = fmaf(f[0], float_of(m.word[i]), f[1] * g[i]);
+        const float square = fmaf(f[2], float_of(v.word[i]), f[3] * g[i] * g[i]);
         const float direction = f[4] * mean / (sqrtf(f[5] * square) + f[7]);
-        weights[i] -= f[6] * weights[i] + direction;
+        weights[i] -= fmaf(f[6], weights[i], direction);
         m.word[i] = bits_of(mean);
         v.word[i] = bits_of(square);
     }
