@@ -274,3 +274,30 @@ pub fn circumstances(hellos: &[(&str, &Hello)], made: Made) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::{Body, Event};
+
+    fn hello(device: &str, backend: &str) -> Hello {
+        let line = r#"{"t":0.4,"event":"hello","stream":1,"version":"0.1.0","target":"v2","recipe":{"qkv":"fused","gate_up":"fused","attention":"kernel","operations":"library","graph_fusion":true},"backend":"BACKEND","device":"DEVICE","config":{"vocabulary":1000,"hidden":512,"layers":8,"heads":8,"kv_heads":4,"ffn":2048,"sequence_length":128,"batch_size":8},"seed":42,"parameters":31990272,"parameter_tensors":74,"dtype":"bf16","matmul_precision":"tf32","learning_rate":0.0003,"weight_decay":0.01,"steps":40,"warmup":3,"data":{"kind":"synthetic"},"deterministic":false,"synchronize":"phases"}"#;
+        let line = line.replace("BACKEND", backend).replace("DEVICE", device);
+        match serde_json::from_str::<Event>(&line).unwrap().body {
+            Body::Hello(hello) => *hello,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn runs_on_different_devices_are_told_with_both_devices() {
+        let (gpu, cpu) = (hello("AMD Instinct MI355X", "rocm"), hello("EPYC", "cpu"));
+        let warnings = circumstances(&[("v4", &gpu), ("v1", &cpu)], Made::InTurns);
+        assert!(
+            warnings[0].contains("AMD Instinct MI355X (rocm)")
+                && warnings[0].contains("EPYC (cpu)"),
+            "{warnings:?}"
+        );
+        assert!(circumstances(&[("v4", &gpu), ("v1", &gpu)], Made::InTurns).is_empty());
+    }
+}

@@ -19,7 +19,7 @@ use crate::run::UsageError;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]
 pub struct ArchArgs {
-    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, or all of them
+    /// Show what the kernels take of a compute unit of this architecture: gfx90a, gfx942, gfx1100, gfx1151, gfx1200, gfx1201; `all` is the first three
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
     /// Print a kernel as HIP C++ (or CUDA C++ with --arch sm_90)

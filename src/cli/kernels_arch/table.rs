@@ -15,7 +15,7 @@ use crate::cli::Exit;
 use crate::cli::say::say;
 use crate::compiled::budget;
 use crate::compiled::compiler::Compiler;
-use crate::compiled::facts::{self, ARCHITECTURES, Facts, KernelFacts};
+use crate::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
 use crate::run::UsageError;
 
 /// Columns of a table where the width of the terminal is of no help.
@@ -66,7 +66,7 @@ fn recorded(targets: &[Target]) -> Result<Facts> {
         if kernels.all(|kernel| kernel.architecture != *name) {
             bail!(UsageError(format!(
                 "no figures are recorded for {name}, only for {}; with clang installed, --compile finds them out",
-                ARCHITECTURES.join(", ")
+                RECORDED_ARCHITECTURES.join(", ")
             )));
         }
     }

@@ -135,21 +135,12 @@ impl LtLibrary {
         Ok(loaded)
     }
 
-    /// This library, where it has kernels for the device.
-    ///
-    /// # Errors
-    /// [`DriverError::NoAlgorithm`] where it has not even one for a small product.
-    pub fn with_kernels(self) -> Result<Self> {
+    /// Whether it has kernels for the device: a product that every library has.
+    pub fn has_kernels(&self) -> Result<bool> {
         const SIDE: usize = 32;
         const WORKSPACE: usize = 32 << 20;
         let product = GemmSpec::new(SIDE, SIDE, SIDE, Precision::F32);
-        match self.candidates(&product, WORKSPACE, 1)?.is_empty() {
-            true => Err(DriverError::NoAlgorithm {
-                library: self.name,
-                gemm: product.to_string(),
-            }),
-            false => Ok(self),
-        }
+        Ok(!self.candidates(&product, WORKSPACE, 1)?.is_empty())
     }
 
     /// `cuBLASLt 13.10.0`.

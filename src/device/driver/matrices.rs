@@ -27,19 +27,17 @@ impl MatrixLibrary {
     /// hipBLASLt serves only some AMD GPUs, rocBLAS all of them. A hipBLASLt that was built for other GPUs loads like any other
     /// and offers nothing. cuBLAS needs cuBLASLt itself, so there is nothing to fall back to on CUDA.
     pub fn load(properties: &Properties) -> Result<Self> {
-        let loaded = LtLibrary::load(properties).and_then(|library| match properties.vendor {
-            Vendor::Amd => library.with_kernels(),
-            Vendor::Nvidia => Ok(library),
-        });
-        let error = match loaded {
-            Ok(library) => return Ok(MatrixLibrary::Lt(Box::new(library))),
+        let error = match LtLibrary::load(properties) {
+            Ok(library) if properties.vendor == Vendor::Nvidia || library.has_kernels()? => {
+                return Ok(MatrixLibrary::Lt(Box::new(library)));
+            }
             Err(error) if properties.vendor == Vendor::Nvidia => return Err(error),
-            Err(error) => error,
+            Ok(_) => None,
+            Err(error) => Some(error),
         };
-        match (RocBlas::load(), error) {
-            (Ok(_), _) => Ok(MatrixLibrary::RocBlas),
-            (Err(missing), DriverError::NoAlgorithm { .. }) => Err(missing),
-            (Err(_), error) => Err(error),
+        match RocBlas::load() {
+            Ok(_) => Ok(MatrixLibrary::RocBlas),
+            Err(missing) => Err(error.unwrap_or(missing)),
         }
     }
 
