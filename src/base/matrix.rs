@@ -29,8 +29,12 @@ impl<'a> View<'a> {
     }
 
     fn check(&self, rows: usize, columns: usize) {
-        let last = (rows.max(1) - 1) * self.row_step + (columns.max(1) - 1) * self.column_step;
-        assert!(last < self.values.len(), "a matrix reaches past its slice");
+        let rows = rows.saturating_sub(1).checked_mul(self.row_step);
+        let columns = columns.saturating_sub(1).checked_mul(self.column_step);
+        // One that no number can hold reaches past every slice.
+        let last = rows.zip(columns).and_then(|(a, b)| a.checked_add(b));
+        let is_inside = last.is_some_and(|last| last < self.values.len());
+        assert!(is_inside, "a matrix reaches past its slice");
     }
 }
 
@@ -74,5 +78,17 @@ pub fn multiply(
             false,
             parallelism,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a matrix reaches past its slice")]
+    fn a_size_that_no_number_holds_is_refused() {
+        let values = [0.0; 4];
+        View::rows(&values, usize::MAX / 2 + 1).check(3, 1);
     }
 }

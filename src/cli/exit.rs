@@ -141,6 +141,7 @@ fn of_session(error: &SessionError) -> Exit {
         | SessionError::AlreadyRestored(_) => Exit::Usage,
         SessionError::NoPlace { .. }
         | SessionError::NoClass { .. }
+        | SessionError::UnsafeClass { .. }
         | SessionError::Gone { .. }
         | SessionError::NotKept { .. }
         | SessionError::LockUnsupported { .. }

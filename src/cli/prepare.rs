@@ -13,10 +13,12 @@ use clap::Args;
 use etcetera::BaseStrategy;
 
 use super::Exit;
+use super::session::warn_of;
 use crate::base::file::replace;
 use crate::device::FORGET_TUNING;
 use crate::lesson::{Course, Source};
 use crate::run::{Control, Launcher, Line, RunSpec, Told, supervise};
+use crate::session::class_rights;
 use crate::train::event::{Body, Hello};
 use crate::tutor::prepare::targets;
 
@@ -72,6 +74,9 @@ type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 
 pub fn run(args: &PrepareArgs) -> Result<Exit> {
     let course = Course::load(&Source::new(args.lessons.clone()))?;
+    if let Some(class) = &args.class {
+        warn_of(class, &class_rights::for_instructor(class));
+    }
     let launcher = Launcher::choose(args.launcher.as_deref(), args.class.as_deref())?;
     let specs = targets(&course, &args.flags)?;
     let wishes = Shared::default();

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use thiserror::Error;
 
+pub use crate::session::class_rights::PERMISSIONS;
 use crate::session::{Damage, Place, SessionError, State, check_name, store};
 
 #[derive(Debug, Error)]
@@ -36,11 +37,6 @@ impl ClassError {
         }
     }
 }
-
-/// What to say where a learner's session may not be read or written.
-pub const PERMISSIONS: &str = "Rights are those of the file system. So that an instructor can look at sessions and act on them: \
-     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. \
-     Learners cannot look at each other's sessions then.";
 
 /// A class, with what was read of it before.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path};
 
+use super::aliases;
 use crate::run::split;
 
 /// The flags that a course may give to a run: those that name no file and do not change where the run reports to.
@@ -50,9 +51,6 @@ const FLAGS: [&str; 38] = [
 /// Opening brackets without their closing ones. Markdown in a text has some.
 const DEEPEST: usize = 500;
 
-/// Places that repeat another one; a course has no use for any.
-const MOST_ALIASES: usize = 100;
-
 /// Why a course may not give these flags to a run; none where it may.
 pub fn refused_flag(flags: &[String]) -> Option<String> {
     let flags = split(flags);
@@ -85,17 +83,7 @@ pub(super) fn refused_text(text: &str) -> Option<&'static str> {
     if deepest > DEEPEST {
         return Some("opens hundreds of brackets without closing them");
     }
-    let marked = |mark: char| {
-        let begins = text.match_indices(mark).filter(|(at, _)| {
-            let before = text[..*at].chars().next_back();
-            before.is_none_or(|c| matches!(c, ' ' | '\n' | '[' | ',' | '{'))
-        });
-        begins.filter(|(at, _)| {
-            let after = text[at + 1..].chars().next();
-            after.is_some_and(char::is_alphanumeric)
-        })
-    };
-    (marked('&').next().is_some() && marked('*').count() > MOST_ALIASES)
+    aliases::explode(text)
         .then_some("repeats parts of itself with anchors and aliases, which a course does not need")
 }
 
@@ -158,8 +146,27 @@ mod tests {
         }
         assert!(refused_text(&"{a: ".repeat(100_000)).is_some());
         assert!(refused_text(&"[".repeat(100_000)).is_some());
-        let bomb = format!("a: &a {}\nb: [{}]", "x".repeat(1000), "*a, ".repeat(20_000));
-        assert!(refused_text(&bomb).is_some());
+        for name in ["a", "_a", "-", "ä", "a.b:c", "*", "&"] {
+            for count in [400, 20_000] {
+                let anchor = format!("&{name} {}", "x".repeat(1000));
+                let aliases = format!("*{name} , ").repeat(count);
+                let bomb = format!("a: {anchor}\nb: [{aliases}]");
+                assert!(refused_text(&bomb).is_some(), "{name}");
+                let bomb = format!("objectives: [{anchor} , {aliases}]");
+                assert!(refused_text(&bomb).is_some(), "{name}");
+            }
+        }
+        // Lists of lists, each ten times the one before.
+        let levels = (1..9).map(|n| format!("- &l{n} [{}]\n", format!("*l{}, ", n - 1).repeat(10)));
+        let lists: String = ["- &l0 [x]\n".to_string()]
+            .into_iter()
+            .chain(levels)
+            .collect();
+        assert!(refused_text(&lists).is_some());
+        assert_eq!(
+            refused_text("base: &base {a: 1}\nsteps: [*base, *base]\n"),
+            None
+        );
         let text = "text: |\n  *so* [link](x) & *more* {{ live }} - [ ] box\n".repeat(300);
         assert_eq!(refused_text(&text), None);
     }

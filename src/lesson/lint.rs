@@ -61,6 +61,9 @@ const TEXTS: [&str; 8] = [
     "summary",
 ];
 
+/// Problems named of one file; each has its place looked up in all of it.
+const MOST_PROBLEMS: usize = 20;
+
 /// The page on which figures are written down, which texts then name.
 const RECORD: &str = "measured.md";
 
@@ -87,8 +90,10 @@ pub fn lint(course: &Course, source: &Source) -> Vec<Problem> {
         if let Ok(file) = File::open(source, &path)
             && let Ok(document) = serde_yaml::from_str(&file.text)
         {
+            let most = problems.len() + MOST_PROBLEMS;
             texts(&document, "", false, &mut |path, text| {
                 let found = wording(&prose(&live::typed(text)), true);
+                let found = found.take(most.saturating_sub(problems.len()));
                 problems.extend(found.map(|message| file.problem(path, message)));
             });
         }
@@ -125,7 +130,11 @@ fn texts(value: &Value, path: &str, is_text: bool, found: &mut dyn FnMut(&str, &
 fn page(file: &File, asks_for_sources: bool, problems: &mut Vec<Problem>) {
     let text = prose(&live::typed(&file.text));
     let mut line = 1;
+    let most = problems.len() + MOST_PROBLEMS;
     for paragraph in text.split("\n\n") {
+        if problems.len() >= most {
+            break;
+        }
         let found = wording(paragraph, asks_for_sources);
         problems.extend(found.map(|message| file.problem_in_line(line, message)));
         line += paragraph.matches('\n').count() + 2;
@@ -207,6 +216,10 @@ fn prose(text: &str) -> String {
     prose
 }
 
+fn without_end<'a>(word: &&'a str) -> &'a str {
+    word.trim_end_matches(['.', ',', ';', ':', ')', '*', '?'])
+}
+
 /// The first number with a unit of measurement behind it.
 fn bare_figure(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -216,26 +229,30 @@ fn bare_figure(text: &str) -> Option<String> {
             && number
                 .chars()
                 .all(|c| c.is_ascii_digit() || ".,".contains(c));
-        let rest = words.get(index + 1..)?;
+        let rest = words.get(index + 1..).filter(|_| is_number)?;
         let unit = UNITS.iter().find(|unit| {
-            let wanted: Vec<&str> = unit.split(' ').collect();
-            let end = |word: &str| {
-                word.trim_end_matches(['.', ',', ';', ':', ')', '*', '?'])
-                    .to_string()
-            };
-            rest.len() >= wanted.len()
-                && wanted
-                    .iter()
-                    .zip(rest)
-                    .all(|(wanted, word)| end(word) == *wanted)
+            let mut said = rest.iter().map(without_end);
+            unit.split(' ').all(|wanted| said.next() == Some(wanted))
         })?;
-        is_number.then(|| format!("{number} {unit}"))
+        Some(format!("{number} {unit}"))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_page_full_of_figures_only_some_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "It took 42 ms.\n\n".repeat(1000);
+        std::fs::write(folder.path().join("page.md"), text).unwrap();
+        let source = Source::Folder(folder.path().into());
+        let file = File::open(&source, "page.md").map_err(|problem| problem.message);
+        let mut problems = Vec::new();
+        page(&file.ok().unwrap(), true, &mut problems);
+        assert_eq!(problems.len(), MOST_PROBLEMS);
+    }
 
     #[test]
     fn a_typed_figure_is_found_outside_code_alone() {

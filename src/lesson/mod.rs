@@ -4,6 +4,7 @@
 //! The built-in one is part of the program. [`Course::load`] reads everything or says what is wrong, all of it, each
 //! problem with file, line and column.
 
+mod aliases;
 mod bounds;
 pub mod case;
 pub mod check;

@@ -41,7 +41,7 @@ impl Source {
                 .get_file(path)
                 .map(|file| file.contents().to_vec())
                 .ok_or_else(|| "the built-in course has no such file".to_string())?,
-            Source::Folder(folder) => read_file(&folder.join(path))?,
+            Source::Folder(folder) => read_file(&within(folder, path)?)?,
         };
         // Editors on Windows put a mark in front of a text.
         let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
@@ -60,7 +60,7 @@ impl Source {
     pub fn extract(&self, path: &str, folder: &Path) -> Result<PathBuf, String> {
         let missing = || "the course has no such file or folder".to_string();
         let target = match self {
-            Source::Folder(root) => root.join(path),
+            Source::Folder(root) => within(root, path)?,
             Source::BuiltIn => {
                 let entry = BUILT_IN.get_entry(path).ok_or_else(missing)?;
                 let target = folder.join(path);
@@ -107,6 +107,23 @@ fn copy(entry: &DirEntry, folder: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Where a file of the course lies once links are followed, which may not lead out of its folder.
+fn within(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let found = |path: &Path| {
+        fs::canonicalize(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => "the course has no such file or folder".to_string(),
+            _ => format!("cannot be read: {error}"),
+        })
+    };
+    let (root, target) = (found(root)?, found(&root.join(path))?);
+    match target.starts_with(&root) {
+        true => Ok(target),
+        false => Err(
+            "is a link that leads out of the course, whose files have to lie in its folder".into(),
+        ),
+    }
+}
+
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     foreign::read(path, MOST_BYTES).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => {
@@ -114,4 +131,36 @@ fn read_file(path: &Path) -> Result<Vec<u8>, String> {
         }
         _ => format!("cannot be read: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_may_lead_anywhere_within_the_course_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("course");
+        fs::create_dir_all(root.join("reference")).unwrap();
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        fs::write(root.join("page.md"), "a page").unwrap();
+        symlink("../page.md", root.join("reference/inside.md")).unwrap();
+        symlink(
+            folder.path().join("secret"),
+            root.join("reference/outside.md"),
+        )
+        .unwrap();
+        symlink(folder.path(), root.join("out")).unwrap();
+        let source = Source::Folder(root);
+        assert_eq!(source.read("reference/inside.md").unwrap(), "a page");
+        for path in ["reference/outside.md", "out/secret"] {
+            assert!(
+                source.read(path).unwrap_err().contains("leads out"),
+                "{path}"
+            );
+            assert!(source.extract(path, folder.path()).is_err(), "{path}");
+        }
+    }
 }

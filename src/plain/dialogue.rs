@@ -1,6 +1,6 @@
 //! Question and answer, step by step.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 use super::command::{Command, HELP, parse};
@@ -215,16 +215,16 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         write!(self.output, "{}", plain_lines(prompt))
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))?;
-        let mut line = String::new();
-        let count = self
-            .input
-            .read_line(&mut line)
-            .map_err(TutorError::io("reading"))?;
-        if count == 0 {
-            self.say("")?;
-            return Ok(None);
+        loop {
+            match read_line(&mut self.input).map_err(TutorError::io("reading"))? {
+                None => {
+                    self.say("")?;
+                    return Ok(None);
+                }
+                Some(Ok(line)) => return Ok(Some(line)),
+                Some(Err(why)) => self.say(&format!("{why} Nothing was taken of it.\n{prompt}"))?,
+            }
         }
-        Ok(Some(line))
     }
 
     /// What instructors did since the last line.
@@ -262,10 +262,62 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 }
 
+/// Longer lines are not typed.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The next line; an error in words where it is none to take, and none at the end of the input.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, String>>> {
+    let mut line = Vec::new();
+    let mut whole = 0;
+    loop {
+        let bytes = input.fill_buf()?;
+        let end = memchr::memchr(b'\n', bytes);
+        let taken = end.map_or(bytes.len(), |end| end + 1);
+        // The rest of a line that is too long is read and not kept.
+        let room = (LONGEST_LINE + 1).saturating_sub(line.len());
+        line.extend_from_slice(&bytes[..taken.min(room)]);
+        whole += taken;
+        input.consume(taken);
+        if end.is_some() || taken == 0 {
+            break;
+        }
+    }
+    if whole == 0 {
+        return Ok(None);
+    }
+    if whole > LONGEST_LINE {
+        return Ok(Some(Err(format!(
+            "That line has {whole} bytes; at most {LONGEST_LINE} are read."
+        ))));
+    }
+    let line = String::from_utf8(line);
+    Ok(Some(line.map_err(|_| {
+        "That line is no UTF-8 text: set the terminal to UTF-8, or type it in ASCII.".into()
+    })))
+}
+
 /// Only a signal closes a session under the dialogue, and then the program is about to end.
 fn closed() -> TutorError {
     TutorError::Io {
         action: "going on",
         source: std::io::Error::other("the session was closed by a signal"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_cannot_be_taken_does_not_end_the_input() {
+        let long = "y".repeat(LONGEST_LINE + 1);
+        let input = [b"skip \xff\n", long.as_bytes(), b"\nhelp\nend"].concat();
+        let mut input = io::BufReader::with_capacity(7, input.as_slice());
+        let mut next = || read_line(&mut input).unwrap();
+        assert!(next().unwrap().unwrap_err().contains("UTF-8"));
+        assert!(next().unwrap().unwrap_err().contains("bytes"));
+        assert_eq!(next().unwrap().unwrap(), "help\n");
+        assert_eq!(next().unwrap().unwrap(), "end");
+        assert!(next().is_none());
     }
 }

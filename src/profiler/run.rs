@@ -13,6 +13,7 @@ use signal_hook::consts::SIGINT;
 use signal_hook::low_level;
 
 use super::commands::line::CommandLine;
+use crate::run::ends_with_this;
 
 pub mod remedy;
 
@@ -221,14 +222,7 @@ impl Interrupts {
         if self.child.is_some() {
             command.process_group(0);
         }
-        // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
+        ends_with_this(&mut command, libc::SIGTERM);
         let started = command.spawn();
         let started = started.map_err(|error| start_error(command.get_program(), error))?;
         if let (Some(child), Ok(group)) = (&self.child, i32::try_from(started.id())) {

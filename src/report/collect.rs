@@ -14,6 +14,7 @@ use crate::base::{foreign, now};
 use crate::lesson::Course;
 use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use crate::run::FinishedRuns;
+use crate::session::earlier::logs;
 use crate::session::runs::events_file;
 use crate::session::state::KernelAttempt;
 use crate::session::{
@@ -22,6 +23,8 @@ use crate::session::{
 
 /// The largest event stream of a run that travels with a report; real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;
+/// All logs before the last compaction together.
+const MOST_EARLIER_BYTES: usize = 64 << 20;
 /// All streams of a report together.
 const MOST_STREAMS_BYTES: usize = 64 << 20;
 
@@ -70,6 +73,7 @@ pub fn collect(place: &Place, course: &Course, options: Options) -> Result<Repor
             last_hash: scan.last_hash.clone(),
             lines: Some(log_lines(place, &scan)?),
             streams: Some(streams(place, &state)),
+            earlier: earlier_lines(place)?,
         },
     };
     report.warnings = warnings::collect(&report, &scan);
@@ -147,13 +151,27 @@ fn streams(place: &Place, state: &State) -> BTreeMap<String, Option<String>> {
 fn log_lines(place: &Place, scan: &Scan) -> Result<Vec<String>, SessionError> {
     let path = place.events();
     let bytes = foreign::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
-    let whole = bytes.get(..scan.whole_bytes).unwrap_or(&bytes);
-    let lines = whole
+    Ok(lines(bytes.get(..scan.whole_bytes).unwrap_or(&bytes)))
+}
+
+fn lines(log: &[u8]) -> Vec<String> {
+    let lines = log
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
-    Ok(lines
+    lines
         .map(|line| String::from_utf8_lossy(line).into_owned())
-        .collect())
+        .collect()
+}
+
+/// The logs that were compacted, oldest first; none where there are too many to travel with a report.
+fn earlier_lines(place: &Place) -> Result<Vec<Vec<String>>, SessionError> {
+    let logs = logs(&place.folder)?;
+    let earlier = logs.get(1..).unwrap_or_default();
+    let bytes: usize = earlier.iter().map(|log| log.bytes.len()).sum();
+    Ok(match bytes > MOST_EARLIER_BYTES {
+        true => Vec::new(),
+        false => earlier.iter().rev().map(|log| lines(&log.bytes)).collect(),
+    })
 }
 
 fn kernel(attempt: &KernelAttempt) -> KernelReport {

@@ -434,4 +434,7 @@ pub struct Chain {
     /// anonymous report.
     #[serde(default)]
     pub streams: Option<BTreeMap<String, Option<String>>>,
+    /// The lines of the logs that were compacted before, the oldest first; none in an anonymous report.
+    #[serde(default)]
+    pub earlier: Vec<Vec<String>>,
 }

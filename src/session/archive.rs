@@ -1,15 +1,16 @@
 //! A session as one file: to hand in, to move to another machine.
 
 use std::fs::{self, File};
-use std::io::{Read, Write, repeat};
+use std::io::{self, Read, Write, repeat};
 use std::path::{Component, Path};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use tar::{Archive, Builder, EntryType, Header};
+use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::base::{file, foreign, if_there, inside};
+use crate::run::EVENTS;
 use crate::session::{Place, SessionError, log};
 
 /// What belongs to a session; the lock and the cache do not travel.
@@ -110,7 +111,18 @@ pub fn import(from: &Path, place: &Place) -> Result<Vec<log::Damage>, SessionErr
         }
     }
     file::sync_folder(&place.events()).map_err(SessionError::io("saving", &place.folder))?;
+    share(place)?;
     Ok(scan.damage)
+}
+
+/// Lets the instructors of a shared class look at what they see of a session that began there.
+fn share(place: &Place) -> Result<(), SessionError> {
+    let runs = place.runs();
+    let made = inside(&runs).map_err(SessionError::io("reading", &runs))?;
+    let streams = made.iter().map(|run| run.join(EVENTS));
+    let mut all = [place.events(), runs].into_iter().chain(streams);
+    all.try_for_each(|path| place.share(&path))?;
+    made.iter().try_for_each(|run| place.share(run))
 }
 
 fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
@@ -149,9 +161,20 @@ fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {
             let path = path.display();
             return Err(refuse(format!("`{path}` does not belong in a session")));
         }
-        entry.unpack_in(to).map_err(io("unpacking"))?;
+        unpack_entry(&mut entry, &to.join(&path)).map_err(io("unpacking"))?;
     }
     Ok(())
+}
+
+/// Writes a file or folder for its owner alone, whatever rights the archive gives it.
+fn unpack_entry(entry: &mut Entry<impl Read>, target: &Path) -> io::Result<()> {
+    if entry.header().entry_type() == EntryType::Directory {
+        return file::create_private(target);
+    }
+    if let Some(folder) = target.parent() {
+        file::create_private(folder)?;
+    }
+    io::copy(entry, &mut file::create_private_file(target)?).map(drop)
 }
 
 /// Whether a path is one of [`PARTS`] or below, without a way out.

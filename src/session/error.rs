@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::session::Holder;
+use crate::session::{Holder, class_rights};
 
 #[derive(Debug, Error)]
 pub enum SessionError {
@@ -31,6 +31,10 @@ pub enum SessionError {
     NoPlace { why: String },
     #[error("no session in a class: {why}")]
     NoClass { why: String },
+    #[error("{} does not keep its learners apart: {why}", path.display())]
+    UnsafeClass { path: PathBuf, why: String },
+    #[error("this was not kept: {} {what}, and is read no further", path.display())]
+    TooLarge { path: PathBuf, what: String },
     #[error("this cannot be recorded, because it would not read back: {0}")]
     NotRecordable(String),
     #[error("there is no backup `{0}`")]
@@ -76,12 +80,21 @@ impl SessionError {
         }
     }
 
+    /// Whether a session of which this cannot be written may still be looked at.
+    pub(super) fn lets_look(&self) -> bool {
+        matches!(
+            self,
+            SessionError::Io { .. } | SessionError::TooLarge { .. }
+        )
+    }
+
     /// Whether trying again cannot help.
     pub(super) fn is_final(&self) -> bool {
         matches!(
             self,
             SessionError::Name { .. }
                 | SessionError::NotRecordable(_)
+                | SessionError::TooLarge { .. }
                 | SessionError::NoBackup(_)
                 | SessionError::NothingToRestore
                 | SessionError::AlreadyRestored(_)
@@ -114,6 +127,10 @@ impl SessionError {
             SessionError::NoClass { .. } => {
                 "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
             }
+            SessionError::UnsafeClass { .. } => format!("Ask whoever made it. {}", class_rights::PERMISSIONS),
+            SessionError::TooLarge { .. } => {
+                "Everything before is kept. Enter less at once; `tinyllama-tutor session compact` makes room in a log that is full.".into()
+            }
             SessionError::NotRecordable(_) => "Enter a finite number.".into(),
             SessionError::NoBackup(_)
             | SessionError::NothingToRestore
@@ -138,6 +155,10 @@ fn io_remedy(kind: ErrorKind, path: &Path) -> String {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!(
             "The disk or your quota is full. Free some space; what is not saved yet is kept in memory and \
              written with the next step. `du -sh {folder}` shows what the session takes."
+        ),
+        ErrorKind::InvalidInput => format!(
+            "Something else stands there: move {} away, and start again.",
+            path.display()
         ),
         ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => format!(
             "You may not write to {folder}. Set XDG_STATE_HOME to a folder you may write to, or ask whoever owns it."

@@ -64,8 +64,12 @@ fn acquire_with(
         .create(true)
         .mode(0o600)
         .truncate(false)
+        // Reading from a pipe would wait for somebody to write.
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path);
-    let mut file = open.map_err(SessionError::io("opening", path))?;
+    let mut file = open
+        .and_then(foreign::regular)
+        .map_err(SessionError::io("opening", path))?;
     match try_lock(&file) {
         Ok(()) => {
             let before = read_holder(&mut file);
@@ -153,6 +157,18 @@ mod tests {
         };
         std::fs::write(&path, serde_json::to_string(&dead).unwrap()).unwrap();
         assert_eq!(acquire(&path).unwrap().1, Some(dead));
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_lock_is_refused_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a path that ends in a zero, and a mode.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let error = acquire(&path).unwrap_err();
+        assert!(error.to_string().contains("a pipe"), "{error}");
+        assert!(error.remedy().contains("move"), "{}", error.remedy());
     }
 
     #[test]

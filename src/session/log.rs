@@ -13,7 +13,7 @@ use super::place::create_private;
 use crate::base::{file, foreign, if_there};
 use crate::session::{Event, Record, SessionError, chain};
 
-/// A larger log is not read: no session of this program comes near.
+/// A larger log is neither written nor read: no session of this program comes near.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;
 
 /// Damaged lines that are told one by one.
@@ -62,12 +62,7 @@ pub fn scan(path: &Path) -> Result<Scan, SessionError> {
     scan_bytes(&bytes.unwrap_or_default(), path)
 }
 
-/// Reads a log that stands somewhere else than in a session, such as in a report.
-pub fn scan_text(text: &str) -> Result<Scan, SessionError> {
-    scan_bytes(text.as_bytes(), Path::new("the records"))
-}
-
-fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
+pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError> {
     let mut scan = Scan {
         last_hash: START.to_string(),
         ..Scan::default()
@@ -193,17 +188,47 @@ impl Log {
         Ok((log, note))
     }
 
-    /// Writes `events` and returns when they are on the disk. After a failure the file is as it was before.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
-        self.check_in_place()?;
+    /// Refuses records behind which the next tutor could not read the log.
+    pub fn check_room<'a>(
+        &self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(), SessionError> {
+        self.encode(records).map(drop)
+    }
+
+    /// The lines of records and the hash of the last one.
+    fn encode<'a>(
+        &self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(String, String), SessionError> {
         let mut lines = String::new();
         let mut last_hash = self.last_hash.clone();
         for record in records {
             let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
             let (line, hash) = chain::encode(&last_hash, &text);
+            if line.len() as u64 > foreign::LONGEST_LINE {
+                return Err(self.too_large("would get a line of more than", foreign::LONGEST_LINE));
+            }
             lines.push_str(&line);
+            if self.bytes + lines.len() as u64 > MOST_LOG_BYTES {
+                return Err(self.too_large("would have more than", MOST_LOG_BYTES));
+            }
             last_hash = hash;
         }
+        Ok((lines, last_hash))
+    }
+
+    fn too_large(&self, what: &str, most: u64) -> SessionError {
+        SessionError::TooLarge {
+            path: self.path.clone(),
+            what: format!("{what} {most} bytes"),
+        }
+    }
+
+    /// Writes `records` and returns when they are on the disk. After a failure the file is as it was before.
+    pub fn append(&mut self, records: &[Record]) -> Result<(), SessionError> {
+        self.check_in_place()?;
+        let (lines, last_hash) = self.encode(records)?;
         self.write(lines.as_bytes())
             .map_err(|error| self.error(error))?;
         self.bytes += lines.len() as u64;
@@ -280,4 +305,55 @@ pub(super) fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), Se
     let text = serde_json::to_vec(value);
     let text = text.map_err(|error| SessionError::io("writing", path)(error.into()))?;
     replace(path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn note(text: &str) -> Record {
+        Record {
+            n: 1,
+            time: String::new(),
+            event: Event::Note { text: text.into() },
+        }
+    }
+
+    fn log(path: PathBuf, file: File, bytes: u64) -> Log {
+        Log {
+            path,
+            file,
+            bytes,
+            last_hash: START.into(),
+            torn: false,
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || OpenOptions::new().append(true).open(file.path()).unwrap();
+        let mut full = log(file.path().into(), open(), MOST_LOG_BYTES - 100);
+        let error = full.append(&[note("")]).unwrap_err();
+        assert!(matches!(error, SessionError::TooLarge { .. }), "{error}");
+        assert!(error.remedy().contains("session compact"));
+        assert_eq!(fs::metadata(file.path()).unwrap().len(), 0);
+        let mut empty = log(file.path().into(), open(), 0);
+        empty.append(&[note("")]).unwrap();
+    }
+
+    /// A pipe takes bytes and has no disk to put them on: whoever does not ask for the disk does not notice.
+    #[test]
+    fn a_record_is_kept_only_once_it_is_on_the_disk() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+        if !path.exists() {
+            eprintln!("SKIPPED: this system does not show the files of a process");
+            return;
+        }
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        assert!(log(path, file, 0).append(&[note("")]).is_err());
+    }
 }

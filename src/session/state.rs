@@ -14,6 +14,9 @@ pub struct State {
     /// What tells this session from all others: learner, machine and time of its beginning.
     #[serde(default)]
     pub identity: String,
+    /// The name it was given when it began, which no other session has.
+    #[serde(default)]
+    pub session: String,
     /// Title and version of the course last opened.
     pub course: Option<(String, String)>,
     /// Where the learner was last.
@@ -142,6 +145,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether it ended well and nothing holds its stream fast, as the tutor never leaves one.
+    pub fn is_unsealed(&self) -> bool {
+        self.exit == Some(RunExit::SUCCESS) && self.sha256.is_none()
+    }
+
     /// The flags it was started with.
     pub fn flags(&self) -> impl Iterator<Item = &String> {
         let words = self.command.iter();
@@ -198,8 +206,14 @@ impl State {
 
     fn apply_event(&mut self, event: &Event, time: &str) {
         match event {
-            Event::Created { learner, host, .. } => {
+            Event::Created {
+                learner,
+                host,
+                session,
+                ..
+            } => {
                 self.learner.clone_from(learner);
+                self.session.clone_from(session);
                 self.identity = format!("{learner} {host} {time}");
             }
             Event::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {

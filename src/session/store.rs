@@ -14,8 +14,8 @@ use crate::base::{host_name, now};
 use crate::lesson::Course;
 use crate::run::FinishedRuns;
 use crate::session::{
-    Damage, Event, MeasuredRuns, Place, Record, RunExit, SessionError, State, StepRef, chain,
-    check_name, lock, log,
+    Damage, Event, MeasuredRuns, Place, Record, Run, RunExit, SessionError, State, StepRef, chain,
+    check_name, earlier, lock, log,
 };
 
 /// A session this process holds. Dropping it writes the cache and lets the lock go.
@@ -75,13 +75,26 @@ impl Session {
             .chain(repaired)
             .chain(crashed)
             .chain(lost)
+            .chain(session.unsealed())
             .collect();
         let is_new = scan.records.is_empty();
         match session.record_all(found) {
-            // A full disk must not keep a learner from looking; what is not written yet counts as unsaved.
-            Err(error) if is_new || !matches!(error, SessionError::Io { .. }) => Err(error),
+            // A full disk or log must not keep a learner from looking; what is not written yet counts as unsaved.
+            Err(error) if is_new || !error.lets_look() => Err(error),
             _ => Ok(session),
         }
+    }
+
+    /// Seals of runs that ended well before a power cut took the record behind their end.
+    fn unsealed(&self) -> Vec<Event> {
+        let runs = self.state.runs.iter();
+        let open = runs.filter(|(_, run)| run.is_unsealed());
+        let seal = |(run, _): (&String, &Run)| {
+            let sha256 = self.runs.get(run).ok()??.sha256.clone();
+            let run = run.clone();
+            Some(Event::Sealed { run, sha256 })
+        };
+        open.filter_map(seal).collect()
     }
 
     fn created(&self) -> Event {
@@ -120,17 +133,22 @@ impl Session {
         self.record_all(vec![event])
     }
 
-    /// Records several events with one write.
+    /// Records several events with one write; none of them where that would make the log larger than what is read.
     pub fn record_all(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
         for event in &events {
             reads_back(event)?;
         }
-        for event in events {
-            let record = Record {
-                n: self.state.records + 1,
+        let records = (self.state.records + 1..).zip(events);
+        let records: Vec<Record> = records
+            .map(|(n, event)| Record {
+                n,
                 time: now(),
                 event,
-            };
+            })
+            .collect();
+        // What can never be written must not count either.
+        self.log.check_room(self.unsaved.iter().chain(&records))?;
+        for record in records {
             self.state.apply(&record);
             if let Some(news) = &mut self.news {
                 news.push(record.clone());
@@ -160,7 +178,7 @@ impl Session {
         };
         match self.record(opened) {
             // As in [`Session::open`].
-            Err(SessionError::Io { .. }) => Ok(()),
+            Err(error) if error.lets_look() => Ok(()),
             done => done,
         }
     }
@@ -243,10 +261,7 @@ impl Session {
         let events = self.place.events();
         let state = serde_json::to_value(&self.state)
             .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
-        let kept = self
-            .place
-            .backups()
-            .join(format!("events-{}.jsonl", self.state.records));
+        let kept = earlier::file(&self.place.folder, self.state.records);
         fs::copy(&events, &kept).map_err(SessionError::io("copying to", &kept))?;
         File::open(&kept)
             .and_then(|file| file.sync_all())
@@ -265,6 +280,10 @@ impl Session {
         let text = serde_json::to_string(&first)
             .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
         let (line, _) = chain::encode(START, &text);
+        if line.len() as u64 > log::MOST_LOG_BYTES {
+            let what = format!("would have more than {} bytes", log::MOST_LOG_BYTES);
+            return Err(SessionError::TooLarge { path: events, what });
+        }
         log::replace(&events, line.as_bytes())
     }
 }

@@ -1,5 +1,8 @@
 //! How a run ended, in words, and what to do about it.
 
+use std::io;
+
+use crate::base::file::is_full;
 use crate::run::{Ended, RunExit, UsageError, signal_name};
 use crate::train::Failure;
 
@@ -70,9 +73,22 @@ impl Ending {
         itertools::join([&self.words].into_iter().chain(&self.remedy), " ")
     }
 
-    /// Of a run or a recording that could not be started, read or kept.
+    /// Of a run or a recording that could not be started, read or kept to its end.
     pub fn not_started(error: &anyhow::Error, is_recording: bool) -> Self {
-        let (what, remedy) = if is_recording {
+        let full = error.chain().filter_map(|cause| cause.downcast_ref());
+        let is_full = full
+            .into_iter()
+            .any(|cause: &io::Error| is_full(cause.kind()));
+        let (what, remedy) = if is_full {
+            let what = match is_recording {
+                true => "recording could not be kept",
+                false => "run could not be kept and was ended",
+            };
+            (
+                what,
+                "The disk or your quota is full. Make room and start it again; what it reported until then stays in its folder.",
+            )
+        } else if is_recording {
             (
                 "recording could not be played",
                 "Check that the disk is not full; `tinyllama-tutor recordings list` names what can be played.",
@@ -155,6 +171,22 @@ fn guess(exit: RunExit, stderr: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::train::event::FailureCode;
+
+    #[test]
+    fn a_full_disk_is_told_as_one() {
+        let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOSPC));
+        let ending = Ending::not_started(&error.context("cannot write in runs/1"), false);
+        assert!(!ending.words.contains("started"), "{}", ending.words);
+        assert!(
+            ending
+                .remedy
+                .unwrap()
+                .contains("disk or your quota is full")
+        );
+        let error = anyhow::Error::from(io::Error::from_raw_os_error(libc::ENOENT));
+        let ending = Ending::not_started(&error, false);
+        assert!(ending.words.contains("could not be started"));
+    }
 
     #[test]
     fn a_crash_is_named_with_what_usually_helps() {

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::base::file::is_full;
 use crate::lesson::Problems;
 use crate::session::SessionError;
 
@@ -43,6 +44,12 @@ impl TutorError {
             TutorError::NoTerminal(_) => "`tinyllama-tutor --plain` is the same course as lines of text; for scripts every command has --json.".into(),
             TutorError::Keys(_) => "Correct the file, or remove it to have the usual keys.".into(),
             TutorError::Usage(_) => "`tinyllama-tutor --help` lists the options.".into(),
+            TutorError::Io { source, .. } if is_full(source.kind()) => {
+                "The disk that the output goes to is full: make room, or send the output elsewhere. What was entered is kept.".into()
+            }
+            TutorError::Io { action: "reading" | "writing", .. } => {
+                "Give the tutor an input and an output that stay open. What was entered before is kept.".into()
+            }
             TutorError::Io { .. } => "`tinyllama-tutor --plain` needs less of a terminal.".into(),
         }
     }
@@ -51,5 +58,19 @@ impl TutorError {
     pub fn is_usage(&self) -> bool {
         !matches!(self, TutorError::Session(_) | TutorError::Io { .. })
             || matches!(self, TutorError::Session(SessionError::Name { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remedy_fits_what_went_wrong() {
+        let remedy =
+            |action, errno| TutorError::io(action)(io::Error::from_raw_os_error(errno)).remedy();
+        assert!(remedy("writing", libc::ENOSPC).contains("is full"));
+        assert!(remedy("reading", libc::EIO).contains("input"));
+        assert!(remedy("setting up the terminal", libc::EIO).contains("--plain"));
     }
 }

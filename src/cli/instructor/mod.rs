@@ -13,6 +13,7 @@ pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, Recipient};
 use super::Exit;
 use super::say::say_text;
+use super::session::warn_of;
 use crate::base::locale;
 use crate::instructor::carry_out::{Sent, everyone, newest_backup, one, pin};
 use crate::instructor::class::PERMISSIONS;
@@ -21,6 +22,7 @@ use crate::instructor::{Class, hand_ins, solve};
 use crate::lesson::Course;
 use crate::report::{Options, collect, markdown};
 use crate::run::UsageError;
+use crate::session::class_rights;
 use crate::session::order::Action;
 use crate::session::store::read_only;
 use crate::tui::instructor_screen;
@@ -32,6 +34,7 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
             "which class? Give its folder with --class DIR or TINYLLAMA_CLASS".into()
         ));
     };
+    warn_of(folder, &class_rights::for_instructor(folder));
     let instructor = Instructor {
         args,
         course: args.course.load()?,

@@ -40,8 +40,11 @@ pub struct LearnerRow {
     /// UTC.
     pub last: String,
     pub device: Option<String>,
-    /// Whether its records are what was written; null where it carries none.
+    /// Whether its records are what was written; null where it carries none, or where those it stands on are not at hand.
     pub intact: Option<bool>,
+    /// What could not be checked, and why.
+    #[serde(default)]
+    pub unchecked: Vec<String>,
 }
 
 /// Middle and spread of some numbers.

@@ -8,10 +8,10 @@ use itertools::Itertools;
 use super::document::{
     DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
-use super::sources::HandIn;
-use crate::base::{Series, now};
+use super::sources::{HandIn, Mark};
+use crate::base::{Series, now, plural};
 use crate::lesson::{Course, Verdict};
-use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport};
+use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport, some_of};
 
 /// Puts hand-ins together. Of a session that was handed in more than once the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {
@@ -19,7 +19,10 @@ pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) 
     for (name, hand_in) in &hand_ins {
         let about = |problem: &String| format!("{name}: {problem}");
         warnings.extend(hand_in.problems.iter().map(about));
+        let unchecked = hand_in.unchecked.iter();
+        warnings.extend(unchecked.map(|what| format!("{name}: not checked: {what}")));
     }
+    warnings.extend(copies(&hand_ins));
     let reports: Vec<&Report> = hand_ins
         .iter()
         .map(|(_, hand_in)| &hand_in.report)
@@ -91,6 +94,55 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
         }
     }
     kept
+}
+
+/// Hand-ins that have in common what no two sessions have, in a sentence for each group of them.
+fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
+    let mut holders: BTreeMap<&Mark, Vec<usize>> = BTreeMap::new();
+    for (index, (_, hand_in)) in hand_ins.iter().enumerate() {
+        for mark in &hand_in.chain.marks {
+            holders.entry(mark).or_default().push(index);
+        }
+    }
+    holders.retain(|_, holders| holders.len() > 1);
+    let mut groups: Vec<(BTreeSet<usize>, Vec<&Mark>)> = Vec::new();
+    for (mark, holders) in holders {
+        let mut group = (BTreeSet::from_iter(holders), vec![mark]);
+        let is_apart = |(others, _): &(BTreeSet<usize>, _)| others.is_disjoint(&group.0);
+        let (apart, joined): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_apart);
+        groups = apart;
+        for (others, marks) in joined {
+            group.0.extend(others);
+            group.1.extend(marks);
+        }
+        groups.push(group);
+    }
+    let sentence = |(holders, marks): (BTreeSet<usize>, Vec<&Mark>)| {
+        let names: Vec<&str> = holders
+            .iter()
+            .map(|index| hand_ins[*index].0.as_str())
+            .collect();
+        let count = |is: fn(&Mark) -> bool| marks.iter().filter(|mark| is(mark)).count();
+        let shared = [
+            (count(|mark| matches!(mark, Mark::Session(_))), "session"),
+            (count(|mark| matches!(mark, Mark::Run(_))), "run"),
+            (
+                count(|mark| matches!(mark, Mark::Stream(_))),
+                "stream of a run",
+            ),
+        ];
+        let shared = shared.into_iter().filter(|(count, _)| *count > 0);
+        let shared = shared.map(|(count, what)| match what {
+            "stream of a run" if count > 1 => format!("{count} streams of runs"),
+            what => plural(count, what),
+        });
+        format!(
+            "{} are not of different people's work: they have {} in common, whatever names they bear.",
+            some_of(&names),
+            shared.collect::<Vec<_>>().join(", ")
+        )
+    };
+    groups.into_iter().map(sentence).collect()
 }
 
 fn is_of_same_session(a: &HandIn, b: &HandIn) -> bool {
@@ -175,6 +227,7 @@ fn learner(name: &str, hand_in: &HandIn) -> LearnerRow {
         last: report.session.last.clone(),
         device: (!devices.is_empty()).then(|| devices.join(", ")),
         intact: hand_in.intact,
+        unchecked: hand_in.unchecked.clone(),
     }
 }
 

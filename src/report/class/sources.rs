@@ -1,5 +1,6 @@
 //! Where a class's reports come from: a class folder, hand-ins in a folder, or files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use crate::base::inside;
 use crate::lesson::Course;
 use crate::report::hand_in::{is_export, read_report, with_unpacked};
 use crate::report::{Findings, HandInError, Options, Report, collect, hand_in};
-use crate::session::{Event, Place, Scan, check_name, scan};
+use crate::session::earlier::{KeptLog, logs};
+use crate::session::{Place, Run, State, check_name};
 
 /// One learner's report and whether its records hold.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct HandIn {
     /// None where it carries no records.
     pub intact: Option<bool>,
     pub problems: Vec<String>,
+    /// What could not be checked of it, and why.
+    pub unchecked: Vec<String>,
     /// Its folder in the class: there a learner goes by that name, whatever the records say.
     pub folder: Option<String>,
     pub chain: Chain,
@@ -32,17 +36,47 @@ pub struct Chain {
     pub hashes: Vec<String>,
     /// The last record of the log that this one took the place of.
     pub continues: Option<String>,
+    /// What no two sessions have in common, whatever name stands in them: what the session is called among all, its runs, the
+    /// checksums of what they reported.
+    pub marks: BTreeSet<Mark>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    Session(String),
+    Run(String),
+    Stream(String),
+}
+
+/// The marks of a session's records.
+fn marks(state: &State) -> impl Iterator<Item = Mark> {
+    let session = Some(state.session.clone()).filter(|name| !name.is_empty());
+    // Documents of commands and recordings are the same on every machine.
+    let is_training =
+        |run: &&Run| run.recording.is_none() && run.command.iter().any(|word| word == "run");
+    let streams = state.runs.values().filter(is_training);
+    let streams = streams.filter_map(|run| run.sha256.clone());
+    let runs = state.runs.keys().cloned().map(Mark::Run);
+    let all = runs.chain(streams.map(Mark::Stream));
+    let all: Vec<Mark> = all.chain(session.map(Mark::Session)).collect();
+    all.into_iter()
 }
 
 impl Chain {
-    fn of(scan: &Scan) -> Self {
-        let first = scan.records.first().map(|record| &record.event);
+    /// Of a session's log and the report that is made of it.
+    fn of(log: Option<&KeptLog>, report: &Report) -> Self {
+        let runs = report.runs.iter().map(|run| Mark::Run(run.id.clone()));
+        let Some(log) = log else {
+            return Self {
+                marks: runs.collect(),
+                ..Self::default()
+            };
+        };
+        let replaced = log.replaced();
         Self {
-            hashes: scan.hashes.clone(),
-            continues: match first {
-                Some(Event::Compacted { previous_hash, .. }) => Some(previous_hash.clone()),
-                _ => None,
-            },
+            hashes: log.scan.hashes.clone(),
+            continues: replaced.map(|replaced| replaced.last_hash.to_string()),
+            marks: runs.chain(marks(&State::of(&log.scan.records))).collect(),
         }
     }
 }
@@ -77,11 +111,12 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
             .into_iter()
             .partition(|candidate| !candidate.is_dir() && is_export(candidate));
         let is_class = path.is_dir() && !path.join("events.jsonl").exists();
-        let mut read: Vec<_> = others
-            .par_iter()
-            .map(|candidate| read_one(candidate, is_class, course))
-            .collect();
-        // One after the other: what an archive unpacks to is not known before.
+        let one = |candidate: &PathBuf| read_one(candidate, is_class, course);
+        // What takes memory is read one after the other.
+        let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(is_large);
+        let mut read: Vec<_> = small.par_iter().map(one).collect();
+        read.extend(large.iter().map(one));
+        // As what an archive unpacks to, which is not known before.
         read.extend(
             exports
                 .iter()
@@ -136,6 +171,16 @@ fn is_report(name: &str) -> bool {
     name.ends_with(".json") && name != "class.json" && !name.starts_with('.')
 }
 
+/// Whether reading this takes so much memory that several at a time may not fit.
+fn is_large(path: &PathBuf) -> bool {
+    const LARGE: u64 = 8 << 20;
+    let file = match path.is_dir() {
+        true => path.join("events.jsonl"),
+        false => path.clone(),
+    };
+    fs::metadata(file).is_ok_and(|found| found.len() > LARGE)
+}
+
 fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, HandInError> {
     if path.is_dir() {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -144,11 +189,12 @@ fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, Hand
     let checked = hand_in::of_report(&read_report(path)?, None, course)?;
     let findings = checked.findings;
     Ok(HandIn {
-        intact: (!findings.is_unchecked()).then(|| findings.is_intact()),
+        intact: findings.intact(),
         problems: remarks(&findings),
-        report: checked.report,
+        unchecked: findings.unchecked,
         folder: None,
-        chain: Chain::of(&checked.scan),
+        chain: Chain::of(checked.logs.first(), &checked.report),
+        report: checked.report,
     })
 }
 
@@ -160,11 +206,12 @@ fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<Ha
     let report = collect(&place, course, Options::default())?;
     let findings = hand_in::of_session(folder, "session", None, course)?;
     Ok(HandIn {
-        report,
-        intact: Some(findings.is_intact()),
+        intact: findings.intact(),
         problems: remarks(&findings),
+        unchecked: findings.unchecked,
         folder: name.map(str::to_string),
-        chain: Chain::of(&scan(&place.events())?),
+        chain: Chain::of(logs(folder)?.first(), &report),
+        report,
     })
 }
 

@@ -10,27 +10,31 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::difference::differences;
-use super::session::log_up_to;
+use super::history::History;
+use super::session::{log_up_to, no_stream};
 use super::{Document, records, unreadable};
 use crate::base::{foreign, plural};
 use crate::lesson::Course;
 use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
 use crate::report::{Findings, HandInError, Options, Report, collect, some_of};
-use crate::run::FinishedRuns;
+use crate::run::{FinishedRuns, RunExit};
+use crate::session::earlier::{self, KeptLog};
 use crate::session::runs::events_file;
-use crate::session::{Place, Scan, State, check_name, scan};
+use crate::session::{Place, SessionError, State, check_name};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 
 /// What no record and no sealed file tells.
-const NEVER_TOLD: [&str; 5] = [
+const NEVER_TOLD: [&str; 6] = [
     "written",
     "program",
     "profiles",
     "runs/*/work/ceilings",
     // Held against the seals one by one.
     "chain/streams",
+    // Held against the sum that the log begins with.
+    "chain/earlier",
 ];
 
 /// What only the file of a run tells of it.
@@ -92,8 +96,8 @@ pub struct Checked {
     pub findings: Findings,
     /// What records and files give; what the document says where it carries no records.
     pub report: Report,
-    /// The records it carries or, in the session it was held against, ends with.
-    pub scan: Scan,
+    /// The records it carries or, in the session it was held against, ends with, newest log first.
+    pub logs: Vec<KeptLog>,
 }
 
 /// Derives the document again and compares all of it.
@@ -119,12 +123,12 @@ pub fn of_report(
         Checked {
             findings,
             report: said.clone(),
-            scan: Scan::default(),
+            logs: Vec::new(),
         }
     };
     let known = match session {
         Some(folder) => match log_up_to(folder, &said.chain.last_hash)? {
-            Some(log) => Some(log),
+            Some(logs) => Some(logs),
             None => {
                 let why = "Its last record is not one of the session's.".to_string();
                 return Ok(unchecked(findings, Some(why)));
@@ -132,26 +136,42 @@ pub fn of_report(
         },
         None => None,
     };
-    let carried = said.chain.lines.as_ref();
-    let Some(log) = carried.map(|lines| lines.join("\n").into_bytes()).or(known) else {
+    let logs = match carried_logs(said) {
+        // A report of an older program carries none of the earlier ones.
+        Ok(Some(logs)) if logs.len() == 1 => Some(known.unwrap_or(logs)),
+        Ok(logs) => logs.or(known),
+        Err(error) => return Ok(unchecked(findings, Some(error.to_string()))),
+    };
+    let Some(logs) = logs else {
         findings.unchecked.push(ANONYMOUS.into());
         return Ok(unchecked(findings, None));
     };
-    let again = match Again::new(&log, said, session, &mut findings) {
+    let again = match Again::new(logs, said, session, &mut findings) {
         Ok(again) => again,
         Err(Failed::Records(problem)) => return Ok(unchecked(findings, Some(problem))),
         Err(Failed::Copy(error)) => return Err(unreadable(Path::new("a copy of it"), error)),
     };
     let runs = FinishedRuns::new(again.place.runs());
-    let records = records::check(&again.scan, course, &runs);
+    let records = records::check(&again.logs, course, &runs);
+    findings.unchecked.extend(records.unchecked(course));
     findings.problems.extend(records.problems);
     findings.unusual.extend(records.unusual);
     let derived = again.compare(document, course, &mut findings)?;
     Ok(Checked {
         findings,
         report: derived,
-        scan: again.scan,
+        logs: again.logs,
     })
+}
+
+/// The log that a report carries and those before it, newest first; none where it carries none.
+fn carried_logs(said: &Report) -> Result<Option<Vec<KeptLog>>, SessionError> {
+    let Some(lines) = &said.chain.lines else {
+        return Ok(None);
+    };
+    let logs = [lines].into_iter().chain(said.chain.earlier.iter().rev());
+    let read = |lines: &Vec<String>| KeptLog::of(lines.join("\n").into(), Path::new("a record"));
+    logs.map(read).collect::<Result<_, _>>().map(Some)
 }
 
 enum Failed {
@@ -162,7 +182,8 @@ enum Failed {
 /// A session laid out anew from the records and the files of its runs.
 struct Again {
     place: Place,
-    scan: Scan,
+    /// Newest first, as far as they hold together.
+    logs: Vec<KeptLog>,
     /// Whether the file of some run is not at hand that was there when the document was written.
     lacks_files: bool,
     _folder: TempDir,
@@ -170,7 +191,7 @@ struct Again {
 
 impl Again {
     fn new(
-        log: &[u8],
+        mut logs: Vec<KeptLog>,
         said: &Report,
         session: Option<&Path>,
         findings: &mut Findings,
@@ -180,20 +201,40 @@ impl Again {
             folder: folder.path().to_path_buf(),
             learner: "derived".into(),
         };
-        fs::write(place.events(), log).map_err(Failed::Copy)?;
-        let scan = scan(&place.events()).map_err(|error| Failed::Records(error.to_string()))?;
-        findings.problems.extend(super::session::damage(&scan));
-        if scan.records.is_empty() {
+        let history = History::of(&logs);
+        findings.unchecked.extend(history.unchecked());
+        findings.unseen_records = history.unseen;
+        findings.problems.extend(history.problems);
+        logs.truncate(history.logs);
+        if logs.first().is_none_or(|log| log.scan.records.is_empty()) {
             return Err(Failed::Records("It carries no records.".into()));
         }
         let mut again = Self {
             place,
-            scan,
+            logs,
             lacks_files: false,
             _folder: folder,
         };
+        again.copy_logs().map_err(Failed::Copy)?;
         again.copy_streams(said, session, findings)?;
         Ok(again)
+    }
+
+    /// Puts the log and those before it where they were.
+    fn copy_logs(&self) -> io::Result<()> {
+        let earlier = self.logs.iter().filter_map(KeptLog::replaced);
+        let earlier = earlier.map(|replaced| earlier::file(&self.place.folder, replaced.records));
+        fs::create_dir_all(self.place.backups())?;
+        let mut files = [self.place.events()]
+            .into_iter()
+            .chain(earlier)
+            .zip(&self.logs);
+        files.try_for_each(|(path, log)| fs::write(path, &log.bytes))
+    }
+
+    fn state(&self) -> State {
+        let records = self.logs.first().map(|log| log.scan.records.as_slice());
+        State::of(records.unwrap_or_default())
     }
 
     /// Puts the event streams of the runs where they were: sealed ones from wherever they still are what was sealed.
@@ -203,7 +244,7 @@ impl Again {
         session: Option<&Path>,
         findings: &mut Findings,
     ) -> Result<(), Failed> {
-        let state = State::of(&self.scan.records);
+        let state = self.state();
         let nothing = BTreeMap::new();
         let carried = said.chain.streams.as_ref().unwrap_or(&nothing);
         let (mut unsealed, mut missing) = (Vec::new(), Vec::new());
@@ -233,6 +274,10 @@ impl Again {
                 }
             };
             let Some(stream) = stream else {
+                // A stream that is too large is named without its text.
+                if run.exit == Some(RunExit::SUCCESS) && !carried.contains_key(id) {
+                    findings.problems.push(no_stream(id));
+                }
                 // Where the document knows its streams and has none of this run, there was none.
                 if said.chain.streams.is_none() || carried.contains_key(id) {
                     missing.push(id.as_str());
@@ -288,7 +333,7 @@ impl Again {
         if self.lacks_files {
             left_out.extend(OF_ALL_RUNS);
         }
-        let of_course = State::of(&self.scan.records).course;
+        let of_course = self.state().course;
         let same_course = of_course
             .as_ref()
             .is_none_or(|(title, version)| *title == course.title && *version == course.version);
@@ -305,7 +350,7 @@ impl Again {
         findings
             .not_compared
             .extend(left_out.iter().map(|path| (*path).to_string()));
-        findings.unchecked.extend(never_told(said));
+        findings.never_checked.extend(never_told(said));
         let anonymous = said.anonymous;
         let known = if same_course { course } else { &nothing };
         let derived = collect(&self.place, known, Options { anonymous })?;

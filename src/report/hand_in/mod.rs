@@ -5,13 +5,14 @@
 
 mod difference;
 mod document;
+mod history;
 mod records;
 mod session;
 
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::document::FORMAT;
@@ -30,6 +31,9 @@ pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not 
 
 /// A larger document is no hand-in.
 const MOST_BYTES: u64 = foreign::MOST_BYTES;
+
+/// One of more values would take gigabytes of memory; a long course has some hundred thousand.
+const MOST_VALUES: usize = 4_000_000;
 
 #[derive(Debug, Error)]
 pub enum HandInError {
@@ -53,8 +57,12 @@ pub struct Findings {
     pub problems: Vec<String>,
     /// What can be and is not usual: worth a question.
     pub unusual: Vec<String>,
-    /// What could not be checked, and why.
+    /// What could not be checked of this one, and why.
     pub unchecked: Vec<String>,
+    /// What no hand-in of its kind shows.
+    pub never_checked: Vec<String>,
+    /// Records before its log that are not at hand: what was done until then is not checked.
+    pub unseen_records: u64,
     /// The same as paths of the document: `*` stands for any name or number, and what lies below a path belongs to it.
     pub not_compared: Vec<String>,
 }
@@ -63,6 +71,12 @@ impl Findings {
     /// Whether nothing that was checked disagrees. Where [`Findings::is_unchecked`], nothing was.
     pub fn is_intact(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    /// Whether it is what was written; none where what it stands on was not at hand.
+    pub fn intact(&self) -> Option<bool> {
+        let is_known = !self.is_unchecked() && self.unseen_records == 0;
+        (!self.is_intact() || is_known).then(|| self.is_intact())
     }
 
     /// Whether there was nothing to hold the hand-in against.
@@ -75,6 +89,9 @@ impl Findings {
         match (self.is_intact(), self.is_unchecked(), self.kind) {
             (false, ..) => "Not intact.",
             (true, true, _) => "Nothing was checked.",
+            (true, false, _) if self.unseen_records > 0 => {
+                "Intact from its compaction on; what was done before was not checked."
+            }
             (true, false, "report") => {
                 "Intact as far as it was checked: the records are a whole chain, and what the document says follows from them."
             }
@@ -151,8 +168,14 @@ pub struct Document {
 /// # Errors
 /// When it cannot be read, is no report, or is of another version.
 pub fn read_report(file: &Path) -> Result<Document, HandInError> {
+    let bytes = foreign::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
+    if values(&bytes) > MOST_VALUES {
+        let why = format!("it has more than the {MOST_VALUES} values that are read of a report");
+        return Err(unreadable(file, why));
+    }
     let value: serde_json::Value =
-        foreign::read_json(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(file, error))?;
+    drop(bytes);
     match value.get("format").and_then(serde_json::Value::as_u64) {
         Some(format) if format == u64::from(FORMAT) => {}
         Some(found) => {
@@ -168,10 +191,42 @@ pub fn read_report(file: &Path) -> Result<Document, HandInError> {
             ));
         }
     }
-    match serde_json::from_value(value.clone()) {
+    match Report::deserialize(&value) {
         Ok(report) => Ok(Document { report, value }),
         Err(error) => Err(unreadable(file, error)),
     }
+}
+
+/// About how many values a JSON text has: what it takes in memory follows from them, not from its length.
+fn values(json: &[u8]) -> usize {
+    let (mut values, mut at) = (1, 0);
+    while let Some(found) = json
+        .get(at..)
+        .and_then(|rest| memchr::memchr3(b'"', b',', b'[', rest))
+    {
+        at += found + 1;
+        match json[at - 1] {
+            b'"' => at = end_of_string(json, at),
+            _ => values += 1,
+        }
+    }
+    values
+}
+
+/// The place behind the string that began before `at`.
+fn end_of_string(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = json
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += found + 1;
+        match json[at - 1] {
+            b'"' => return at,
+            // Whatever is behind a backslash ends nothing.
+            _ => at += 1,
+        }
+    }
+    json.len()
 }
 
 /// Unpacks an export, uses it and removes it again.
@@ -194,4 +249,30 @@ pub fn with_unpacked<T>(
 /// Whether a file can be opened as a gzip stream; an export that was cut off fails only when it is unpacked.
 pub fn is_export(file: &Path) -> bool {
     foreign::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (json, count) in [
+            ("{}", 1),
+            (r#"{"a": [1, 2, 3], "b": {"c": 1}}"#, 5),
+            (r#"["a,,[[,\",,", "\\"]"#, 3),
+            (r#"["open, , ,"#, 2),
+        ] {
+            assert_eq!(values(json.as_bytes()), count, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_would_fill_the_memory_is_refused_before_it_is_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let list = "1,".repeat(MOST_VALUES);
+        std::fs::write(file.path(), format!("{{\"format\":1,\"list\":[{list}1]}}")).unwrap();
+        let error = read_report(file.path()).unwrap_err().to_string();
+        assert!(error.contains("values"), "{error}");
+    }
 }

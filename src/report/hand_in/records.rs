@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
+use crate::base::plural;
 use crate::lesson::{Answer, Course, Quiz, Step, StepKind};
+use crate::report::some_of;
 use crate::run::FinishedRuns;
+use crate::session::earlier::KeptLog;
 use crate::session::progress::shows_done;
 use crate::session::{AnswerGiven, Event, MeasuredRuns, Record, Scan, State, StepRef};
 
@@ -25,11 +28,46 @@ pub struct Found {
     pub problems: Vec<String>,
     /// What a wrong clock can also explain.
     pub unusual: Vec<String>,
+    /// Other courses than the one at hand, which nobody can judge steps and answers by.
+    pub other_courses: BTreeSet<String>,
 }
 
-/// Looks through all records in their order. Behind damage some of it is missing, so that only the rest is judged. `runs` are
-/// those of the session, as far as they are at hand.
-pub fn check(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
+impl Found {
+    /// What that leaves unchecked, in words.
+    pub fn unchecked(&self, course: &Course) -> Option<String> {
+        let others: Vec<&str> = self.other_courses.iter().map(String::as_str).collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "Whether answers are right and steps were done: some were done with {}, and this is {} ({}). Name the other one with --lessons.",
+                some_of(&others),
+                course.title,
+                course.version
+            )
+        })
+    }
+}
+
+/// Looks through all records in their order, those of `logs` from the last to the first. Behind damage some of it is missing, so
+/// that only the rest is judged. `runs` are those of the session, as far as they are at hand.
+pub fn check(logs: &[KeptLog], course: &Course, runs: &FinishedRuns) -> Found {
+    let mut found = Found::default();
+    for log in logs.iter().rev() {
+        let of_log = check_log(&log.scan, course, runs);
+        found.problems.extend(of_log.problems);
+        found.unusual.extend(of_log.unusual);
+        found.other_courses.extend(of_log.other_courses);
+    }
+    for list in [&mut found.problems, &mut found.unusual] {
+        let more = list.len().saturating_sub(MOST);
+        list.truncate(MOST);
+        if more > 0 {
+            list.push(format!("{more} more of the kind."));
+        }
+    }
+    found
+}
+
+fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
     let mut replay = Replay {
         course,
         runs,
@@ -47,15 +85,7 @@ pub fn check(scan: &Scan, course: &Course, runs: &FinishedRuns) -> Found {
         replay.record(record);
     }
     replay.end();
-    let mut found = replay.found;
-    for list in [&mut found.problems, &mut found.unusual] {
-        let more = list.len().saturating_sub(MOST);
-        list.truncate(MOST);
-        if more > 0 {
-            list.push(format!("{more} more of the kind."));
-        }
-    }
-    found
+    replay.found
 }
 
 struct Replay<'a> {
@@ -136,6 +166,13 @@ impl Replay<'_> {
     }
 
     fn event(&mut self, n: u64, event: &Event) {
+        let is_judged = matches!(event, Event::StepDone { .. } | Event::Answered { .. });
+        if is_judged && !self.is_this_course() {
+            let named = |(title, version): &(String, String)| format!("{title} ({version})");
+            let name = self.state.course.as_ref().map(named);
+            let name = name.unwrap_or("a course that is not named".into());
+            self.found.other_courses.insert(name);
+        }
         let known = |run: &String| self.state.runs.contains_key(run) || self.ordered.contains(run);
         match event {
             Event::TimeSpent { seconds, .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
@@ -190,12 +227,19 @@ impl Replay<'_> {
         }
     }
 
-    /// A step, where the course that was open then is the one to judge by.
+    /// Whether the course that was open then is the one to judge by.
+    fn is_this_course(&self) -> bool {
+        let opened = self.state.course.as_ref();
+        opened.is_some_and(|(title, version)| {
+            *title == self.course.title && *version == self.course.version
+        })
+    }
+
     fn step(&self, at: &StepRef) -> Option<&Step> {
-        let (title, version) = self.state.course.as_ref()?;
-        let same = *title == self.course.title && *version == self.course.version;
-        same.then(|| self.course.step(&at.lesson, &at.step))
-            .flatten()
+        match self.is_this_course() {
+            true => self.course.step(&at.lesson, &at.step),
+            false => None,
+        }
     }
 
     fn answer(&mut self, n: u64, at: &StepRef, given: &AnswerGiven) {
@@ -225,6 +269,15 @@ impl Replay<'_> {
     }
 
     fn end(&mut self) {
+        let unsealed = self.state.runs.iter().filter(|(_, run)| run.is_unsealed());
+        let unsealed: Vec<&str> = unsealed.map(|(id, _)| id.as_str()).collect();
+        if self.whole && !unsealed.is_empty() {
+            self.found.problems.push(format!(
+                "{} ended well without the checksum of what was reported, which the tutor always records: {}.",
+                plural(unsealed.len(), "run"),
+                some_of(&unsealed)
+            ));
+        }
         let Some((first, last)) = self.started.zip(self.time) else {
             return;
         };

@@ -1,17 +1,17 @@
 //! A session's folder: its chain, and the files of its runs against their seals.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::document::{changed_stream, sha256};
+use super::history::History;
 use super::records;
 use crate::base::{foreign, plural};
 use crate::lesson::Course;
 use crate::report::{Findings, HandInError, some_of};
-use crate::run::{ENERGY, FinishedRun, FinishedRuns};
+use crate::run::{ENERGY, FinishedRun, FinishedRuns, RunExit};
+use crate::session::earlier::{KeptLog, logs};
 use crate::session::runs::events_file;
-use crate::session::{
-    Event, MOST_LOG_BYTES, Run, Scan, SessionError, State, chain, scan, scan_text,
-};
+use crate::session::{MOST_LOG_BYTES, Run, Scan, SessionError, State, chain};
 
 /// Relative difference between a median and the same median computed by another build.
 const ROUNDING: f64 = 1e-9;
@@ -26,16 +26,23 @@ pub fn of_session(
     against: Option<&Path>,
     course: &Course,
 ) -> Result<Findings, HandInError> {
-    let scan = scan(&events(folder))?.begun(folder)?;
+    let logs = logs(folder)?;
+    let Some(KeptLog { scan, .. }) = logs.first().filter(|log| !log.scan.records.is_empty()) else {
+        return Err(SessionError::no_events(folder).into());
+    };
     let runs = FinishedRuns::new(folder.join("runs"));
-    let records = records::check(&scan, course, &runs);
+    let history = History::of(&logs);
+    let records = records::check(&logs[..history.logs], course, &runs);
     let state = State::of(&scan.records);
-    let mut problems = damage(&scan);
-    problems.extend(records.problems);
+    let unseen = history.unchecked();
+    let mut problems = history.problems;
+    problems.extend(records.problems.iter().cloned());
     let (mut unsealed, mut missing) = (Vec::new(), Vec::new());
     for (id, run) in &state.runs {
         let path = events_file(&folder.join("runs"), id);
         match (&run.sha256, path.is_file()) {
+            (_, false) if run.exit == Some(RunExit::SUCCESS) => problems.push(no_stream(id)),
+            (None, _) if run.is_unsealed() => {}
             (None, _) => unsealed.push(id.as_str()),
             (Some(_), false) => missing.push(id.as_str()),
             (Some(sealed), true) => problems.extend(changed(id, run, sealed, &path)),
@@ -51,6 +58,8 @@ pub fn of_session(
         problems.push("Its last record is not one of the session's.".into());
     }
     let unchecked = [
+        unseen,
+        records.unchecked(course),
         named(&unsealed, "ended without a checksum"),
         named(&missing, "whose files are not there"),
     ];
@@ -58,11 +67,12 @@ pub fn of_session(
         kind,
         learner: Some(state.learner),
         records: scan.records.len(),
-        last_hash: scan.last_hash,
+        last_hash: scan.last_hash.clone(),
         problems,
         unusual: records.unusual,
         unchecked: unchecked.into_iter().flatten().collect(),
-        not_compared: Vec::new(),
+        unseen_records: history.unseen,
+        ..Findings::default()
     })
 }
 
@@ -107,40 +117,24 @@ pub(super) fn damage(scan: &Scan) -> Vec<String> {
     lines.chain(torn).collect()
 }
 
-fn events(folder: &Path) -> PathBuf {
-    folder.join("events.jsonl")
+pub(super) fn no_stream(id: &str) -> String {
+    format!("Run {id} ended well, and its event stream is not there.")
 }
 
-/// The log of a session up to the record of this hash; none where it has no such record. A log that was compacted since
-/// lies among the backups, chained to the one that took its place.
-pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<u8>>, HandInError> {
-    let mut path = events(folder);
-    let mut end: Option<String> = None;
-    loop {
-        let bytes = foreign::read(&path, MOST_LOG_BYTES);
-        let bytes = bytes.map_err(SessionError::io("reading", &path))?;
-        let scan = scan_text(&String::from_utf8_lossy(&bytes))?;
-        if end.is_some_and(|end| end != scan.last_hash) {
-            return Ok(None);
-        }
-        if scan.hashes.iter().any(|known| known == hash) {
-            return Ok(cut(&bytes, hash).map(<[u8]>::to_vec));
-        }
-        let Some(Event::Compacted {
-            previous_hash,
-            previous_records,
-            ..
-        }) = scan.records.first().map(|record| &record.event)
-        else {
-            return Ok(None);
-        };
-        let earlier = folder.join(format!("backups/events-{previous_records}.jsonl"));
-        // Each goes further back; one that leads to itself would go on for ever.
-        if earlier == path || !earlier.is_file() {
-            return Ok(None);
-        }
-        (path, end) = (earlier, Some(previous_hash.clone()));
+/// The log of a session up to the record of this hash, and those before it, newest first; none where it has no such record.
+/// A log that was compacted since lies among the backups, chained to the one that took its place.
+pub(super) fn log_up_to(folder: &Path, hash: &str) -> Result<Option<Vec<KeptLog>>, HandInError> {
+    let mut logs = logs(folder)?;
+    let holding = History::of(&logs).logs;
+    let has = |log: &KeptLog| log.scan.hashes.iter().any(|known| known == hash);
+    let Some(at) = logs[..holding].iter().position(has) else {
+        return Ok(None);
+    };
+    let mut logs = logs.split_off(at);
+    if let Some(bytes) = cut(&logs[0].bytes, hash) {
+        logs[0] = KeptLog::of(bytes.to_vec(), folder)?;
     }
+    Ok(Some(logs))
 }
 
 fn cut<'a>(bytes: &'a [u8], hash: &str) -> Option<&'a [u8]> {

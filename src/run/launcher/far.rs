@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -224,14 +225,14 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
                 return Ok(());
             }
             Piece::Nothing => {
-                let writer = stream.writer();
-                if !writer.is_some_and(is_alive) && !stream.is_over() {
+                let writer = stream.writer().filter(|writer| is_writer(*writer, name));
+                if writer.is_none() && !stream.is_over() {
                     out.say(Mark::Lost.line().as_bytes());
                     return Ok(());
                 }
                 stream.is_read().with_context(no_stream)?;
                 match asked.recv_timeout(BETWEEN_LOOKS) {
-                    Ok(true) => ask(writer, SIGTERM),
+                    Ok(true) => ask(writer.filter(|writer| is_writer(*writer, name)), SIGTERM),
                     // The connection broke once more.
                     Ok(false) => return Ok(()),
                     Err(RecvTimeoutError::Disconnected) => thread::sleep(BETWEEN_LOOKS),
@@ -245,12 +246,54 @@ pub fn follow(name: &Path, from: u64) -> Result<()> {
 
 fn ask(process: Option<u32>, signal: i32) {
     if let Some(process) = process.and_then(|process| i32::try_from(process).ok()) {
-        // SAFETY: two numbers; the process is what this program noted of itself.
+        // SAFETY: two numbers; the process was just seen to be a far end.
         unsafe { libc::kill(process, signal) };
     }
 }
 
-fn is_alive(process: u32) -> bool {
+/// Whether the number stands for a living process that writes this stream. It comes from a file on a folder that others may
+/// write into, and numbers are given again: only a process whose own words name the stream is taken for it.
+fn is_writer(process: u32, name: &Path) -> bool {
+    const FIRST_OF_OTHERS: u32 = 2;
+    if process < FIRST_OF_OTHERS || i32::try_from(process).is_err() {
+        return false;
+    }
     // SAFETY: as above; signal 0 only looks.
-    i32::try_from(process).is_ok_and(|process| unsafe { libc::kill(process, 0) } == 0)
+    let is_alive = unsafe { libc::kill(process.cast_signed(), 0) } == 0;
+    let words = match fs::read(format!("/proc/{process}/cmdline")) {
+        Ok(words) => words,
+        // Where a system shows no such file, a living process is all there is to see.
+        Err(_) => return is_alive && !cfg!(target_os = "linux"),
+    };
+    let mut words = words.split(|byte| *byte == 0);
+    is_alive && words.any(|word| word == name.as_os_str().as_encoded_bytes())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_names_the_stream_is_taken_for_its_writer() {
+        let name = Path::new("/shared/launched-1/a stream");
+        // Nobody, everybody of a group, the first of all, and this test, which writes nothing.
+        for process in [0, 1, std::process::id(), u32::MAX] {
+            assert!(!is_writer(process, name), "{process}");
+        }
+        let mut writer = Command::new("sh")
+            .args(["-c", "read word", "far"])
+            .arg(name)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its words are there once the shell has begun.
+        let mut looks = (0..500).map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            is_writer(writer.id(), name)
+        });
+        assert!(looks.any(|is_writer| is_writer));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert!(!is_writer(writer.id(), name));
+    }
 }

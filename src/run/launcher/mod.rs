@@ -3,6 +3,7 @@
 //! Whoever starts a run gets a command line and need not know. For Slurm and ssh it begins with this very program, which goes
 //! to the scheduler or the host, hears the run there, and hands its stream on ([`near`], [`far`]).
 
+mod consent;
 pub mod far;
 mod mark;
 pub mod near;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
+use super::consent;
 use crate::base::foreign;
 use crate::run::UsageError;
 
@@ -63,7 +64,7 @@ pub(super) struct Found {
 /// The user's file over the site's.
 ///
 /// # Errors
-/// What is wrong in a file, with its place.
+/// What is wrong in a file, with its place, and a site's file that nobody agreed to.
 pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
     let mut found = Found::default();
     let mut together = toml::Table::new();
@@ -74,6 +75,9 @@ pub(super) fn find(class: Option<&Path>) -> Result<Found, UsageError> {
             continue;
         };
         let settings = parse(&path, &text)?;
+        if is_site {
+            consent::ask(&path, &text, &settings)?;
+        }
         if settings.launcher.is_some() {
             found.named_in = Some(path.clone());
         }
