@@ -537,7 +537,7 @@ fn a_class_is_put_on_one_page() {
     let tables = of_class::csv::render(&merged);
     assert_eq!(tables[0].1.lines().count(), size + 1);
     assert!(
-        tables[0].1.ends_with(",Imagined GPU,true\n"),
+        tables[0].1.ends_with(",Imagined GPU,true,\n"),
         "{}",
         tables[0].1
     );

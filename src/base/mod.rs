@@ -1,5 +1,6 @@
 //! What every layer uses: files, tables, units, statistics, the locale, what is known of a device. Knows of nothing above it.
 
+pub mod child;
 pub mod clock;
 pub mod device_facts;
 pub mod file;
@@ -13,6 +14,7 @@ pub mod statistics;
 pub mod table;
 pub mod units;
 
+pub use child::ends_with_this;
 pub use clock::{now, since_1970};
 pub use device_facts::DeviceFacts;
 pub use file::{create_private, create_private_file, if_there, inside, replace};

@@ -15,9 +15,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::Exit;
 use crate::base::file::{create_private, create_private_file};
 use crate::base::foreign::plain;
-use crate::run::children::{each_line, ends_with_this};
 use crate::run::spec::RankArgs;
 use crate::run::{Line, RunExit, UsageError, read_line};
+use crate::run::{each_line, ends_with_this};
 use crate::train::event::{Body, Failure, FailureCode, Step, Summary};
 use crate::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 

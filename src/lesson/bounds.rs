@@ -146,7 +146,7 @@ mod tests {
         }
         assert!(refused_text(&"{a: ".repeat(100_000)).is_some());
         assert!(refused_text(&"[".repeat(100_000)).is_some());
-        for name in ["a", "_a", "-", "ä", "a.b:c", "*", "&"] {
+        for name in ["a", "_a", "-", "_", "0-Z"] {
             for count in [400, 20_000] {
                 let anchor = format!("&{name} {}", "x".repeat(1000));
                 let aliases = format!("*{name} , ").repeat(count);

@@ -13,7 +13,7 @@ use signal_hook::consts::SIGINT;
 use signal_hook::low_level;
 
 use super::commands::line::CommandLine;
-use crate::run::ends_with_this;
+use crate::base::ends_with_this;
 
 pub mod remedy;
 

@@ -1,29 +1,6 @@
-//! What every child of this program needs.
+//! Lines of a child.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-/// Sends `signal` to the child when this process ends, however that happens.
-pub fn ends_with_this(command: &mut Command, signal: libc::c_int) {
-    ends_with(command, signal, std::process::id());
-}
-
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-fn ends_with(command: &mut Command, signal: libc::c_int, parent: u32) {
-    // SAFETY: the closure only makes two system calls, which are allowed between fork and exec.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, signal);
-            // A parent that was killed before this call sends no signal any more.
-            match u32::try_from(libc::getppid()) == Ok(parent) {
-                true => Ok(()),
-                false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-            }
-        });
-    }
-}
 
 /// Hands on lines, each with its end, until there are no more or nobody hears them.
 pub fn each_line(from: impl Read, mut hear: impl FnMut(io::Result<Vec<u8>>) -> bool) {
@@ -34,22 +11,5 @@ pub fn each_line(from: impl Read, mut hear: impl FnMut(io::Result<Vec<u8>>) -> b
         if matches!(read, Ok(0)) || !hear(read.map(|_| line)) {
             return;
         }
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_child_whose_parent_is_gone_already_does_not_start() {
-        let mut orphan = Command::new("true");
-        // Nobody's child has process 0 for its parent here.
-        ends_with(&mut orphan, libc::SIGTERM, 0);
-        let error = orphan.spawn().unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
-        let mut child = Command::new("true");
-        ends_with_this(&mut child, libc::SIGTERM);
-        assert!(child.status().unwrap().success());
     }
 }

@@ -20,7 +20,8 @@ mod start;
 pub mod steps;
 mod supervise;
 
-pub use children::{each_line, ends_with_this};
+pub use crate::base::ends_with_this;
+pub use children::each_line;
 pub use energy::{Joules, RunEnergy};
 pub use finished::{ENERGY, EVENTS, stream_of};
 pub use folder::{RunRecord, state_folder};
