@@ -19,7 +19,7 @@ use tinyllama_tutor::inside::report::class::{html, merge, sources};
 use tinyllama_tutor::inside::report::hand_in::{Findings, HandInError, verify};
 use tinyllama_tutor::inside::report::{Options, collect};
 use tinyllama_tutor::inside::session::{
-    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain,
+    Event, KernelTime, Place, RunExit, Scope, Session, StepRef, archive, chain, scan,
 };
 
 /// How many sessions are generated; more with TRUST_SESSIONS.
@@ -728,6 +728,12 @@ fn write_lines(place: &Place, lines: &Value) {
     fs::write(place.events(), lines).unwrap();
 }
 
+/// A line without its end, and its hash.
+fn encoded(previous: &str, record: &Value) -> (String, String) {
+    let (line, hash) = chain::encode(previous, &record.to_string());
+    (line.trim_end().into(), hash)
+}
+
 /// A class of one on its page.
 fn on_a_page(paths: &[std::path::PathBuf], course: &Course) -> (LearnerRow, String) {
     let found = sources::read(paths, course);
@@ -759,8 +765,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
     let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
         "version": "0.1.0", "previous_hash": "ab", "previous_records": 900, "state": state}}});
-    let (line, _) = chain::encode(chain::START, &record.to_string());
-    write_lines(&liar, &json!([line.trim_end()]));
+    write_lines(&liar, &json!([encoded(chain::START, &record).0]));
     let file = folder.path().join("liar.json");
     let hand_in = document(&liar, false);
     assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
@@ -777,6 +782,29 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         );
         assert!(warnings.contains("liar: not checked: "), "{warnings}");
     }
+
+    // Nor does a sum of nothing, or one within an order.
+    let mut of_nothing = record.clone();
+    of_nothing["event"]["compacted"]["previous_records"] = 0.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_ne!(found.intact(), Some(true));
+    of_nothing["n"] = 1.into();
+    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
+    let found = verify(&liar.folder, None, &course()).unwrap();
+    assert_eq!(found.intact(), None, "{found:?}");
+    let eve = place(folder.path(), "eve");
+    drop(Session::open(eve.clone()).unwrap());
+    let log = fs::read_to_string(eve.events()).unwrap();
+    let last = scan(&eve.events()).unwrap().last_hash;
+    let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
+        "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
+    write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
+    let found = verify(&eve.folder, None, &course()).unwrap();
+    assert!(
+        found.problems.join("").contains("what no order does"),
+        "{found:?}"
+    );
 
     // A sum that says more than the records behind it.
     let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);

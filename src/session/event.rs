@@ -200,6 +200,27 @@ pub enum Event {
     Unknown,
 }
 
+impl Event {
+    /// Whether an instructor's order may do this: what it sets aside, opens, says, and does of a step for a learner.
+    pub fn may_be_ordered(&self) -> bool {
+        matches!(
+            self,
+            Event::Reset { .. }
+                | Event::Restored { .. }
+                | Event::Unlocked { .. }
+                | Event::Message { .. }
+                | Event::Solved { .. }
+                | Event::Predicted { .. }
+                | Event::Answered { .. }
+                | Event::Suspected { .. }
+                | Event::Reflected { .. }
+                | Event::RunStarted { .. }
+                | Event::RunFinished { .. }
+                | Event::Sealed { .. }
+        )
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerGiven {
     /// A number, or the position of a choice.

@@ -68,6 +68,11 @@ fn read(path: &Path) -> Result<Order, String> {
         return Err("it is a link".into());
     }
     let order: Order = foreign::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
+    if let Action::Solve { events, .. } = &order.action
+        && !events.iter().all(Event::may_be_ordered)
+    {
+        return Err("it does what no order does".into());
+    }
     match order.format {
         FORMAT => Ok(order),
         newer => Err(format!(

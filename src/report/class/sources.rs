@@ -113,7 +113,7 @@ pub fn read(paths: &[PathBuf], course: &Course) -> Found {
         let is_class = path.is_dir() && !path.join("events.jsonl").exists();
         let one = |candidate: &PathBuf| read_one(candidate, is_class, course);
         // What takes memory is read one after the other.
-        let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(is_large);
+        let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(|path| is_large(path));
         let mut read: Vec<_> = small.par_iter().map(one).collect();
         read.extend(large.iter().map(one));
         // As what an archive unpacks to, which is not known before.
@@ -172,11 +172,11 @@ fn is_report(name: &str) -> bool {
 }
 
 /// Whether reading this takes so much memory that several at a time may not fit.
-fn is_large(path: &PathBuf) -> bool {
+fn is_large(path: &Path) -> bool {
     const LARGE: u64 = 8 << 20;
     let file = match path.is_dir() {
         true => path.join("events.jsonl"),
-        false => path.clone(),
+        false => path.to_path_buf(),
     };
     fs::metadata(file).is_ok_and(|found| found.len() > LARGE)
 }

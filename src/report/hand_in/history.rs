@@ -16,7 +16,7 @@ const MOST: usize = 3;
 pub(super) struct History {
     /// Logs that hold together, of those given.
     pub logs: usize,
-    /// Records that are not at hand: nobody knows whether they say what the sum of them does.
+    /// Records that are not at hand, at least one where a log is not: nobody knows whether they say what the sum of them does.
     pub unseen: u64,
     pub problems: Vec<String>,
 }
@@ -37,7 +37,7 @@ impl History {
                     break;
                 }
                 (Some(replaced), None) => {
-                    history.unseen = replaced.records;
+                    history.unseen = replaced.records.max(1);
                     break;
                 }
                 (Some(replaced), Some(earlier)) if earlier.scan.last_hash != replaced.last_hash => {
@@ -45,7 +45,7 @@ impl History {
                         "The log up to record {} is not the one that was compacted.",
                         replaced.records
                     ));
-                    history.unseen = replaced.records;
+                    history.unseen = replaced.records.max(1);
                     break;
                 }
                 (Some(replaced), Some(earlier)) => {

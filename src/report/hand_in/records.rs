@@ -126,6 +126,11 @@ impl Replay<'_> {
         match self.n {
             None if !begins && self.whole => self.problem(n, "a session does not begin so"),
             Some(_) if begins => self.problem(n, "a session begins only once"),
+            None if matches!(record.event, Event::Compacted { previous_records, .. }
+                if previous_records.checked_add(1) != Some(n)) =>
+            {
+                self.problem(n, "it is not the one behind those that it replaces");
+            }
             Some(before) if self.whole && Some(n) != before.checked_add(1) => {
                 self.problem(n, format!("it follows record {before}"));
             }
@@ -216,7 +221,9 @@ impl Replay<'_> {
             }
             Event::Ordered { events, .. } => {
                 for event in events {
-                    if let Event::RunStarted { run, .. } = event {
+                    if !event.may_be_ordered() {
+                        self.problem(n, "it does what no order does");
+                    } else if let Event::RunStarted { run, .. } = event {
                         self.ordered.insert(run.clone());
                     } else {
                         self.event(n, event);
