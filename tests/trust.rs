@@ -774,7 +774,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
         let found = verify(path, None, &course()).unwrap();
         assert_eq!((found.intact(), found.unseen_records), (None, 900));
         assert!(found.verdict().contains("was not checked"));
-        let (row, warnings) = on_a_page(&[path.clone()], &course());
+        let (row, warnings) = on_a_page(std::slice::from_ref(path), &course());
         assert_eq!(row.intact, None);
         assert!(
             row.unchecked.join("").contains("up to record 900"),
